@@ -1,8 +1,10 @@
-//! The OpenAPI 3.1 document: what is answered from the types that the handlers answer with, request bodies from what
-//! stands beside their parsers, refusals from the problems of `edge`.
+//! The OpenAPI 3.1 document.
 //!
-//! utoipa gives the schemas. The rest is put together as JSON: its types have no place for webhooks, or for a header
-//! that is always there.
+//! Schemas of answers derive from the handlers' types, and examples are values of these types. Schemas of request
+//! bodies stand beside their parsers. Refusals derive from `edge::Problem`. So the document cannot differ from the code.
+//!
+//! utoipa derives the schemas. Everything else is written as JSON, because utoipa cannot express webhooks, required
+//! headers, refused members and limits from constants.
 
 mod crm_examples;
 mod events;
@@ -18,15 +20,15 @@ mod webhooks;
 use serde_json::{Value, json};
 
 use schemas::Schemas;
-use share::Shared;
+use share::SharedResponses;
 
-/// Version of the API's description.
+/// Version of the interface. Raise it when integrators see a new route, parameter, field, code or event.
 pub const VERSION: &str = "1.2.0";
 
-/// The document.
+/// Builds the document.
 pub fn document() -> Value {
     let mut schemas = Schemas::default();
-    let mut shared = Shared::default();
+    let mut shared = SharedResponses::default();
     let paths = paths(&mut schemas, &mut shared);
     let webhooks = webhooks::all(&mut schemas);
     schemas.insert("Error", problems::error_schema());
@@ -48,26 +50,28 @@ pub fn document() -> Value {
 }
 
 const SUMMARY: &str =
-    "A coach's own systems create and manage clients, keep contacts and bookings, and learn what happens.";
+    "A coach's own systems create and manage clients, keep contacts and bookings, and receive signed events.";
 
 const DESCRIPTION: &str = "\
-The coach is taken from the key; no request names one. Additions to answers are not announced: ignore members that you do not know. \
-Branch on the status and on `code`, never on the text in `error`.
+The key determines the coach: no request names one. Ignore unknown members of an answer: new members arrive without \
+notice. Branch on the status and on `code`, never on the text in `error`.
 
-A path that does not exist is 404 `unknown_path`, and another method on one that does is 405 `method_not_allowed` with `Allow`. Errors \
-come as `application/problem+json` (RFC 9457) where `Accept` names it.
+An unknown path is 404 `unknown_path`. An unknown method of a path is 405 `method_not_allowed` with `Allow`. Errors \
+are `application/problem+json` (RFC 9457) if `Accept` names it.
 
-Guides: [getting started](/docs/guides/getting-started), [the CRM](/docs/guides/crm), [idempotency](/docs/guides/idempotency), \
-[errors](/docs/guides/errors), [limits](/docs/guides/limits), [events](/docs/guides/events), [verifying them](/docs/guides/verifying).";
+Guides: [getting started](/docs/guides/getting-started), [the CRM](/docs/guides/crm), \
+[idempotency](/docs/guides/idempotency), [errors](/docs/guides/errors), [limits](/docs/guides/limits), \
+[events](/docs/guides/events), [verify webhooks](/docs/guides/verifying).";
 
-/// Part after part: what an operation has in common with others is let go of before the next is made.
-fn paths(schemas: &mut Schemas, shared: &mut Shared) -> Value {
+/// Renders the operations group by group. Shared responses shrink to texts at once, because all responses as values
+/// would take many megabytes.
+fn paths(schemas: &mut Schemas, shared: &mut SharedResponses) -> Value {
     let mut paths = json!({});
-    for part in operations::PARTS {
-        for operation in (part.operations)(schemas) {
+    for group in operations::GROUPS {
+        for operation in (group.operations)(schemas) {
             let (path, method) = (operation.path, operation.method.to_lowercase());
-            let mut rendered = operation.render(part.tag);
-            shared.take(&mut rendered);
+            let mut rendered = operation.render(group.tag);
+            shared.extract(&mut rendered);
             paths[path][method] = rendered;
         }
     }
@@ -78,20 +82,21 @@ fn security_schemes() -> Value {
     json!({
         operation::BEARER_KEY: {
             "type": "http", "scheme": "bearer",
-            "description": "A partner key, from the coach's settings (Private Integrations): `Authorization: Bearer svc_live_...`.",
+            "description": "A partner key: `Authorization: Bearer svc_live_...`. The coach creates it under Settings, \
+                            Private Integrations.",
         },
         operation::KEY_HEADER: {
             "type": "apiKey", "in": "header", "name": "X-Api-Key",
-            "description": "The same key in a header of its own. Send one of the two.",
+            "description": "The same key in the header `X-Api-Key`. Send one of the two headers.",
         },
         operation::CRM_BEARER_KEY: {
             "type": "http", "scheme": "bearer",
-            "description": "A CRM key, with the permission that the operation names: `Authorization: Bearer crm_live_...`. Partner keys \
-                            do not open the CRM, nor CRM keys the rest.",
+            "description": "A CRM key with the permission that the operation needs: `Authorization: Bearer \
+                            crm_live_...`. Partner keys do not open the CRM, and CRM keys open nothing else.",
         },
         operation::CRM_KEY_HEADER: {
             "type": "apiKey", "in": "header", "name": "X-Api-Key",
-            "description": "The same CRM key in a header of its own. Send one of the two.",
+            "description": "The same CRM key in the header `X-Api-Key`. Send one of the two headers.",
         },
         operation::COACH_SESSION: {
             "type": "http", "scheme": "bearer", "bearerFormat": "JWT",

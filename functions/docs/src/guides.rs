@@ -1,6 +1,6 @@
-//! The guides for integrators: Markdown in `pages`, rendered once.
+//! The integrators' guides: Markdown files in `pages`, rendered to HTML at the first request.
 //!
-//! The guides for operators lie in `infra/guides` and are not served.
+//! The operators' guides in `infra/guides` are not served. The tests here check both against the code's constants.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 use crate::layout;
 use crate::resource::Resource;
 
-/// A guide may show text in our style, and nothing else.
+/// `Content-Security-Policy` of a guide: text with our style sheet, no scripts.
 const POLICY: &str =
     "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// A guide.
+/// A guide: its name in the path, its title and its Markdown.
 pub(crate) struct Guide {
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
@@ -26,7 +26,7 @@ macro_rules! guide {
     };
 }
 
-/// The receivers that a guide shows where it has their names in `<<` and `>>`: the very files that the tests run.
+/// Code of receivers, which replaces `<<name>>` in a guide. The files are those that the tests run.
 const RECEIVERS: [(&str, &str); 4] = [
     ("receiver.py", include_str!("../../../tests/receivers/receiver.py")),
     ("receiver.mjs", include_str!("../../../tests/receivers/receiver.mjs")),
@@ -46,25 +46,25 @@ pub(crate) static GUIDES: [Guide; 7] = [
 ];
 
 impl Guide {
-    /// Where the guide is.
+    /// Path at which the guide is served.
     pub(crate) fn path(&self) -> String {
         format!("/docs/guides/{}", self.name)
     }
 
-    /// The text, with the receivers in it.
-    fn whole(&self) -> String {
-        RECEIVERS
-            .iter()
-            .fold(self.text.to_owned(), |text, (name, file)| text.replace(&format!("<<{name}>>\n"), shown(file)))
+    /// The Markdown with the code of the receivers inserted.
+    fn with_receivers(&self) -> String {
+        RECEIVERS.iter().fold(self.text.to_owned(), |text, (name, file)| {
+            text.replace(&format!("<<{name}>>\n"), without_header(file))
+        })
     }
 }
 
-/// A file without its header, which ends at the first blank line.
-fn shown(file: &str) -> &str {
+/// Cuts the header of a file, which ends at the first blank line.
+fn without_header(file: &str) -> &str {
     file.split_once("\n\n").map_or(file, |(_, rest)| rest)
 }
 
-/// The guides as pages, by name.
+/// Creates the guides' pages, by name.
 pub(crate) fn pages() -> BTreeMap<&'static str, Resource> {
     let page = |(i, guide): (usize, &'static Guide)| {
         let next = GUIDES.get(i + 1);
@@ -74,15 +74,16 @@ pub(crate) fn pages() -> BTreeMap<&'static str, Resource> {
 }
 
 fn page(guide: &Guide, next: Option<&Guide>) -> String {
-    let mut main = format!("<article>\n{}</article>\n", rendered(&guide.whole()));
+    let mut main = format!("<article>\n{}</article>\n", render_html(&guide.with_receivers()));
     if let Some(next) = next {
         main.push_str(&format!("<p class=\"next\">Next: <a href=\"{}\">{}</a></p>", next.path(), next.title));
     }
     layout::page(guide.title, &guide.path(), "", &main)
 }
 
-/// Markdown as HTML. Headings can be linked to; what may be wider than a phone scrolls by itself, by keyboard too.
-fn rendered(text: &str) -> String {
+/// Renders Markdown as HTML. Headings have ids to link to. Code and tables scroll by themselves on a narrow screen, by
+/// keyboard too.
+fn render_html(text: &str) -> String {
     let events: Vec<Event<'_>> = Parser::new_ext(text, Options::ENABLE_TABLES).collect();
     let with_ids = events.iter().enumerate().map(|(i, event)| match event {
         Event::Start(Tag::Heading { level, classes, attrs, .. }) => {
@@ -98,7 +99,7 @@ fn rendered(text: &str) -> String {
         .replace("</table>", "</table></div>")
 }
 
-/// The words of a heading, as its id.
+/// Builds the id of a heading from its words. `after` starts behind the heading's start tag.
 fn slug(after: &[Event<'_>]) -> String {
     let inside = after.iter().take_while(|event| !matches!(event, Event::End(TagEnd::Heading(_))));
     let words: String = inside
@@ -150,7 +151,7 @@ mod tests {
 
     #[test]
     fn headings_have_ids_and_tables_a_frame() {
-        let html = rendered("## The `code` of an error\n\n| a |\n|---|\n| 1 < 2 |\n");
+        let html = render_html("## The `code` of an error\n\n| a |\n|---|\n| 1 < 2 |\n");
         assert!(html.contains("<h2 id=\"the-code-of-an-error\">The <code>code</code> of an error</h2>"), "{html}");
         assert!(
             html.contains("<div class=\"table\"") && html.contains("1 &lt; 2") && html.contains("</table></div>"),
@@ -158,21 +159,20 @@ mod tests {
         );
     }
 
-    /// The folder of the guides for operators, which are not served.
+    /// Folder of the operators' guides.
     const OPERATORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../infra/guides");
 
     fn links(text: &str) -> impl Iterator<Item = &str> {
         text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap())
     }
 
-    /// The ids of a page's headings.
-    fn headings(text: &str) -> Vec<String> {
-        let html = rendered(text);
+    fn heading_ids(text: &str) -> Vec<String> {
+        let html = render_html(text);
         html.split(" id=\"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned()).collect()
     }
 
     #[test]
-    fn a_guide_begins_with_its_title_and_links_to_what_is_served() {
+    fn a_guide_begins_with_its_title_and_links_only_to_served_pages() {
         for guide in &GUIDES {
             assert!(guide.text.starts_with(&format!("# {}\n", guide.title)), "{}", guide.name);
             for link in links(guide.text) {
@@ -184,7 +184,7 @@ mod tests {
                     GUIDES.iter().find(|other| path.is_empty() && other.name == guide.name || other.path() == path);
                 let other = other.unwrap_or_else(|| panic!("{}: {link}", guide.name));
                 assert!(
-                    section.is_empty() || headings(other.text).contains(&section.to_owned()),
+                    section.is_empty() || heading_ids(other.text).contains(&section.to_owned()),
                     "{}: {link}",
                     guide.name
                 );
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn every_page_is_served() {
+    fn every_file_in_pages_is_served() {
         let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/pages")).unwrap();
         assert_eq!(folder.count(), GUIDES.len());
     }
@@ -207,15 +207,16 @@ mod tests {
                 let (file, section) = link.split_once('#').unwrap_or((link, ""));
                 let target = if file.is_empty() { page.clone() } else { page.with_file_name(file) };
                 assert!(target.exists(), "{}: {link}", page.display());
-                let known = || headings(&std::fs::read_to_string(&target).unwrap()).contains(&section.to_owned());
-                assert!(section.is_empty() || known(), "{}: {link}", page.display());
+                let has_section =
+                    || heading_ids(&std::fs::read_to_string(&target).unwrap()).contains(&section.to_owned());
+                assert!(section.is_empty() || has_section(), "{}: {link}", page.display());
             }
         }
     }
 
     fn text_of(name: &str) -> String {
-        let served = GUIDES.iter().find(|guide| guide.name == name).map(|guide| guide.text.to_owned());
-        served.unwrap_or_else(|| std::fs::read_to_string(format!("{OPERATORS}/{name}.md")).unwrap())
+        let integrators = GUIDES.iter().find(|guide| guide.name == name).map(|guide| guide.text.to_owned());
+        integrators.unwrap_or_else(|| std::fs::read_to_string(format!("{OPERATORS}/{name}.md")).unwrap())
     }
 
     #[test]
@@ -242,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn the_guide_to_limits_says_what_the_code_says() {
+    fn the_guide_to_limits_agrees_with_the_constants() {
         let text = text_of("limits");
         let sizes = [
             ("clients", CLIENT_PAGE),
@@ -252,7 +253,7 @@ mod tests {
             ("keys", KEY_PAGE),
             ("deliveries", DELIVERY_PAGE),
         ];
-        let sizes = sizes.map(|(what, size)| format!("| `limit` of {what} | {} | {} |", size.default, size.max));
+        let sizes = sizes.map(|(list, size)| format!("| `limit` of {list} | {} | {} |", size.default, size.max));
         let fields = [
             ("email", MAX_CLIENT_EMAIL_CHARS),
             ("full_name", MAX_NAME_CHARS),
@@ -269,14 +270,14 @@ mod tests {
             format!("| `name` of an opportunity | {MAX_OPPORTUNITY_NAME_CHARS} characters |"),
             format!("| `valueCents` | 0 to {MAX_VALUE_CENTS}, whole |"),
             format!("at most {} free times", with_comma(MAX_SLOTS)),
-            format!("no more than {} times, free or not", with_comma(MAX_CANDIDATES)),
+            format!("checks at most {} possible times", with_comma(MAX_CANDIDATES)),
             format!("release {TZ_DATABASE} of the IANA time zone database"),
             format!("{} in a calendar minute |", Limit::Requests.per_minute()),
-            format!("{} in a calendar minute besides |", Limit::LoginLinks.per_minute()),
+            format!("login-link` | {} in a calendar minute, within the limit above |", Limit::LoginLinks.per_minute()),
             format!("to the settings | {} in a calendar minute |", Limit::SettingsRequests.per_minute()),
-            format!("for a webhook endpoint | {} in a calendar minute besides |", Limit::TestEvents.per_minute()),
-            format!("| 1, which runs for at most {} seconds |", RECOVERY_LEASE.num_seconds()),
-            format!("sent again within | {} minutes |", RECOVERY_PAUSE.num_minutes()),
+            format!("endpoint | {} in a calendar minute, within the limit above |", Limit::TestEvents.per_minute()),
+            format!("| 1, for at most {} seconds |", RECOVERY_LEASE.num_seconds()),
+            format!("sent in the last | {} minutes |", RECOVERY_PAUSE.num_minutes()),
             format!("q={};w={WINDOW_S}", Limit::Requests.per_minute()),
             format!("at most {} KiB and nests at most {MAX_JSON_DEPTH} levels", MAX_BODY_BYTES / 1024),
             format!("`Idempotency-Key` has 1 to {MAX_KEY_CHARS} characters"),
@@ -285,7 +286,7 @@ mod tests {
             format!("| `window_days` of compliance | {} | {} |", WINDOW_DAYS.default, WINDOW_DAYS.max),
             format!("| Live keys of a workspace | {MAX_LIVE_KEYS} |"),
             format!("| Name of a key | {MAX_KEY_NAME_CHARS} characters |"),
-            format!("| A replaced key lives on for | {} hours |", ROTATION_OVERLAP.num_hours()),
+            format!("| A replaced key still works for | {} hours |", ROTATION_OVERLAP.num_hours()),
             format!("| Webhook endpoints of a workspace | {MAX_ENDPOINTS} |"),
             format!("| URL of an endpoint | {MAX_URL_CHARS} characters |"),
             format!("| Description of an endpoint | {MAX_DESCRIPTION_CHARS} characters |"),
@@ -293,38 +294,39 @@ mod tests {
             format!("| Answers under an idempotency key are kept | {} hours |", RETENTION.num_hours()),
             format!("| Attempts of a delivery | {MAX_ATTEMPTS}, over 27 hours |"),
             format!("| An event can be sent again by hand | {} days |", DELIVERY_RETENTION.num_days()),
-            format!("| The delivery log is kept | {} |", days_kept("for what is sent again")),
+            format!("| The delivery log is kept | {} |", days_kept("for deliveries that are sent again")),
         ];
-        for said in sizes.iter().chain(&fields).chain(&others) {
-            assert!(text.contains(said), "{said}");
+        for phrase in sizes.iter().chain(&fields).chain(&others) {
+            assert!(text.contains(phrase), "{phrase}");
         }
     }
 
-    /// How long deliveries are kept.
-    fn days_kept(longer: &str) -> String {
-        format!("{} days, up to {} more {longer}", DELIVERY_RETENTION.num_days(), CHAIN_RETENTION.num_days())
+    /// How long deliveries are kept, as the guides state it. `condition` names the deliveries that are kept longer.
+    fn days_kept(condition: &str) -> String {
+        format!("{} days, up to {} more {condition}", DELIVERY_RETENTION.num_days(), CHAIN_RETENTION.num_days())
     }
 
     #[test]
-    fn the_guides_to_events_have_ids_kept_for_as_long_as_they_can_come_again() {
-        let [again, longer] = [DELIVERY_RETENTION, CHAIN_RETENTION].map(|kept| kept.num_days());
-        let kept = format!("Keep the ids for {} days: for {again} ", again + longer);
-        let last = format!("for {longer} more at most");
+    fn the_guides_to_events_state_how_long_an_event_can_repeat() {
+        let [again, longer] = [DELIVERY_RETENTION, CHAIN_RETENTION].map(|retention| retention.num_days());
+        let kept =
+            format!("Keep the ids for {} days: the coach can send an event again for {again} days", again + longer);
+        let last = format!("retries take up to {longer} more days");
         for name in ["events", "verifying"] {
             assert!(text_of(name).contains(&kept) && text_of(name).contains(&last), "{name}: {kept}.. {last}");
         }
     }
 
-    /// A number of thousands as people write it.
+    /// Formats a number of thousands with a comma.
     fn with_comma(number: usize) -> String {
         format!("{},{:03}", number / 1000, number % 1000)
     }
 
     #[test]
-    fn the_guide_to_verifying_shows_each_receiver_once_and_whole() {
-        let page = GUIDES.iter().find(|guide| guide.name == "verifying").unwrap().whole();
+    fn the_guide_to_verifying_shows_each_receiver_once_and_complete() {
+        let page = GUIDES.iter().find(|guide| guide.name == "verifying").unwrap().with_receivers();
         for (name, file) in RECEIVERS {
-            let code = shown(file);
+            let code = without_header(file);
             assert!(file.ends_with(code) && code.contains("webhook-id"), "{name}");
             assert_eq!(page.matches(&format!("\n```{}\n{code}```\n", fence(name))).count(), 1, "{name}");
         }
@@ -332,24 +334,24 @@ mod tests {
     }
 
     #[test]
-    fn the_guides_to_operations_say_what_the_code_says() {
+    fn the_operators_guides_agree_with_the_constants() {
         let rotation = text_of("secret-rotation");
-        for said in [
+        for phrase in [
             format!("an assertion is good for {} seconds", ASSERTION_LIFE.num_seconds()),
             format!("and what the receiver answered | {} |", days_kept("where it is sent again")),
             format!("a password that waits for its mail | {} hours |", RETENTION.num_hours()),
         ] {
-            assert!(rotation.contains(&said), "{said}");
+            assert!(rotation.contains(&phrase), "{phrase}");
         }
         let runbook = text_of("runbook");
         for section in runbook.split("\n## ").skip(1) {
-            let ends = ["**Look**", "**For coaches**", "**Ends**"].iter().all(|part| section.contains(part));
-            assert!(ends, "{section}");
+            let is_complete = ["**Look**", "**For coaches**", "**Ends**"].iter().all(|part| section.contains(part));
+            assert!(is_complete, "{section}");
         }
     }
 
     #[test]
-    fn the_event_that_a_guide_shows_is_signed_with_the_secret_that_it_tells() {
+    fn the_example_event_of_a_guide_is_signed_with_the_secret_of_the_guide() {
         let text = text_of("events");
         let secret = SigningSecret::new(std::array::from_fn(|i| i as u8 + 1));
         assert!(text.contains(&format!("`{}`", secret.reveal())));
@@ -363,7 +365,7 @@ mod tests {
     struct DescribedFact {
         name: &'static str,
         example: Value,
-        /// Fields, and what the page says of each.
+        /// Fields and their rules.
         rows: Vec<(&'static str, &'static str)>,
     }
 
@@ -383,13 +385,13 @@ mod tests {
     }
 
     #[test]
-    fn the_guide_to_the_feed_shows_every_fact_as_it_is_read() {
+    fn the_guide_to_the_feed_describes_every_field_of_every_fact() {
         let facts = described_facts();
         assert_eq!(facts.len(), 24);
         for DescribedFact { name, example, rows } in &facts {
             Fact::parse(name, example).unwrap_or_else(|refused| panic!("{name}: {refused:?}"));
             let read = Known::read(name, &example.to_string());
-            assert_eq!(read.fields, *example, "{name}: a field that is not looked at");
+            assert_eq!(read.fields, *example, "{name}: a field that is not read");
             for field in example.as_object().unwrap().keys() {
                 let mut lacking = example.clone();
                 lacking.as_object_mut().unwrap().remove(field);
@@ -399,11 +401,11 @@ mod tests {
                 }
                 let part = format!("{field}.");
                 let own: Vec<_> = rows.iter().filter(|(row, _)| row == field || row.starts_with(&part)).collect();
-                assert!(!own.is_empty(), "{name}: nothing is said of {field}");
+                assert!(!own.is_empty(), "{name}: {field} is not described");
                 let mut without = example.clone();
                 without[field] = Value::Null;
-                let said = own.iter().any(|(row, rule)| row == field && rule.to_lowercase().contains("null"));
-                assert_eq!(Fact::parse(name, &without).is_ok(), said, "{name}: {field} as null");
+                let may_be_null = own.iter().any(|(row, rule)| row == field && rule.to_lowercase().contains("null"));
+                assert_eq!(Fact::parse(name, &without).is_ok(), may_be_null, "{name}: {field} as null");
             }
             for (row, _) in rows {
                 let top = row.split('.').next().unwrap();
@@ -422,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn the_guide_to_events_has_every_event_once_under_what_it_is() {
+    fn the_guide_to_events_lists_every_event_once_under_its_kind() {
         let text = text_of("events");
         let (emitted, computed) = text.split_once("## Computed events").unwrap();
         for event in EventName::all() {

@@ -1,18 +1,18 @@
-//! What all pages have around them.
+//! The frame of all pages: head, navigation and footer.
 
 use domain::html::escape;
 
 use crate::document::VERSION;
 use crate::guides::GUIDES;
 
-/// Where the reference is.
+/// Path of the reference page.
 pub(crate) const REFERENCE: &str = "/docs";
 
-/// A page of HTML. `here` is its own path; `head` goes into the head, `main` is the page.
-pub(crate) fn page(title: &str, here: &str, head: &str, main: &str) -> String {
+/// Renders an HTML page. `current_path` is the path of the page, `head` is added to its head, `main` is its content.
+pub(crate) fn page(title: &str, current_path: &str, head: &str, main: &str) -> String {
     let title = escape(title);
     let link = |path: &str, name: &str| {
-        let current = if path == here { " aria-current=\"page\"" } else { "" };
+        let current = if path == current_path { " aria-current=\"page\"" } else { "" };
         format!("<li><a href=\"{path}\"{current}>{name}</a></li>")
     };
     let guides: String = GUIDES.iter().map(|guide| link(&guide.path(), guide.title)).collect();
@@ -21,11 +21,11 @@ pub(crate) fn page(title: &str, here: &str, head: &str, main: &str) -> String {
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title} · Partner API</title>\n\
          <link rel=\"icon\" href=\"data:,\">\n<link rel=\"stylesheet\" href=\"/docs/style.css\">\n{head}</head>\n<body>\n\
-         <a class=\"skip\" href=\"#main\">Skip to the text</a>\n\
+         <a class=\"skip\" href=\"#main\">Skip to content</a>\n\
          <header>\n<p><a href=\"{REFERENCE}\">Partner API</a></p>\n\
          <nav aria-label=\"Documentation\"><ul>{links}</ul></nav>\n</header>\n\
          <main id=\"main\">\n{main}\n</main>\n\
-         <footer><p>Version {VERSION}. The description itself: <a href=\"/openapi.json\">openapi.json</a></p></footer>\n\
+         <footer><p>Version {VERSION}. OpenAPI document: <a href=\"/openapi.json\">openapi.json</a></p></footer>\n\
          </body>\n</html>\n"
     )
 }

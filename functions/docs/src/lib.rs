@@ -1,5 +1,6 @@
-//! `/openapi.json`, its reference page at `/docs`, and the guides: the same for everyone, and all from here. Needs no
-//! key, no table and no other host.
+//! The function `docs`: `/openapi.json`, the reference page at `/docs`, and the integrators' guides.
+//!
+//! The resources are the same for every caller. The routes need no key, no table and no other host.
 
 pub mod document;
 mod guides;
@@ -19,10 +20,10 @@ use runtime::{BoxError, Environment};
 
 use resource::Resource;
 
-/// All resources, each made when it is first asked for.
 #[derive(Clone)]
 struct App(Arc<Library>);
 
+/// All resources. Each is rendered at its first request.
 struct Library {
     document: Resource,
     reference: Resource,
@@ -30,10 +31,10 @@ struct Library {
     guides: BTreeMap<&'static str, Resource>,
 }
 
-/// JSON does nothing by itself.
+/// `Content-Security-Policy` of the document: JSON loads and runs nothing.
 const JSON_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
 
-/// The function's routes.
+/// Builds the function's routes.
 pub async fn router(_: &Environment) -> Result<Router, BoxError> {
     let library = Library {
         document: Resource::new(|| document::document().to_string(), "application/json", JSON_POLICY),
@@ -46,18 +47,18 @@ pub async fn router(_: &Environment) -> Result<Router, BoxError> {
         .route("/docs", get(async |State(app): State<App>, inbound: Inbound| app.0.reference.answer(&inbound)))
         .route(
             "/docs/{file}",
-            get(async |State(app): State<App>, inbound: Inbound| one_of(&app.0.files, "file", &inbound)),
+            get(async |State(app): State<App>, inbound: Inbound| find_and_answer(&app.0.files, "file", &inbound)),
         )
         .route(
             "/docs/guides/{page}",
-            get(async |State(app): State<App>, inbound: Inbound| one_of(&app.0.guides, "guide", &inbound)),
+            get(async |State(app): State<App>, inbound: Inbound| find_and_answer(&app.0.guides, "guide", &inbound)),
         );
     Ok(router.with_state(App(Arc::new(library))))
 }
 
-fn one_of(resources: &BTreeMap<&str, Resource>, what: &'static str, inbound: &Inbound) -> Response {
+fn find_and_answer(resources: &BTreeMap<&str, Resource>, noun: &'static str, inbound: &Inbound) -> Response {
     match resources.get(inbound.parameter(0)) {
         Some(resource) => resource.answer(inbound),
-        None => Reply::problem(&Problem::NotFound(what), inbound).into_response_for(inbound),
+        None => Reply::problem(&Problem::NotFound(noun), inbound).into_response_for(inbound),
     }
 }

@@ -1,4 +1,4 @@
-//! The Lambda function: see the library.
+//! Entry point of the Lambda function. The library has the routes.
 
 fn main() -> std::process::ExitCode {
     edge::lambda::main(docs::router)

@@ -1,4 +1,4 @@
-// The reference page: Swagger UI on this service's own description. The badge of an outside validator stays off.
+// The reference page: Swagger UI with this service's OpenAPI document. No validator badge: it would call another host.
 "use strict";
 
 const dark = window.matchMedia("(prefers-color-scheme: dark)");

@@ -1,4 +1,6 @@
-//! The reference page: Swagger UI, as the build script packed it, on the document. No other host is asked for anything.
+//! The reference page: Swagger UI with the OpenAPI document. The page loads nothing from other hosts.
+//!
+//! The build script compresses the files of Swagger UI.
 
 use std::collections::BTreeMap;
 
@@ -13,25 +15,25 @@ const STYLE: &str = "swagger-ui.css";
 
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
-/// Scripts and styles from here alone; icons are part of the style sheet; what is tried out goes to the service itself.
+/// `Content-Security-Policy` of the page. Icons are `data:` URLs of the style sheet. "Try it out" calls this service.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-/// A file does nothing by itself.
+/// `Content-Security-Policy` of the page's files: a file by itself loads and runs nothing.
 const FILE_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
 
-/// The page.
+/// Renders the page at its first request.
 pub(crate) fn page() -> Resource {
     let head = format!(
         "<link rel=\"stylesheet\" href=\"/docs/{STYLE}\">\n<script src=\"/docs/{SCRIPT}\" defer></script>\n\
          <script src=\"/docs/reference.js\" defer></script>\n"
     );
     let main = "<h1>Reference</h1>\n<div id=\"reference\"><noscript><p>The reference needs JavaScript. \
-                The same is in <a href=\"/openapi.json\">openapi.json</a>.</p></noscript></div>";
+                The OpenAPI document <a href=\"/openapi.json\">openapi.json</a> has the same content.</p></noscript></div>";
     let page = move || layout::page("Reference", layout::REFERENCE, &head, main);
     Resource::new(page, "text/html; charset=utf-8", POLICY)
 }
 
-macro_rules! packed {
+macro_rules! gzipped {
     ($name:literal) => {
         include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".gz")).as_slice()
     };
@@ -40,8 +42,8 @@ macro_rules! packed {
 /// The page's files, by name.
 pub(crate) fn files() -> BTreeMap<&'static str, Resource> {
     BTreeMap::from([
-        (SCRIPT, Resource::packed(packed!("swagger-ui-bundle.js"), JAVASCRIPT, FILE_POLICY)),
-        (STYLE, Resource::packed(packed!("swagger-ui.css"), CSS, FILE_POLICY)),
+        (SCRIPT, Resource::gzipped(gzipped!("swagger-ui-bundle.js"), JAVASCRIPT, FILE_POLICY)),
+        (STYLE, Resource::gzipped(gzipped!("swagger-ui.css"), CSS, FILE_POLICY)),
         ("reference.js", Resource::new(|| include_str!("reference.js"), JAVASCRIPT, FILE_POLICY)),
         ("style.css", Resource::new(|| include_str!("style.css"), CSS, FILE_POLICY)),
     ])
@@ -52,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_is_there_under_its_name() {
+    fn the_page_has_every_listed_file() {
         let files = files();
         assert_eq!(files.len(), FILES.len());
         assert!(FILES.iter().all(|name| files.contains_key(name)));

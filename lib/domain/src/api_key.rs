@@ -18,14 +18,14 @@ const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 pub const KEY_RANDOM_BYTES: usize = RANDOM_CHARS * 4;
 
 crate::named! {
-    /// What a key opens.
+    /// The scope of a key.
     Scope {
         /// `/v1/*` but for `/v1/crm/*`.
         Partner = "partner",
         /// `/v1/crm/*`.
         Crm = "crm",
     }
-    /// What a CRM key may do.
+    /// A permission of a CRM key.
     Permission {
         ContactsRead = "contacts.read",
         ContactsWrite = "contacts.write",

@@ -75,7 +75,7 @@ impl CalendarAvailability {
     }
 }
 
-/// What can be booked. Nothing is reserved by it.
+/// Free times. The answer reserves nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Availability {

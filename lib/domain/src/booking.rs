@@ -23,7 +23,7 @@ pub use decision::{Lead, Move, Refusal, cancel, create, reschedule};
 pub use draft::{AvailabilityRequest, BookingDraft, CancelDraft, RescheduleDraft};
 
 crate::named! {
-    /// Whether an event takes place.
+    /// The status of a booking.
     BookingStatus {
         Confirmed = "confirmed",
         Cancelled = "cancelled",
@@ -210,23 +210,23 @@ impl CalendarEvent {
 pub struct Booking {
     pub id: CalendarEventId,
     pub calendar_id: CalendarId,
-    /// The contact that it is with. Null when there is none.
+    /// The contact of the booking. Null if there is none.
     #[cfg_attr(feature = "openapi", schema(required, value_type = Option<String>, format = Uuid))]
     pub lead_id: Option<ContactId>,
     pub starts_at: Timestamp,
     pub ends_at: Timestamp,
     /// The calendar's zone, by its IANA name.
     pub timezone: String,
-    /// The date of its start in that zone.
+    /// The date of the start, in `timezone`.
     pub date: NaiveDate,
-    /// `HH:MM`: the time of its start in that zone.
+    /// The time of the start, `HH:MM`, in `timezone`.
     pub time: String,
     pub status: BookingStatus,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
 
-/// What came of making, moving or cancelling a booking.
+/// The booking after it was created, rescheduled or cancelled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -234,7 +234,7 @@ pub struct BookingOutcome {
     /// Always true.
     pub ok: bool,
     pub booking: Booking,
-    /// When it began before it was moved.
+    /// The start before the booking was rescheduled.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub previous_starts_at: Option<Timestamp>,

@@ -43,7 +43,7 @@ pub struct Calendar {
     /// Where a paid calendar is booked.
     pub booking_url: String,
     pub active: bool,
-    /// How long a booking lasts.
+    /// Length of a booking, in minutes.
     pub slot_minutes: u32,
     /// How far apart slots start.
     pub slot_interval_minutes: u32,
@@ -199,7 +199,7 @@ pub struct CalendarView {
     /// ISO 4217.
     pub currency: String,
     pub booking_url: String,
-    /// How long a booking lasts.
+    /// Length of a booking, in minutes.
     pub duration_minutes: u32,
 }
 

@@ -24,7 +24,7 @@ pub struct CheckIn {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CheckInList {
     pub client_id: ClientId,
-    /// How many are in this answer.
+    /// Number of items in this answer.
     pub count: usize,
     pub check_ins: Vec<CheckIn>,
 }

@@ -18,7 +18,7 @@ pub const MAX_EXTERNAL_ID_CHARS: usize = 128;
 pub const MAX_HEIGHT_IN: f64 = 120.0;
 pub const MAX_WEIGHT_LBS: f64 = 1500.0;
 
-/// Where a client's record was made.
+/// The origin of a client's record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -88,7 +88,7 @@ pub struct Phase {
 pub struct ClientListItem {
     pub client_id: ClientId,
     pub full_name: String,
-    /// What the client signs in with. Null where the application has handed over none.
+    /// The address with which the client signs in. Null if the application has none.
     #[cfg_attr(feature = "openapi", schema(required))]
     pub email: Option<Email>,
     /// Whether the client is on the active roster.
@@ -104,16 +104,16 @@ crate::discreet! { ClientListItem }
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ClientList {
-    /// How many clients this answer holds.
+    /// Number of clients in this answer.
     pub count: usize,
     /// Newest first.
     pub clients: Vec<ClientListItem>,
-    /// Leads to the next page; null on the last.
+    /// The `cursor` of the next page. Null on the last page.
     #[cfg_attr(feature = "openapi", schema(required))]
     pub next_cursor: Option<String>,
 }
 
-/// A client as it is after a change.
+/// A client after a change.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ClientProfile {
@@ -132,31 +132,31 @@ pub struct ClientProfile {
 }
 crate::discreet! { ClientProfile }
 
-/// One client, whole.
+/// A client with its details.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ClientDetail {
     #[serde(flatten)]
     pub profile: ClientProfile,
-    /// When the client last checked in. Never what it answered.
+    /// When the client last submitted a check-in. Its answers are not part of the API.
     #[cfg_attr(feature = "openapi", schema(required))]
     pub latest_check_in_at: Option<Timestamp>,
 }
 
-/// What creating a client has brought about.
+/// The created client, and how its welcome was delivered.
 #[derive(Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CreateClientResult {
     pub client_id: ClientId,
     pub email: Email,
     pub full_name: String,
-    /// Whether the service has mailed the credentials and the intake link.
+    /// True if the service mailed the temporary password and the intake link.
     pub welcome_email_sent: bool,
-    /// The intake form, for the caller to send on. Null when the client has it by mail, or is another coach's or erased
-    /// by the time of the answer.
+    /// The link to the intake form, for you to deliver. Null if the service mailed it, or if the client was handed over
+    /// or erased before the answer.
     #[cfg_attr(feature = "openapi", schema(required))]
     pub intake_url: Option<String>,
-    /// What the client signs in with the first time. There where `intake_url` is no null.
+    /// The client's first password. Present if `intake_url` is not null.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub temp_password: Option<String>,

@@ -54,14 +54,17 @@ impl ClientDraft {
     #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         Body::new([
-            ("email", Field::email(MAX_CLIENT_EMAIL_CHARS).required().about("What the client signs in with.")),
             (
-                "full_name",
-                Field::text(MAX_NAME_CHARS).about("Left out: what stands before the @ of the e-mail address."),
+                "email",
+                Field::email(MAX_CLIENT_EMAIL_CHARS).required().about("The address with which the client signs in."),
             ),
+            ("full_name", Field::text(MAX_NAME_CHARS).about("Default: the part of `email` before the `@`.")),
             (
                 "phone",
-                Field::text(MAX_PHONE_CHARS).about("Kept as given. Matched with CRM contacts as E.164, in the coach's country where it names none."),
+                Field::text(MAX_PHONE_CHARS).about(
+                    "Stored as given. Matched with CRM contacts as E.164; a number without a country code is read in \
+                     the coach's country.",
+                ),
             ),
             ("goals", Field::text(MAX_GOALS_CHARS)),
             ("health_notes", Field::text(MAX_HEALTH_NOTES_CHARS)),
@@ -70,13 +73,15 @@ impl ClientDraft {
             (
                 "external_id",
                 Field::text(MAX_EXTERNAL_ID_CHARS).about(
-                    "The caller's own id for the client. Handed to the application; not shown by the API, and no way to find the client.",
+                    "Your own id for the client. The service passes it to the application. The API does not return it \
+                     and cannot search by it.",
                 ),
             ),
             (
                 "send_welcome",
                 Field::boolean().default_value(true).about(
-                    "True: the service mails the credentials and the intake link. False: they are in the answer, for the caller to deliver.",
+                    "True: the service mails the temporary password and the intake link. False: the answer has both, \
+                     and you deliver them.",
                 ),
             ),
         ])

@@ -45,11 +45,11 @@ impl Window {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Compliance {
     pub client_id: ClientId,
-    /// How many dates the window has.
+    /// Number of dates in the window.
     pub window_days: u32,
     /// The window's first date.
     pub since: NaiveDate,
-    /// Null when there is no signal: nothing was logged, or nothing was to be.
+    /// Null, not 0, if nothing was logged or nothing was expected.
     #[cfg_attr(feature = "openapi", schema(required, maximum = 100))]
     pub compliance_pct: Option<u8>,
     /// Logs of scheduled doses in the window.

@@ -23,7 +23,7 @@ mod tests;
 /// Most characters of a contact's name.
 pub const MAX_CONTACT_NAME_CHARS: usize = 200;
 
-/// What a contact has agreed to be sent.
+/// Marketing consent, by channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Marketing {
@@ -38,17 +38,17 @@ pub struct Marketing {
 pub struct Contact {
     pub id: ContactId,
     pub name: String,
-    /// Null where the application knows none.
+    /// Null if the application has none.
     #[cfg_attr(feature = "openapi", schema(required))]
     pub email: Option<Email>,
-    /// As it was given; null where the application knows none.
+    /// The number as it was given. Null if the application has none.
     #[cfg_attr(feature = "openapi", schema(required))]
     pub phone: Option<Phone>,
-    /// Suppression: nothing may be sent to this contact.
+    /// True: no message may be sent to the contact (suppression).
     pub do_not_contact: bool,
-    /// What the contact has agreed to be sent.
+    /// Marketing consent, by channel.
     pub marketing: Marketing,
-    /// The client that this contact has become; null while it is none.
+    /// The client that the contact became. Null if it is no client.
     #[cfg_attr(feature = "openapi", schema(required))]
     pub client_id: Option<ClientId>,
     pub created_at: Timestamp,
@@ -79,7 +79,10 @@ impl ContactDraft {
         let email = Field::email(MAX_EMAIL_CHARS).required();
         Body::strict([
             ("name", Field::text(MAX_CONTACT_NAME_CHARS).required()),
-            ("email", email.about("A contact that has this address, in whatever case, is left as it is and answered.")),
+            (
+                "email",
+                email.about("If a contact has this address, in any case, the answer is that contact, unchanged."),
+            ),
         ])
     }
 }
@@ -117,7 +120,8 @@ impl ContactPatch {
             (
                 "doNotContact",
                 Field::only_true().about(
-                    "True: nothing may be sent to the contact any more. It cannot be lifted here, and no permission can be given.",
+                    "Only `true`: no message may be sent to the contact. The API cannot lift the suppression or give \
+                     consent.",
                 ),
             ),
         ])

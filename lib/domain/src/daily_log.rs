@@ -15,7 +15,7 @@ use crate::time::{DATE_RULE, parse_date};
 pub struct DailyLogDates {
     pub client_id: ClientId,
     pub dates: Vec<NaiveDate>,
-    /// How many are in this answer.
+    /// Number of items in this answer.
     pub count: usize,
     /// The first of `dates`.
     #[cfg_attr(feature = "openapi", schema(required))]

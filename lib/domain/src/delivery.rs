@@ -60,21 +60,21 @@ impl AttemptResult {
     }
 }
 
-/// The schema of an [`AttemptResult`] in its line. In a schema of two kinds, as the enum's own would be, generators of
-/// clients lose one.
+/// The result of an attempt: `status_code` or `error`.
+// Client generators lose one kind of an enum's `oneOf` schema, so the schema is an object with both members.
 #[cfg(feature = "openapi")]
 #[derive(utoipa::ToSchema)]
 #[expect(dead_code, reason = "it is there for its schema")]
 struct AttemptOutcome {
-    /// What the receiver answered. Absent where it did not.
+    /// The status that the receiver answered. Absent if it did not answer.
     #[schema(required = false)]
     status_code: u16,
-    /// Why it did not. Absent where it answered.
+    /// Why the receiver did not answer. Absent if it answered.
     #[schema(required = false)]
     error: String,
 }
 
-/// One line of the delivery log.
+/// One attempt, as the delivery log shows it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Attempt {
@@ -103,18 +103,18 @@ pub fn recovery_ends_in_s(until: Timestamp, now: Timestamp) -> u32 {
     u32::try_from((left_ms + MS - 1) / MS).unwrap_or_default().max(1)
 }
 
-/// A delivery that was asked for and is on its way.
+/// An enqueued delivery.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Ordered {
     pub delivery_id: DeliveryId,
 }
 
-/// Deliveries that had failed and are on their way again.
+/// The result of a recovery.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Recovered {
-    /// How many.
+    /// Number of enqueued deliveries.
     pub deliveries: usize,
 }
 
@@ -143,7 +143,7 @@ pub struct DeliveryView {
 pub struct DeliveryPage {
     /// Newest first.
     pub data: Vec<DeliveryView>,
-    /// Leads to the next page; null on the last.
+    /// The `cursor` of the next page. Null on the last page.
     #[cfg_attr(feature = "openapi", schema(required))]
     pub next_cursor: Option<DeliveryId>,
 }

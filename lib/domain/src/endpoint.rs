@@ -25,7 +25,7 @@ const DISABLED_BY_HAND: &str = "by hand";
 /// The reason that is given for an endpoint whose receiver wants nothing any more.
 const GONE: &str = "the receiver answered 410 Gone";
 
-/// Whether an endpoint gets events.
+/// The status of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -53,7 +53,7 @@ pub struct Endpoint {
     #[cfg_attr(feature = "openapi", schema(required))]
     pub description: Option<String>,
     pub status: EndpointStatus,
-    /// Why the endpoint gets nothing at present.
+    /// Why the endpoint is disabled or gone. Null if it is enabled.
     #[cfg_attr(feature = "openapi", schema(required))]
     pub disabled_reason: Option<String>,
     #[cfg_attr(feature = "openapi", schema(required))]
@@ -97,13 +97,13 @@ impl SignedEndpoint {
     }
 }
 
-/// An endpoint that was registered a moment ago.
+/// A new endpoint, with its secret.
 #[derive(Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewEndpoint {
     #[serde(flatten)]
     pub endpoint: Endpoint,
-    /// What the receiver verifies signatures with. Shown this once.
+    /// The secret with which the receiver verifies signatures. Shown once.
     pub secret: String,
 }
 
@@ -202,7 +202,8 @@ impl EndpointDraft {
             (
                 "payload_mode",
                 Field::one_of(&PayloadMode::ALL.map(PayloadMode::as_str)).required().about(
-                    "Ids, figures and dates alone, or also the client's name, e-mail address and phone number. For good.",
+                    "`identifiers`: ids, figures and dates. `contact_details`: also the client's name, e-mail address \
+                     and phone number. Fixed at creation.",
                 ),
             ),
             ("description", Field::text(MAX_DESCRIPTION_CHARS)),
@@ -231,7 +232,9 @@ pub fn parse_recovery(fields: Fields<'_>) -> Result<Timestamp, Invalid> {
 pub fn recovery_schema() -> Body {
     Body::new([(
         "since",
-        Field::timestamp().required().about("What failed from then on is sent again, whenever its event was."),
+        Field::timestamp()
+            .required()
+            .about("Deliveries that failed at or after this time are sent again, whenever their event happened."),
     )])
     .closed()
 }
@@ -273,7 +276,7 @@ impl EndpointChange {
             ("url", url_schema()),
             ("events", events_schema()),
             ("description", Field::text(MAX_DESCRIPTION_CHARS).about("Null clears it.")),
-            ("enabled", Field::boolean().about("Switched on again, an endpoint forgets why it was off.")),
+            ("enabled", Field::boolean().about("Enabling an endpoint clears `disabled_reason` and `disabled_at`.")),
         ])
         .clearing(&["description"])
         .forbidding(&["payload_mode"])
@@ -283,13 +286,13 @@ impl EndpointChange {
 #[cfg(feature = "openapi")]
 fn url_schema() -> Field {
     Field::receiver_url(MAX_URL_CHARS)
-        .about("Where deliveries go: https, and a public host. No user name, password or fragment.")
+        .about("The URL of the receiver: `https`, a public host, no user name, password or fragment.")
 }
 
 #[cfg(feature = "openapi")]
 fn events_schema() -> Field {
     Field::list_of(&EventType::ALL.map(EventType::as_str), 0).about(
-        "What is delivered. None: what the Webhook steps of automations send, which comes to any endpoint, is all.",
+        "The emitted events to deliver. Empty: the endpoint gets only what the Webhook steps of automations send.",
     )
 }
 

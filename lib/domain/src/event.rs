@@ -29,7 +29,7 @@ pub use data::{
 pub use name::{ComputedType, EventName, EventType};
 
 crate::named! {
-    /// How much of a person a receiver is told. Fixed when an endpoint is created.
+    /// How much of a client's personal data an endpoint gets. Fixed at creation.
     PayloadMode {
         /// Ids, figures, dates, automation context.
         Identifiers = "identifiers",
@@ -38,7 +38,7 @@ crate::named! {
     }
 }
 
-/// What `Include contact details` adds to `data.client`. A null is kept: it says that there is none.
+/// The members of `data.client` that the payload mode `contact_details` adds. Null means that the client has none.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ContactDetails {

@@ -55,20 +55,16 @@ impl KeyDraft {
         use crate::openapi::{Body, Field};
         let permissions = Permission::ALL.map(Permission::as_str);
         Body::new([
-            ("name", Field::text(MAX_KEY_NAME_CHARS).required().about("What the coach calls the key.")),
-            (
-                "scope",
-                Field::one_of(&Scope::ALL.map(Scope::as_str)).required().about("What the key opens."),
-            ),
+            ("name", Field::text(MAX_KEY_NAME_CHARS).required().about("The coach's name for the key.")),
+            ("scope", Field::one_of(&Scope::ALL.map(Scope::as_str)).required().about("The scope of the key.")),
             (
                 "permissions",
-                Field::list_of(&permissions, 0)
-                    .about("What a CRM key may do. Left out or empty: nothing. A partner key has none: it opens all partner operations."),
+                Field::list_of(&permissions, 0).about(
+                    "The permissions of a CRM key. Empty or omitted: none. A partner key takes no permissions and \
+                         opens all partner operations.",
+                ),
             ),
-            (
-                "expires_at",
-                Field::timestamp().about("From when on the key is refused. In the future. Left out: never."),
-            ),
+            ("expires_at", Field::timestamp().about("When the key expires, in the future. Default: never.")),
         ])
         .closed()
         .empty_when("permissions", "scope", Scope::Partner.as_str())
@@ -82,9 +78,9 @@ pub struct KeyView {
     pub id: KeyId,
     pub name: String,
     pub scope: Scope,
-    /// What a CRM key may do; empty for a partner key.
+    /// The permissions of a CRM key. Empty for a partner key.
     pub permissions: Vec<Permission>,
-    /// The key's beginning and end, by which the coach knows it again.
+    /// The first and last characters of the key, for recognition.
     pub display: String,
     pub created_at: Timestamp,
     #[cfg_attr(feature = "openapi", schema(required))]
@@ -96,13 +92,13 @@ pub struct KeyView {
     pub revoked_at: Option<Timestamp>,
 }
 
-/// A key that was made a moment ago.
+/// A new key.
 #[derive(Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewKey {
     #[serde(flatten)]
     pub record: KeyView,
-    /// The key. Shown this once: only its hash is kept.
+    /// The key. Shown once: the service stores only its hash.
     pub key: String,
 }
 
@@ -112,7 +108,7 @@ pub struct NewKey {
 pub struct KeyList {
     /// Live keys first, then those that are revoked or have expired; newest first in both.
     pub keys: Vec<KeyView>,
-    /// Leads to the next page; null on the last.
+    /// The `cursor` of the next page. Null on the last page.
     #[cfg_attr(feature = "openapi", schema(required, value_type = Option<String>))]
     pub next_cursor: Option<KeyCursor>,
 }

@@ -29,7 +29,7 @@ pub const DELIVERY_PAGE: PageSize = PageSize { default: 50, max: 200 };
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CrmPage<T> {
     pub data: Vec<T>,
-    /// The id of the last record here, where there are more: the `cursor` of the next page. Null at the end.
+    /// The id of the last record of this page: the `cursor` of the next page. Null on the last page.
     #[cfg_attr(feature = "openapi", schema(required, value_type = Option<String>, format = Uuid))]
     pub next_cursor: Option<Uuid>,
 }

@@ -56,7 +56,7 @@ impl LoginToken {
 pub struct LoginLink {
     pub client_id: ClientId,
     pub login_url: String,
-    /// How often and how long the link works, in words.
+    /// The validity of the link, in words.
     pub expires_note: String,
 }
 

@@ -101,9 +101,9 @@ pub struct OpportunityView {
     pub pipeline_id: PipelineId,
     /// The id of a stage of the pipeline.
     pub stage: StageId,
-    /// What the stage means: `open`, `won` or `lost`.
+    /// The kind of the stage: `open`, `won` or `lost`.
     pub status: StageKind,
-    /// Null unless it is lost.
+    /// Null unless the opportunity is lost.
     #[cfg_attr(feature = "openapi", schema(required))]
     pub lost_reason: Option<String>,
     pub created_at: Timestamp,

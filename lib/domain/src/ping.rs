@@ -5,16 +5,16 @@ use serde::Serialize;
 use crate::api_key::Scope;
 use crate::id::CoachId;
 
-/// The key counts, and whose it is.
+/// A valid key and its coach.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PingResult {
-    /// Always true: whatever is wrong with a key has a status of its own.
+    /// Always true: an invalid key has an error status.
     pub ok: bool,
     pub coach: PingCoach,
     /// Clients on the active roster.
     pub active_clients: u32,
-    /// What the key opens.
+    /// The scope of the key.
     pub scope: Scope,
 }
 

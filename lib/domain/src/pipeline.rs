@@ -30,7 +30,7 @@ pub struct Stage {
 }
 
 crate::named! {
-    /// What it means to be in a stage.
+    /// The kind of a stage.
     StageKind {
         Open = "open",
         /// Paid for. Payments alone bring an opportunity here.

@@ -40,7 +40,7 @@ pub fn parse(body: Option<&Value>, subscribed: &[EventType]) -> Result<EventName
 #[cfg(feature = "openapi")]
 pub fn schema() -> Body {
     let names: Vec<&str> = EventName::all().map(EventName::as_str).collect();
-    let about = "Any event, those included that only an automation sends. Left out: the first that the endpoint is subscribed to.";
+    let about = "Any event, computed ones included. Default: the first event that the endpoint is subscribed to.";
     Body::new([("type", Field::one_of(&names).about(about))]).closed()
 }
 

@@ -42,55 +42,55 @@ macro_rules! codes {
 
 codes! {
     InvalidRequest = "invalid_request" BAD_REQUEST
-        "A header, parameter or field is missing or breaks its rule. The message says which, and what would be right.",
+        "A header, parameter or field is missing or breaks its rule. `error` names it and the rule.",
     InvalidJson = "invalid_json" BAD_REQUEST
-        "The body is no JSON object, or nests too deep.",
+        "The body is not a JSON object, or nests too deep.",
     IdempotencyKeyRequired = "idempotency_key_required" BAD_REQUEST
         "Every write of the CRM needs an `Idempotency-Key`.",
     StageUnknown = "stage_unknown" BAD_REQUEST
         "The key's pipeline has no such stage.",
     LostReasonRequired = "lost_reason_required" BAD_REQUEST
-        "A lost stage is chosen with a `lostReason`.",
+        "A lost stage needs a `lostReason`.",
     LostReasonNotAllowed = "lost_reason_not_allowed" BAD_REQUEST
-        "An open stage has no `lostReason`.",
+        "An open stage takes no `lostReason`.",
     NoLoginEmail = "no_login_email" BAD_REQUEST
         "The client has no e-mail address to sign in with.",
     Unauthorized = "unauthorized" UNAUTHORIZED
         "No key or session, or one that is malformed, unknown, revoked or expired.",
     PartnerApiNotEntitled = "partner_api_not_entitled" PAYMENT_REQUIRED
-        "The key is good, but its workspace is not entitled to the Partner API.",
+        "The key is valid, but its workspace is not entitled to the Partner API.",
     WrongScope = "wrong_scope" FORBIDDEN
-        "The key is good, but has another scope.",
+        "The key is valid, but has another scope.",
     CrmNotEntitled = "crm_not_entitled" FORBIDDEN
-        "The key is good, but its workspace is not entitled to the Pro CRM.",
+        "The key is valid, but its workspace is not entitled to the Pro CRM.",
     GymNotEnabled = "gym_not_enabled" FORBIDDEN
-        "The key is good, but its workspace does not have the gym capability.",
+        "The key is valid, but its workspace does not have the gym capability.",
     OwnerConfigurationMissing = "owner_configuration_missing" FORBIDDEN
         "The coach has not chosen the pipeline and the initial stage for the API, or they no longer exist.",
     PermissionMissing = "permission_missing" FORBIDDEN
         "The key lacks the permission that the operation needs.",
     NotFound = "not_found" NOT_FOUND
-        "It does not exist, or is another coach's.",
+        "The record does not exist, or belongs to another coach.",
     UnknownPath = "unknown_path" NOT_FOUND
-        "Nothing is at this path.",
+        "The path does not exist.",
     MethodNotAllowed = "method_not_allowed" METHOD_NOT_ALLOWED
-        "The path takes other methods, which `Allow` names.",
+        "The path does not have this method. `Allow` names its methods.",
     NotAcceptable = "not_acceptable" NOT_ACCEPTABLE
-        "The answer is large and sent compressed alone, and `Accept-Encoding` does not take gzip.",
+        "The answer is too large to send without gzip. Send `Accept-Encoding: gzip`.",
     IdempotencyInProgress = "idempotency_in_progress" CONFLICT
-        "A request with the same idempotency key is running. The one conflict to retry as it is, after `Retry-After`.",
+        "A request with the same idempotency key is running. Wait for `Retry-After`, then retry unchanged.",
     IdempotencyPayloadMismatch = "idempotency_payload_mismatch" CONFLICT
-        "The idempotency key was used for another request: another method, path or body.",
+        "The idempotency key stands for another method, path or body.",
     ContactMerged = "contact_merged" CONFLICT
         "The contact was merged into another, which `mergedIntoId` names.",
     SlotUnavailable = "slot_unavailable" CONFLICT
-        "The time is not one that the calendar offers, or no longer.",
+        "The time is not free, or is not a slot of the calendar.",
     CheckoutRequired = "checkout_required" CONFLICT
-        "The calendar is paid for: the person books at `bookingUrl`. Nothing was charged or reserved.",
+        "The calendar is paid: the person books at `bookingUrl`. Nothing was charged or reserved.",
     BookingNotActive = "booking_not_active" CONFLICT
         "The booking is cancelled or past.",
     StagePaymentControlled = "stage_payment_controlled" CONFLICT
-        "Payments alone win an opportunity; of one that is won, the name alone can be changed.",
+        "Only payments win an opportunity. Only the name of a won opportunity can change.",
     EmailTaken = "email_taken" CONFLICT
         "An account with this e-mail address exists, with this coach or another.",
     ClientInactive = "client_inactive" CONFLICT
@@ -100,35 +100,36 @@ codes! {
     TeamLimitReached = "team_limit_reached" CONFLICT
         "The team's client limit is reached.",
     WorkspaceUnknown = "workspace_unknown" CONFLICT
-        "The application has not handed the coach's workspace over yet.",
+        "The application has not sent the coach's workspace yet.",
     KeyLimitReached = "key_limit_reached" CONFLICT
-        "The workspace has as many live keys as it may have.",
+        "The workspace has the maximum number of live keys.",
     KeyNotLive = "key_not_live" CONFLICT
         "The key is revoked or has expired.",
     EndpointLimitReached = "endpoint_limit_reached" CONFLICT
-        "The workspace has as many webhook endpoints as it may have.",
+        "The workspace has the maximum number of webhook endpoints.",
     EndpointGone = "endpoint_gone" CONFLICT
-        "The endpoint's receiver has answered 410, which is for good.",
+        "The endpoint's receiver answered 410. The endpoint stays `gone`.",
     EndpointDisabled = "endpoint_disabled" CONFLICT
-        "The endpoint is switched off.",
+        "The endpoint is disabled.",
     SecretLimitReached = "secret_limit_reached" CONFLICT
-        "As many secrets sign for the endpoint as may, after rotations within 24 hours.",
+        "The endpoint has the maximum number of signing secrets, because of rotations within 24 hours.",
     DeliveryInProgress = "delivery_in_progress" CONFLICT
         "An attempt at the delivery is under way.",
     DeliveryErased = "delivery_erased" CONFLICT
-        "The client that the event is about is erased, and what there was to send.",
+        "The client that the event is about is erased, and the event with it.",
     RecoveryRunning = "recovery_running" CONFLICT
-        "Another recovery of the endpoint is running. `Retry-After` says when it has ended at the latest.",
+        "Another recovery of the endpoint is running. It ends within `Retry-After`.",
     BodyTooLarge = "body_too_large" PAYLOAD_TOO_LARGE
         "The body is too large.",
     UnsupportedMediaType = "unsupported_media_type" UNSUPPORTED_MEDIA_TYPE
         "`Content-Type` names something other than JSON.",
     RateLimited = "rate_limited" TOO_MANY_REQUESTS
-        "The limit of this calendar minute is used up. `Retry-After` says when the next begins.",
+        "The limit of this calendar minute is used up. The next minute begins after `Retry-After`.",
     Internal = "internal" INTERNAL_SERVER_ERROR
-        "A fault of the service. Retry as it is, with the same idempotency key; `event_id` is what support asks for.",
+        "A fault of the service. Retry unchanged, with the same idempotency key. Give support the `event_id`.",
     Unconfirmed = "unconfirmed" SERVICE_UNAVAILABLE
-        "A write of the CRM could not be confirmed: it may or may not have happened. Retry with the same idempotency key, which finds out.",
+        "The write may or may not have happened. Retry unchanged, with the same idempotency key. The write happens \
+         once.",
 }
 
 impl fmt::Display for Code {

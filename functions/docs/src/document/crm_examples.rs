@@ -1,4 +1,4 @@
-//! Values of the CRM's types for the examples.
+//! Example values of the CRM's types.
 
 use domain::availability::{Availability, CalendarAvailability, DaySlots};
 use domain::booking::{Booking, BookingOutcome, BookingStatus, CalendarEvent};
@@ -26,12 +26,12 @@ pub(super) fn contact_id() -> ContactId {
     id!(ContactId, CONTACT_ID)
 }
 
-/// The contact that another was merged into.
+/// The contact into which another contact was merged.
 pub(super) fn merged_into() -> ContactId {
     id!(ContactId, MERGED_INTO_ID)
 }
 
-/// A contact that the API made.
+/// A contact that the API created.
 pub(super) fn new_contact() -> Contact {
     Contact { phone: None, marketing: Marketing::default(), ..contact() }
 }
@@ -79,7 +79,7 @@ pub(super) fn lost_opportunity() -> OpportunityView {
     }
 }
 
-/// The stages that an opportunity may be moved to.
+/// Stages that a request may choose.
 pub(super) fn stages() -> Vec<StageId> {
     vec![id!(StageId, "new"), id!(StageId, "qualified"), id!(StageId, "lost")]
 }
@@ -96,7 +96,7 @@ pub(super) fn workflow() -> Workflow {
 }
 
 fn new_york() -> Tz {
-    "America/New_York".parse().expect("a zone is a zone")
+    "America/New_York".parse().expect("the zone is in the database")
 }
 
 fn stored_calendar() -> Calendar {
@@ -132,7 +132,9 @@ pub(super) fn availability() -> Availability {
 }
 
 fn event() -> CalendarEvent {
-    let day = |time: &str| domain::time::Timestamp::parse(&format!("2026-11-23T{time}:00Z")).expect("a time is a time");
+    let day = |time: &str| {
+        domain::time::Timestamp::parse(&format!("2026-11-23T{time}:00Z")).expect("the example is a valid time")
+    };
     CalendarEvent {
         id: id!(CalendarEventId, BOOKING_ID),
         calendar_id: Some(id!(CalendarId, CALENDAR_ID)),
@@ -148,12 +150,12 @@ fn event() -> CalendarEvent {
     }
 }
 
-fn shown(event: &CalendarEvent) -> Booking {
-    event.view(new_york()).expect("it is on a calendar")
+fn booking_view(event: &CalendarEvent) -> Booking {
+    event.view(new_york()).expect("the event is on a calendar")
 }
 
 pub(super) fn booking() -> Booking {
-    shown(&event())
+    booking_view(&event())
 }
 
 pub(super) fn booked() -> BookingOutcome {
@@ -165,10 +167,10 @@ pub(super) fn moved() -> BookingOutcome {
     let later = |at: domain::time::Timestamp| domain::time::Timestamp::new(at.utc() + chrono::TimeDelta::minutes(90));
     let span = Span { starts_at: later(before.span.starts_at), ends_at: later(before.span.ends_at) };
     let moved = CalendarEvent { span, updated_at: at("10:12:40.000"), ..before.clone() };
-    BookingOutcome::moved_from(shown(&moved), before.span.starts_at)
+    BookingOutcome::moved_from(booking_view(&moved), before.span.starts_at)
 }
 
 pub(super) fn cancelled() -> BookingOutcome {
     let event = CalendarEvent { status: BookingStatus::Cancelled, updated_at: at("10:15:02.000"), ..event() };
-    BookingOutcome::of(shown(&event))
+    BookingOutcome::of(booking_view(&event))
 }

@@ -1,5 +1,5 @@
-//! All events, with what each says: those that an endpoint subscribes to, and those that an automation's Webhook step
-//! sends.
+//! All events with their schemas and examples: the emitted events, to which an endpoint subscribes, and the computed
+//! events, which the Webhook step of an automation sends.
 
 use domain::check_in::Times;
 use domain::client::Measure;
@@ -17,41 +17,46 @@ use serde_json::Value;
 use super::examples::{at, automation_id, check_in_id, client, date, endpoint};
 use super::schemas::Schemas;
 
-/// An event: when it fires, the schema of what it says beside the client, and one that the service could send.
-pub(super) struct Described {
-    pub(super) fires: &'static str,
+/// An event of the document.
+pub(super) struct EventDescription {
+    /// When the event is emitted.
+    pub(super) occasion: &'static str,
+    /// Schema of the members of `data` besides `client`.
     pub(super) data: Value,
     pub(super) example: Event,
-    /// What an automation that sends it adds; `None` where it is part of the data.
+    /// Schema of the member that an automation's step adds. `None` if the member is part of `data` anyway.
     pub(super) automation: Option<Value>,
 }
 
-/// All events, emitted ones first.
-pub(super) fn all(schemas: &mut Schemas) -> Vec<Described> {
-    let mut all: Vec<Described> = EventType::ALL.into_iter().map(|event| emitted(event, schemas)).collect();
+/// Describes all events, emitted ones first.
+pub(super) fn all(schemas: &mut Schemas) -> Vec<EventDescription> {
+    let mut all: Vec<EventDescription> = EventType::ALL.into_iter().map(|event| emitted(event, schemas)).collect();
     all.extend(ComputedType::ALL.into_iter().map(|event| computed(event, schemas)));
     all
 }
 
-fn emitted(event: EventType, schemas: &mut Schemas) -> Described {
+fn emitted(event: EventType, schemas: &mut Schemas) -> EventDescription {
     let submitted_at = at("16:05:12.480");
-    let of_check_in = || Event::of_check_in(&client(), event, &check_in_id(), Times::at(submitted_at));
-    let (fires, data, example) = match event {
+    let check_in_event = || Event::of_check_in(&client(), event, &check_in_id(), Times::at(submitted_at));
+    let (occasion, data, example) = match event {
         EventType::NewClient => (
             "A client was created: by the API, in the application, or by an import.",
             schemas.of::<NewClient>(),
             Event::new_client(&client(), client().created_at),
         ),
-        EventType::CheckInSubmitted => ("A client submitted a check-in.", schemas.of::<CheckInEvent>(), of_check_in()),
+        EventType::CheckInSubmitted => {
+            ("A client submitted a check-in.", schemas.of::<CheckInEvent>(), check_in_event())
+        }
         EventType::LowCheckInScore => (
-            "An answer of a check-in was below an automation's threshold. Once for each check-in and automation.",
+            "A check-in answer was below an automation's threshold. Emitted once for each check-in and automation.",
             schemas.of::<LowCheckInScore>(),
             Event::low_check_in_score(&client(), &check_in_id(), submitted_at, &automation_id()),
         ),
         EventType::SystemGradeDrop => (
-            "A wellness system was graded lower than before. Once for each check-in; neither the system nor the grade is told.",
+            "A wellness system was graded lower than before. Emitted once for each check-in. The event contains \
+             neither the system nor the grade.",
             schemas.of::<CheckInEvent>(),
-            of_check_in(),
+            check_in_event(),
         ),
         EventType::PhaseAdvanced => {
             let advance = PhaseAdvance {
@@ -66,9 +71,9 @@ fn emitted(event: EventType, schemas: &mut Schemas) -> Described {
             )
         }
         EventType::MessageReceived => {
-            let message = MessageId::parse("message_88").expect("an example's id is an id");
+            let message = MessageId::parse("message_88").expect("the example is a valid id");
             (
-                "A client sent a message. Its text is not part of the event.",
+                "A client sent a message. The event does not contain its text.",
                 schemas.of::<MessageReceived>(),
                 Event::message_received(&client(), &message, at("11:42:07.003")),
             )
@@ -79,21 +84,21 @@ fn emitted(event: EventType, schemas: &mut Schemas) -> Described {
         EventType::SystemGradeDrop => Some(schemas.of::<AutomationRef>()),
         _ => Some(schemas.of::<NamedAutomation>()),
     };
-    Described { fires, data, example, automation }
+    EventDescription { occasion, data, example, automation }
 }
 
-fn computed(event: ComputedType, schemas: &mut Schemas) -> Described {
-    // The day of the examples begins at 08:00 UTC where the coach is.
-    let (fires, data, example) = match event {
+fn computed(event: ComputedType, schemas: &mut Schemas) -> EventDescription {
+    // The coach's day starts at 08:00 UTC in the examples.
+    let (occasion, data, example) = match event {
         ComputedType::ComplianceDrop => (
             "A client's compliance fell below the automation's threshold.",
             schemas.of::<ComplianceCrossed>(),
-            crossed(event, 58, comparing("Falling behind", 60.0), at("08:00:00.000")),
+            compliance_event(event, 58, automation_with_threshold("Falling behind", 60.0), at("08:00:00.000")),
         ),
         ComputedType::ComplianceMilestone => (
-            "A client's compliance reached the automation's milestone. Once for each client and automation.",
+            "A client's compliance reached the automation's milestone. Emitted once for each client and automation.",
             schemas.of::<ComplianceCrossed>(),
-            crossed(event, 91, comparing("Ninety percent", 90.0), at("12:15:00.000")),
+            compliance_event(event, 91, automation_with_threshold("Ninety percent", 90.0), at("12:15:00.000")),
         ),
         ComputedType::PhaseEligible => {
             let automation = NamedAutomation { id: automation_id(), name: "Ready to move on".to_owned() };
@@ -103,49 +108,56 @@ fn computed(event: ComputedType, schemas: &mut Schemas) -> Described {
                 automation,
             };
             (
-                "A client may move to the next phase. Once for each phase that the client enters.",
+                "A client may move to the next phase. Emitted once for each entry into a phase.",
                 schemas.of::<PhaseEligible>(),
-                found(event, at("08:00:00.000"), EventData::PhaseEligible(eligible)),
+                computed_event(event, at("08:00:00.000"), EventData::PhaseEligible(eligible)),
             )
         }
         ComputedType::CheckInInactivity => {
             let inactivity = CheckInInactivity {
                 last_check_in_at: Timestamp::parse("2026-11-10T12:04:31.250Z"),
                 days_inactive: 10,
-                automation: comparing("Ten days quiet", 10.0),
+                automation: automation_with_threshold("Ten days quiet", 10.0),
             };
             (
-                "A client has not checked in for as long as the automation allows. Again only after a new check-in.",
+                "A client has not checked in for as long as the automation allows. Emitted again only after a new \
+                 check-in.",
                 schemas.of::<CheckInInactivity>(),
-                found(event, at("12:04:31.250"), EventData::CheckInInactivity(inactivity)),
+                computed_event(event, at("12:04:31.250"), EventData::CheckInInactivity(inactivity)),
             )
         }
         ComputedType::DailyLogInactivity => {
             let inactivity = DailyLogInactivity {
                 last_logged_on: Some(date("2026-11-16")),
                 days_inactive: 3,
-                automation: comparing("Three days without a log", 3.0),
+                automation: automation_with_threshold("Three days without a log", 3.0),
             };
             (
-                "A client has not kept the daily log for as long as the automation allows. Again only after a new log.",
+                "A client has not kept the daily log for as long as the automation allows. Emitted again only after a \
+                 new log.",
                 schemas.of::<DailyLogInactivity>(),
-                found(event, at("08:00:00.000"), EventData::DailyLogInactivity(inactivity)),
+                computed_event(event, at("08:00:00.000"), EventData::DailyLogInactivity(inactivity)),
             )
         }
     };
-    Described { fires, data, example, automation: None }
+    EventDescription { occasion, data, example, automation: None }
 }
 
-fn comparing(name: &str, threshold: f64) -> AutomationWithThreshold {
+fn automation_with_threshold(name: &str, threshold: f64) -> AutomationWithThreshold {
     AutomationWithThreshold { id: automation_id(), name: name.to_owned(), threshold: Measure(threshold) }
 }
 
-fn crossed(event: ComputedType, compliance_pct: u8, automation: AutomationWithThreshold, at: Timestamp) -> Event {
-    found(event, at, EventData::Compliance(ComplianceCrossed { compliance_pct, automation }))
+fn compliance_event(
+    event: ComputedType,
+    compliance_pct: u8,
+    automation: AutomationWithThreshold,
+    at: Timestamp,
+) -> Event {
+    computed_event(event, at, EventData::Compliance(ComplianceCrossed { compliance_pct, automation }))
 }
 
 /// The event of a match that a sweep found.
-fn found(event_type: ComputedType, at: Timestamp, data: EventData) -> Event {
+fn computed_event(event_type: ComputedType, at: Timestamp, data: EventData) -> Event {
     let computed = Computed {
         coach_id: client().coach_id,
         automation_id: automation_id(),
@@ -155,5 +167,5 @@ fn found(event_type: ComputedType, at: Timestamp, data: EventData) -> Event {
         episode: at.to_string(),
         to: vec![endpoint().id],
     };
-    Event::computed(&client(), &computed).expect("a step names the endpoint")
+    Event::computed(&client(), &computed).expect("the example names an endpoint")
 }

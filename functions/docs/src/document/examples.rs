@@ -1,4 +1,4 @@
-//! Values of the types that the handlers answer with, so that an example cannot differ from an answer.
+//! Example values of the handlers' types. So an example has the shape of an answer.
 
 use chrono::NaiveDate;
 use domain::api_key::Scope;
@@ -31,19 +31,19 @@ const CHECK_IN_ID: &str = "checkin_20261119";
 const HOST: &str = "https://coach.example";
 const SECRET: &str = "whsec_rnsmaoD6yfzzVFIqtV15UkZTXUlbyqtRO86LN3i3HkQ=";
 
-/// A time on the day of the examples.
+/// Returns a time (UTC) on the day of the examples.
 pub(super) fn at(time: &str) -> Timestamp {
-    Timestamp::parse(&format!("2026-11-20T{time}Z")).expect("an example's time is a time")
+    Timestamp::parse(&format!("2026-11-20T{time}Z")).expect("the example is a valid time")
 }
 
 pub(super) fn date(text: &str) -> NaiveDate {
-    text.parse().expect("an example's date is a date")
+    text.parse().expect("the example is a valid date")
 }
 
-/// A value of a type with rules, which an example's constant keeps.
+/// Parses an example value of a type with rules.
 macro_rules! id {
     ($kind:ident, $text:expr) => {
-        $kind::parse($text).expect("an example keeps the rules")
+        $kind::parse($text).expect("the example keeps the rules")
     };
 }
 pub(super) use id;
@@ -145,7 +145,7 @@ pub(super) fn login_link() -> LoginLink {
     }
 }
 
-/// The key of RFC 8037, appendix A.
+/// The example key of RFC 8037, appendix A.
 pub(super) fn jwks() -> JwkSet {
     let key = Jwk {
         kty: "OKP",
@@ -180,7 +180,8 @@ pub(super) fn new_key() -> NewKey {
 pub(super) fn endpoint() -> Endpoint {
     Endpoint {
         id: id!(EndpointId, ENDPOINT_ID),
-        url: ReceiverUrl::parse("https://hooks.example.com/coaching", Reach::Public).expect("a public URL"),
+        url: ReceiverUrl::parse("https://hooks.example.com/coaching", Reach::Public)
+            .expect("the example is a public URL"),
         events: vec![EventType::NewClient, EventType::CheckInSubmitted],
         payload_mode: PayloadMode::Identifiers,
         description: Some("Practice software".to_owned()),
@@ -202,7 +203,7 @@ pub(super) fn delivery_page() -> DeliveryPage {
         duration_ms: 84,
         response_excerpt: Some("back in a minute".to_owned()),
     };
-    let taken = Attempt {
+    let delivered = Attempt {
         at: at("09:30:06.300"),
         result: AttemptResult::StatusCode(204),
         duration_ms: 61,
@@ -213,13 +214,13 @@ pub(super) fn delivery_page() -> DeliveryPage {
         webhook_id: id!(EventId, EVENT_ID),
         event_type: EventType::NewClient.as_str().to_owned(),
         status: DeliveryStatus::Delivered,
-        attempts: vec![failed, taken],
+        attempts: vec![failed, delivered],
         next_attempt_at: None,
     };
     DeliveryPage { data: vec![delivery], next_cursor: None }
 }
 
-/// A limit that is used up for the minute.
-pub(super) fn used_up(limit: Limit) -> Problem {
+/// Refusal of a request beyond a limit.
+pub(super) fn rate_limited(limit: Limit) -> Problem {
     Problem::RateLimited(Quota::after(limit, limit.per_minute(), at("09:30:18.000")))
 }

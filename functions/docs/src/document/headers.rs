@@ -1,4 +1,4 @@
-//! Headers of answers.
+//! Headers of responses, and the parameter `Idempotency-Key`.
 
 use domain::idempotency::MAX_KEY_CHARS;
 use domain::rate_limit::{LOGIN_LINK_REQUEST, Limit, WINDOW_S};
@@ -16,95 +16,97 @@ pub(super) const ETAG: &str = "ETag";
 pub(super) const CACHE_CONTROL: &str = "Cache-Control";
 pub(super) const LOCATION: &str = "Location";
 
-/// A header of an answer, which is always there or where it applies.
+/// A header of a response, required or optional.
 #[derive(Clone, Copy)]
-pub(super) struct Sent {
+pub(super) struct ResponseHeader {
     name: &'static str,
-    always: bool,
+    required: bool,
 }
 
-/// A header that is always there.
-pub(super) const fn always(name: &'static str) -> Sent {
-    Sent { name, always: true }
+/// A header that every such response has.
+pub(super) const fn always(name: &'static str) -> ResponseHeader {
+    ResponseHeader { name, required: true }
 }
 
-/// A header that is there where it applies.
-pub(super) const fn at_times(name: &'static str) -> Sent {
-    Sent { name, always: false }
+/// A header that such a response may have.
+pub(super) const fn sometimes(name: &'static str) -> ResponseHeader {
+    ResponseHeader { name, required: false }
 }
 
-/// References to these headers.
-pub(super) fn references(sent: &[Sent]) -> Value {
-    let reference = |sent: &Sent| {
-        let name = if sent.always { sent.name.to_owned() } else { optional(sent.name) };
-        (sent.name.to_owned(), json!({ "$ref": format!("#/components/headers/{name}") }))
+/// Renders references to the headers' components.
+pub(super) fn references(headers: &[ResponseHeader]) -> Value {
+    let reference = |header: &ResponseHeader| {
+        let component = if header.required { header.name.to_owned() } else { optional_component(header.name) };
+        (header.name.to_owned(), json!({ "$ref": format!("#/components/headers/{component}") }))
     };
-    Value::Object(sent.iter().map(reference).collect())
+    Value::Object(headers.iter().map(reference).collect())
 }
 
-fn optional(name: &str) -> String {
+fn optional_component(name: &str) -> String {
     format!("{name}.optional")
 }
 
-/// All headers, each once as always there and once as not.
+/// Renders the components of all headers, each once as required and once as optional.
 pub(super) fn components() -> Value {
-    let listed = |one: fn(&Limit) -> String| LOGIN_LINK_REQUEST.iter().map(one).collect::<Vec<_>>().join(", ");
-    let policies = listed(|limit| format!("\"{}\";q={};w={WINDOW_S}", limit.policy(), limit.per_minute()));
-    let left = listed(|limit| format!("\"{}\";r={};t=42", limit.policy(), limit.per_minute() - 1));
+    let per_limit = |render: fn(&Limit) -> String| LOGIN_LINK_REQUEST.iter().map(render).collect::<Vec<_>>().join(", ");
+    let policies = per_limit(|limit| format!("\"{}\";q={};w={WINDOW_S}", limit.policy(), limit.per_minute()));
+    let left = per_limit(|limit| format!("\"{}\";r={};t=42", limit.policy(), limit.per_minute() - 1));
     let mut components = Map::new();
-    let mut header = |name: &str, about: &str, schema: Value, example: Value| {
-        for (name, required) in [(name.to_owned(), true), (optional(name), false)] {
+    let mut add = |name: &str, about: &str, schema: Value, example: Value| {
+        for (name, required) in [(name.to_owned(), true), (optional_component(name), false)] {
             let header = json!({ "description": about, "required": required, "schema": schema, "example": example });
             components.insert(name, header);
         }
     };
     let text = || json!({ "type": "string" });
-    let truth = || json!({ "type": "string", "const": "true" });
-    header(
+    let only_true = || json!({ "type": "string", "const": "true" });
+    add(
         REQUEST_ID,
-        "Names the request. `request_id` of an error is the same, but for an answer that is replayed: that has the first request's.",
+        "The id of the request, equal to `request_id` of an error. A replayed error has the `request_id` of the first \
+         request.",
         text(),
         json!("JKJaXmPLvHcESHA="),
     );
-    header(
+    add(
         RATE_LIMIT_POLICY,
-        "The limits that the request counts against: requests (`q`) in a calendar minute of `w` seconds.",
+        "The limits that apply to the request: `q` requests in a calendar minute of `w` seconds.",
         text(),
         json!(policies),
     );
-    header(RATE_LIMIT, "What is left (`r`) of each, and the seconds (`t`) until the minute ends.", text(), json!(left));
-    header(
+    add(
+        RATE_LIMIT,
+        "For each limit, the requests left (`r`) and the seconds (`t`) until the minute ends.",
+        text(),
+        json!(left),
+    );
+    add(
         RETRY_AFTER,
-        "Seconds to wait. Sent with every 429 and 503 that has a `code`, and with conflicts that end by themselves.",
+        "Seconds to wait. Sent with every 429 and 503 that has a `code`, and with 409 `idempotency_in_progress` and \
+         `recovery_running`.",
         json!({ "type": "integer", "minimum": 1 }),
         json!(42),
     );
-    header(
-        REPLAY,
-        "There when the answer was given before, under the same idempotency key. It does not mean success.",
-        truth(),
-        json!("true"),
-    );
-    header(
+    add(REPLAY, "Sent with a replayed answer. It does not mean success.", only_true(), json!("true"));
+    add(
         PAYLOAD_MISMATCH,
-        "There when this request's body is not the one that was answered.",
-        truth(),
+        "Sent with a replayed answer if the body of this request differs from the body of the recorded request.",
+        only_true(),
         json!("true"),
     );
-    header(ALLOW, "The methods that the path has.", text(), json!("GET, PATCH"));
-    header(AUTHENTICATE, "How to present a key.", text(), json!("Bearer realm=\"partner-api\""));
-    header(ETAG, "Names this version.", text(), json!("W/\"6f1ed002ab5595859014ebf0951522d9\""));
-    header(CACHE_CONTROL, "How long it may be kept.", text(), json!("public, max-age=300"));
-    header(
+    add(ALLOW, "The methods that the path has.", text(), json!("GET, PATCH"));
+    add(AUTHENTICATE, "How to present a key.", text(), json!("Bearer realm=\"partner-api\""));
+    add(ETAG, "The version of the resource.", text(), json!("W/\"6f1ed002ab5595859014ebf0951522d9\""));
+    add(CACHE_CONTROL, "How long a copy may be cached.", text(), json!("public, max-age=300"));
+    add(
         LOCATION,
-        "Where to go on.",
+        "The target of the redirect.",
         json!({ "type": "string", "format": "uri" }),
         json!("https://coach.example/session"),
     );
     Value::Object(components)
 }
 
-/// `Idempotency-Key`, as a parameter.
+/// Renders the parameter `Idempotency-Key`.
 pub(super) fn idempotency_key(required: bool, about: &str) -> Value {
     json!({
         "name": "Idempotency-Key", "in": "header", "required": required, "description": about,

@@ -1,4 +1,6 @@
-//! One operation of the document.
+//! An operation of the document, and its rendering as JSON.
+//!
+//! The route table of `edge` names the credential of each operation. Headers and refusals of that credential follow.
 
 use domain::list::PageSize;
 use domain::openapi::Body;
@@ -10,10 +12,10 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::examples::used_up;
+use super::examples::rate_limited;
 use super::headers::{
-    self, AUTHENTICATE, PAYLOAD_MISMATCH, RATE_LIMIT, RATE_LIMIT_POLICY, REPLAY, REQUEST_ID, RETRY_AFTER, Sent, always,
-    at_times, idempotency_key,
+    self, AUTHENTICATE, PAYLOAD_MISMATCH, RATE_LIMIT, RATE_LIMIT_POLICY, REPLAY, REQUEST_ID, RETRY_AFTER,
+    ResponseHeader, always, idempotency_key, sometimes,
 };
 use super::problems;
 use super::schemas::Schemas;
@@ -25,10 +27,10 @@ pub(super) const CRM_BEARER_KEY: &str = "crmKey";
 pub(super) const CRM_KEY_HEADER: &str = "crmKeyHeader";
 pub(super) const COACH_SESSION: &str = "coachSession";
 
-/// Statuses of answers that are recorded and may be replayed.
+/// Statuses of responses that are recorded and replayed.
 const RECORDED: [u16; 5] = [200, 201, 400, 404, 409];
 
-/// An operation.
+/// An operation, built step by step.
 pub(super) struct Operation {
     pub(super) method: &'static str,
     pub(super) path: &'static str,
@@ -43,18 +45,18 @@ pub(super) struct Operation {
     replays: bool,
 }
 
-/// An answer that is no refusal.
+/// A response that is no refusal.
 pub(super) struct Answer {
     status: u16,
     about: &'static str,
     /// Bodies by media type.
     content: Value,
-    sent: Vec<Sent>,
+    headers: Vec<ResponseHeader>,
     links: Map<String, Value>,
 }
 
 impl Operation {
-    /// The operation of a route, with the refusals of its credential. The summary is a few words.
+    /// Creates the operation of a route, with the refusals of its credential. `summary` is a few words.
     pub(super) fn new(method: &'static str, path: &'static str, id: &'static str, summary: &'static str) -> Self {
         let route = ROUTES.iter().find(|route| (route.method, route.path) == (method, path));
         let access = route.map_or(Access::Public, |route| route.access);
@@ -73,11 +75,11 @@ impl Operation {
         }
     }
 
-    /// Writes to the CRM, once per idempotency key.
-    pub(super) fn once(self) -> Self {
+    /// Requires an idempotency key, as every write of the CRM does.
+    pub(super) fn idempotent(self) -> Self {
         self.parameter(idempotency_key(
             true,
-            "One for each thing to be done. The same request under the same key is done once, and answered the same each time.",
+            "One key for each task. The service does the same request under the same key once and replays its answer.",
         ))
         .replays()
         .refuses([
@@ -88,13 +90,13 @@ impl Operation {
         ])
     }
 
-    /// Adds what else there is to know, in Markdown.
+    /// Sets the description, in Markdown.
     pub(super) fn about(mut self, about: impl Into<String>) -> Self {
         self.about = about.into();
         self
     }
 
-    /// A parameter in the path.
+    /// Adds a path parameter.
     pub(super) fn in_path(mut self, name: &str, schema: Value, about: &str, example: &str) -> Self {
         self.parameters.push(json!({
             "name": name, "in": "path", "required": true, "description": about, "schema": schema, "example": example,
@@ -102,48 +104,49 @@ impl Operation {
         self
     }
 
-    /// A parameter in the query. None is required.
+    /// Adds an optional query parameter.
     pub(super) fn in_query(mut self, name: &str, schema: Value, about: impl Into<String>) -> Self {
         let about = about.into();
         self.parameters.push(json!({ "name": name, "in": "query", "description": about, "schema": schema }));
         self
     }
 
-    /// A size in the query, which is never refused.
-    pub(super) fn size(self, name: &str, what: &str, page: PageSize) -> Self {
+    /// Adds a query parameter for a size. Its values are never refused.
+    pub(super) fn size(self, name: &str, items: &str, page: PageSize) -> Self {
         let PageSize { default, max } = page;
         let about = format!(
-            "{what}: 1 to {max}. Never refused: more counts as {max}, and anything that is not digits of a positive integer as {default}."
+            "{items}: 1 to {max}. Never refused: a greater value counts as {max}; a value that is not a positive \
+             integer in plain digits counts as {default}."
         );
         self.in_query(name, json!({ "type": ["integer", "string"], "default": default }), about)
     }
 
-    /// Any parameter.
+    /// Adds a parameter of any kind.
     pub(super) fn parameter(mut self, parameter: Value) -> Self {
         self.parameters.push(parameter);
         self
     }
 
-    /// A body of JSON, whose schema has a name. Its examples follow.
+    /// Sets the JSON body. `name` is the name of its schema. Examples are added by [`Operation::example`].
     pub(super) fn body(mut self, schemas: &mut Schemas, name: &str, body: Body) -> Self {
         let schema = schemas.insert(name, body.into_json());
         self.body =
             Some(json!({ "required": true, "content": { "application/json": { "schema": schema, "examples": {} } } }));
-        // The CRM has one code for all that is wrong with a body.
+        // The CRM answers every invalid body with one code, `invalid_request`.
         if !self.path.starts_with("/v1/crm/") {
             self.refusals.push(Problem::InvalidJson("EOF while parsing an object at line 1 column 1".to_owned()));
         }
         self.refuses([Problem::UnsupportedMediaType])
     }
 
-    /// A body that may be left out.
+    /// Sets a JSON body that callers may omit.
     pub(super) fn optional_body(self, schemas: &mut Schemas, name: &str, body: Body) -> Self {
         let mut operation = self.body(schemas, name, body);
         operation.body.as_mut().expect("the operation has a body")["required"] = json!(false);
         operation
     }
 
-    /// An example of the body.
+    /// Adds an example of the body.
     pub(super) fn example(mut self, name: &str, value: Value) -> Self {
         let body = self.body.as_mut().expect("the operation has a body");
         body["content"]["application/json"]["examples"][name] = json!({ "value": value });
@@ -155,19 +158,19 @@ impl Operation {
         self
     }
 
-    /// Problems that it can end in.
+    /// Adds problems that the operation can answer with.
     pub(super) fn refuses(mut self, problems: impl IntoIterator<Item = Problem>) -> Self {
         self.refusals.extend(problems);
         self
     }
 
-    /// Answers are recorded under an idempotency key and replayed.
+    /// Marks responses as recorded under an idempotency key and replayed.
     pub(super) fn replays(mut self) -> Self {
         self.replays = true;
         self
     }
 
-    /// The operation as JSON, in the group of that name.
+    /// Renders the operation as JSON. `tag` is the name of its group.
     pub(super) fn render(self, tag: &str) -> Value {
         let security = match self.access {
             Access::Partner => json!([{ BEARER_KEY: [] }, { KEY_HEADER: [] }]),
@@ -198,21 +201,22 @@ impl Operation {
         let (access, replays) = (self.access, self.replays);
         let mut responses = Map::new();
         for answer in self.answers {
-            let mut sent = standing(access, answer.status);
-            sent.extend(recorded(replays, access, answer.status));
-            responses.insert(answer.status.to_string(), answer.render(sent));
+            let mut headers = common_headers(access, answer.status);
+            headers.extend(replay_headers(replays, access, answer.status));
+            responses.insert(answer.status.to_string(), answer.render(headers));
         }
         for (status, group) in problems::by_status(self.refusals) {
-            let mut sent = standing(access, status);
-            sent.extend(recorded(replays, access, status));
-            let is_short =
+            let mut headers = common_headers(access, status);
+            headers.extend(replay_headers(replays, access, status));
+            let has_retry_after =
                 |refusal: &Problem| matches!(refusal, Problem::IdempotencyInProgress | Problem::RecoveryRunning { .. });
-            if group.iter().any(is_short) {
-                sent.push(at_times(RETRY_AFTER));
+            if group.iter().any(has_retry_after) {
+                headers.push(sometimes(RETRY_AFTER));
             }
-            responses.insert(status.to_string(), problems::response(status, &group, access, &sent));
+            responses.insert(status.to_string(), problems::response(status, &group, access, &headers));
         }
-        for (status, about) in problems::GATEWAY.into_iter().filter(|(one, _)| problems::may_be_gateways(access, *one))
+        for (status, about) in
+            problems::GATEWAY.into_iter().filter(|(status, _)| problems::may_come_from_gateway(access, *status))
         {
             let response = || problems::gateway_response(about);
             responses.entry(status.to_string()).or_insert_with(response);
@@ -222,7 +226,7 @@ impl Operation {
     }
 }
 
-/// The beginning of the names of refusals that callers with this credential alone meet.
+/// First part of the names of shared responses, by credential.
 pub(super) fn name_of(access: Access) -> &'static str {
     match access {
         Access::Partner => "Partner",
@@ -232,7 +236,7 @@ pub(super) fn name_of(access: Access) -> &'static str {
     }
 }
 
-/// Refusals that callers with this credential meet on any route.
+/// Refusals that any route with this credential can answer with.
 fn refusals_of(access: Access) -> Vec<Problem> {
     let unknown_key = || Problem::Unauthenticated("This API key is unknown, revoked or expired.");
     let own = match access {
@@ -241,7 +245,7 @@ fn refusals_of(access: Access) -> Vec<Problem> {
             unknown_key(),
             Problem::NotEntitled,
             Problem::WrongScope { needed: "partner" },
-            used_up(Limit::Requests),
+            rate_limited(Limit::Requests),
         ],
         Access::Crm(permission) => vec![
             unknown_key(),
@@ -250,49 +254,50 @@ fn refusals_of(access: Access) -> Vec<Problem> {
             Problem::GymNotEnabled,
             Problem::CrmNotConfigured,
             Problem::PermissionMissing(permission),
-            used_up(Limit::Requests),
+            rate_limited(Limit::Requests),
         ],
         Access::Session => {
-            vec![Problem::NoSession, used_up(Limit::SettingsRequests), Problem::WorkspaceUnknown]
+            vec![Problem::NoSession, rate_limited(Limit::SettingsRequests), Problem::WorkspaceUnknown]
         }
     };
     own.into_iter().chain([Problem::BodyTooLarge, Problem::internal("", "")]).collect()
 }
 
-/// Headers that go with a status whatever the operation.
-fn standing(access: Access, status: u16) -> Vec<Sent> {
-    // The gateway's own answers have none of ours. Nor is there a count to tell where it is the count that failed.
-    let ours = if problems::may_be_gateways(access, status) { at_times } else { always };
-    let mut sent = vec![ours(REQUEST_ID)];
+/// Headers that depend on the credential and the status only.
+fn common_headers(access: Access, status: u16) -> Vec<ResponseHeader> {
+    // The gateway's own answers lack our headers. The count is unknown if the write that counts has failed.
+    let unless_gateway = if problems::may_come_from_gateway(access, status) { sometimes } else { always };
+    let mut headers = vec![unless_gateway(REQUEST_ID)];
     match (access, status) {
-        (_, 401) => sent.push(always(AUTHENTICATE)),
+        (_, 401) => headers.push(always(AUTHENTICATE)),
         (Access::Partner | Access::Crm(_) | Access::Session, _) => {
-            sent.extend([ours(RATE_LIMIT), ours(RATE_LIMIT_POLICY)]);
+            headers.extend([unless_gateway(RATE_LIMIT), unless_gateway(RATE_LIMIT_POLICY)]);
         }
         (Access::Public, _) => {}
     }
     if matches!(status, 429 | 503) {
-        sent.push(ours(RETRY_AFTER));
+        headers.push(unless_gateway(RETRY_AFTER));
     }
-    sent
+    headers
 }
 
-fn recorded(replays: bool, access: Access, status: u16) -> Vec<Sent> {
+/// Headers of a response that may be a replay.
+fn replay_headers(replays: bool, access: Access, status: u16) -> Vec<ResponseHeader> {
     match access {
         _ if !replays || !RECORDED.contains(&status) => Vec::new(),
-        // Another payload is a conflict.
-        Access::Crm(_) => vec![at_times(REPLAY)],
-        _ => vec![at_times(REPLAY), at_times(PAYLOAD_MISMATCH)],
+        // The CRM answers another payload with 409.
+        Access::Crm(_) => vec![sometimes(REPLAY)],
+        _ => vec![sometimes(REPLAY), sometimes(PAYLOAD_MISMATCH)],
     }
 }
 
 impl Answer {
-    /// An answer without a body.
+    /// Creates an answer without a body.
     pub(super) fn new(status: u16, about: &'static str) -> Self {
-        Self { status, about, content: json!({}), sent: Vec::new(), links: Map::new() }
+        Self { status, about, content: json!({}), headers: Vec::new(), links: Map::new() }
     }
 
-    /// An answer of JSON, with an example.
+    /// Creates an answer of JSON, with an example.
     pub(super) fn of<T: ToSchema + Serialize>(
         schemas: &mut Schemas,
         status: u16,
@@ -303,24 +308,24 @@ impl Answer {
         Self::new(status, about).content("application/json", schemas.of::<T>()).example(name, example)
     }
 
-    /// A body of this media type.
+    /// Adds a body of a media type.
     pub(super) fn content(mut self, media_type: &str, schema: Value) -> Self {
         self.content[media_type] = json!({ "schema": schema });
         self
     }
 
-    /// An example of the JSON.
+    /// Adds an example of the JSON.
     pub(super) fn example(mut self, name: &str, example: &impl Serialize) -> Self {
         self.content["application/json"]["examples"][name] = json!({ "value": example });
         self
     }
 
-    pub(super) fn sends(mut self, sent: Sent) -> Self {
-        self.sent.push(sent);
+    pub(super) fn header(mut self, header: ResponseHeader) -> Self {
+        self.headers.push(header);
         self
     }
 
-    /// Links to other operations: their parameters, as runtime expressions.
+    /// Adds links to other operations. `parameters` are runtime expressions.
     pub(super) fn link(mut self, operation_ids: &[&str], parameters: Value) -> Self {
         for id in operation_ids {
             self.links.insert((*id).to_owned(), json!({ "operationId": id, "parameters": parameters }));
@@ -328,8 +333,8 @@ impl Answer {
         self
     }
 
-    /// As [`Answer::link`], with members of the other operations' bodies. `requestBody` has a meaning for a whole body
-    /// alone, and generators of clients refuse it with members: they stand in an extension.
+    /// Adds links as [`Answer::link`] does, with members of the other operations' bodies. The members stand in an
+    /// extension, because `requestBody` of a link can only be a whole body.
     pub(super) fn link_with_body(self, operation_ids: &[&str], parameters: Value, body: Value) -> Self {
         let mut answer = self.link(operation_ids, parameters);
         for id in operation_ids {
@@ -338,9 +343,9 @@ impl Answer {
         answer
     }
 
-    fn render(mut self, mut sent: Vec<Sent>) -> Value {
-        sent.append(&mut self.sent);
-        let mut response = json!({ "description": self.about, "headers": headers::references(&sent) });
+    fn render(mut self, mut headers: Vec<ResponseHeader>) -> Value {
+        headers.append(&mut self.headers);
+        let mut response = json!({ "description": self.about, "headers": headers::references(&headers) });
         if self.content != json!({}) {
             response["content"] = self.content;
         }

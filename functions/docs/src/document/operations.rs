@@ -27,71 +27,73 @@ use super::schemas::Schemas;
 pub(super) const EMITTED: &str = "Emitted events";
 pub(super) const COMPUTED: &str = "Computed events";
 
-/// A group of operations.
-pub(super) struct Part {
+/// A group of operations: one tag of the document.
+pub(super) struct Group {
     pub(super) tag: &'static str,
     pub(super) about: &'static str,
     pub(super) operations: fn(&mut Schemas) -> Vec<Operation>,
 }
 
-/// All operations, in the order in which a reader meets them.
-pub(super) const PARTS: [Part; 11] = [
-    part("Key", "Whether a key counts, and whose it is.", ping::operations),
-    part("Clients", "Create, find, switch on and off.", clients::operations),
-    part(
+/// All groups, in the order of the reference page.
+pub(super) const GROUPS: [Group; 11] = [
+    group("Key", "Check a key and its coach.", ping::operations),
+    group("Clients", "Create, find, activate and deactivate clients.", clients::operations),
+    group(
         "Client records",
-        "When things happened in a client's life: dates and figures, never what was answered or logged.",
+        "Compliance, check-ins and daily logs: dates and figures, never answers or logged values.",
         records::operations,
     ),
-    part(
+    group(
         "Sign-in",
-        "Links that sign a client in once, and what the application verifies them with.",
+        "Single-use links that sign a client in, and the keys with which the application verifies a sign-in.",
         login::operations,
     ),
-    part(
-        "CRM: contacts",
-        "Who is in the coach's address book. With a CRM key, as all of the CRM.",
-        crm_contacts::operations,
-    ),
-    part(
+    group("CRM: contacts", "The coach's contacts. All CRM operations need a CRM key.", crm_contacts::operations),
+    group(
         "CRM: opportunities",
-        "What a contact may come to buy, and where that stands in the coach's pipeline.",
+        "Possible sales to a contact, and their stage in the coach's pipeline.",
         crm_opportunities::operations,
     ),
-    part("CRM: bookings", "Calendars, the times that are free, and what is booked.", crm_bookings::operations),
-    part("CRM: workflows", "What sets the coach's workflows off, and whether they are on.", crm_workflows::operations),
-    part("Settings: keys", "API keys, for a signed-in coach.", keys::operations),
-    part(
+    group("CRM: bookings", "Calendars, free times and bookings.", crm_bookings::operations),
+    group(
+        "CRM: workflows",
+        "The triggers of the coach's workflows, and whether the workflows are active.",
+        crm_workflows::operations,
+    ),
+    group("Settings: keys", "API keys, for a signed-in coach.", keys::operations),
+    group(
         "Settings: webhooks",
         "Webhook endpoints and their delivery log, for a signed-in coach.",
         webhooks::operations,
     ),
-    part("Documentation", "This document, its reference page and the guides.", documentation::operations),
+    group("Documentation", "This document, its reference page and the guides.", documentation::operations),
 ];
 
-const fn part(tag: &'static str, about: &'static str, operations: fn(&mut Schemas) -> Vec<Operation>) -> Part {
-    Part { tag, about, operations }
+const fn group(tag: &'static str, about: &'static str, operations: fn(&mut Schemas) -> Vec<Operation>) -> Group {
+    Group { tag, about, operations }
 }
 
-/// The names of all groups, with what is in them.
+/// Renders the tags of all groups and of the two kinds of events.
 pub(super) fn tags() -> Value {
-    let events =
-        [(EMITTED, "What an endpoint subscribes to."), (COMPUTED, "What the Webhook step of an automation sends.")];
-    let all = PARTS.iter().map(|part| (part.tag, part.about)).chain(events);
+    let events = [
+        (EMITTED, "Events that an endpoint subscribes to."),
+        (COMPUTED, "Events that the Webhook step of an automation sends."),
+    ];
+    let all = GROUPS.iter().map(|group| (group.tag, group.about)).chain(events);
     all.map(|(name, about)| json!({ "name": name, "description": about })).collect()
 }
 
-/// Operations on one client name it in the path.
-fn of_client(operation: Operation) -> Operation {
+/// Adds the id of a client in the path, and the refusal of an unknown id.
+fn with_client_id(operation: Operation) -> Operation {
     operation.in_path("clientId", identifier(), "The client's id.", CLIENT_ID).refuses([Problem::NotFound("client")])
 }
 
-/// Operations on one record of the CRM name it in the path.
-fn of_record(operation: Operation, about: &str, example: &str) -> Operation {
+/// Adds the id of a CRM record in the path, and the refusal of an invalid id.
+fn with_record_id(operation: Operation, about: &str, example: &str) -> Operation {
     operation.in_path("id", uuid(), about, example).refuses([invalid("id", InvalidUuid)])
 }
 
-/// A list of the CRM.
+/// Adds the parameters, the answer and the refusals of a CRM list.
 fn crm_list(operation: Operation, answer: Answer) -> Operation {
     let answer = answer.link(&[operation.id], json!({ "cursor": "$response.body#/next_cursor" }));
     operation
@@ -99,26 +101,26 @@ fn crm_list(operation: Operation, answer: Answer) -> Operation {
         .in_query(
             "cursor",
             json!({ "type": "string", "pattern": "^([0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})?$" }),
-            "`next_cursor` of the page before, a UUID: records with greater ids. It may be gone meanwhile. Pages are read as things are \
-             then, not as they were at the first page. Empty: the first page.",
+            "`next_cursor` of the previous page, a UUID. The page has the records with greater ids, as they are at the \
+             time of the request. The record of the cursor may be gone. Empty: the first page.",
         )
         .answers(answer)
         .refuses([invalid("cursor", InvalidUuid)])
 }
 
-/// The last page of a list of the CRM, under a name of its own.
+/// Builds the answer of a CRM list. `name` is the name of its schema.
 fn crm_page<T: ToSchema + Serialize>(schemas: &mut Schemas, about: &'static str, name: &str, record: T) -> Answer {
     Answer::new(200, about)
         .content("application/json", schemas.page_of::<T>(name))
         .example("page", &CrmPage { data: vec![record], next_cursor: None })
 }
 
-/// The refusal of a field or parameter.
+/// Refusal of a field or parameter.
 fn invalid(field: &str, rule: impl std::fmt::Display) -> Problem {
     Problem::Invalid(Invalid::field(field, rule))
 }
 
-/// The refusal of a cursor.
+/// Refusal of a cursor.
 fn invalid_cursor() -> Problem {
     invalid("cursor", "must be the next_cursor of an earlier answer")
 }
@@ -127,7 +129,7 @@ fn uuid() -> Value {
     json!({ "type": "string", "format": "uuid" })
 }
 
-/// The schema of an id in a path: any text. A text that is no id names nothing.
+/// Schema of an id in a path: any text. An invalid id is 404, like an unknown one.
 fn identifier() -> Value {
     json!({ "type": "string", "minLength": 1 })
 }

@@ -1,4 +1,4 @@
-//! Refusals: responses made from the problems that an operation can end in.
+//! Responses of refusals, rendered from the problems that an operation can answer with.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,19 @@ use edge::routes::Access;
 use edge::{Code, Problem};
 use serde_json::{Map, Value, json};
 
-use super::headers::{self, Sent};
+use super::headers::{self, ResponseHeader};
 use super::operation::name_of;
 use super::schemas::reference;
 use super::share::SHARED_NAME;
 
-/// The member of a response that lists its codes.
+/// Member of a response that lists its codes.
 pub(super) const CODES: &str = "x-codes";
 const JSON: &str = "application/json";
 const PROBLEM_JSON: &str = "application/problem+json";
 const EXAMPLE_REQUEST_ID: &str = "JKJaXmPLvHcESHA=";
 const EXAMPLE_EVENT_ID: &str = "err_6f1ed002ab5595859014ebf0";
 
-/// Refusals by status.
+/// Groups problems by status.
 pub(super) fn by_status(problems: Vec<Problem>) -> BTreeMap<u16, Vec<Problem>> {
     let mut groups: BTreeMap<u16, Vec<Problem>> = BTreeMap::new();
     for problem in problems {
@@ -28,28 +28,29 @@ pub(super) fn by_status(problems: Vec<Problem>) -> BTreeMap<u16, Vec<Problem>> {
     groups
 }
 
-/// Answers of the gateway in front of the service, by status.
+/// Descriptions of the gateway's own answers, by status.
 pub(super) const GATEWAY: [(u16, &str); 4] = [
-    (413, "The gateway's own: more than 10 MB."),
-    (429, "The gateway's own: more traffic than any caller should make."),
-    (500, "The gateway's own: what handled the request died or ran out of time. A write may have happened."),
+    (413, "From the gateway: the body is larger than 10 MB."),
+    (429, "From the gateway: all callers together send too much."),
+    (500, "From the gateway: the function died or ran out of time. A write may have happened."),
     (
         503,
-        "The gateway's own: nothing could handle the request, or the answer took too long. A write may have happened.",
+        "From the gateway: no function could handle the request, or the answer took too long. A write may have \
+         happened.",
     ),
 ];
 
-/// Returns true if an answer of this status may be the gateway's, in words of its own.
-pub(super) fn may_be_gateways(access: Access, status: u16) -> bool {
+/// Returns true if the gateway itself may answer with this status.
+pub(super) fn may_come_from_gateway(access: Access, status: u16) -> bool {
     match access {
-        // Throttled, or more callers without a key than the function has places.
+        // The gateway throttles public routes, and the function's concurrency is reserved.
         Access::Public => matches!(status, 429 | 503),
         Access::Session if status == 401 => true,
-        _ => GATEWAY.iter().any(|(one, _)| *one == status),
+        _ => GATEWAY.iter().any(|(gateway_status, _)| *gateway_status == status),
     }
 }
 
-/// The response where the gateway alone may say so.
+/// Renders the response of a status that only the gateway answers with.
 pub(super) fn gateway_response(about: &str) -> Value {
     json!({
         SHARED_NAME: "Gateway",
@@ -59,22 +60,23 @@ pub(super) fn gateway_response(about: &str) -> Value {
     })
 }
 
-/// The response for problems of one status. Its codes stand in an extension: said in its schema they would make a type
-/// of each response in generated clients.
-pub(super) fn response(status: u16, group: &[Problem], access: Access, sent: &[Sent]) -> Value {
+/// Renders the response for the problems of one status. The codes stand in an extension: as an `enum` in the schema
+/// they would give generated clients a type for each response.
+pub(super) fn response(status: u16, group: &[Problem], access: Access, headers: &[ResponseHeader]) -> Value {
     let mut codes: Vec<Code> = group.iter().map(Problem::code).collect();
     codes.sort_unstable();
     codes.dedup();
     let names: Vec<&str> = codes.iter().map(|code| code.as_str()).collect();
-    let by_gateway = may_be_gateways(access, status);
+    let by_gateway = may_come_from_gateway(access, status);
     let error = reference("Error");
     let schema = if by_gateway { json!({ "anyOf": [error, reference("GatewayError")] }) } else { error };
-    let others = GATEWAY.iter().filter(|(one, _)| by_gateway && *one == status).map(|(_, about)| *about);
+    let from_gateway =
+        GATEWAY.iter().filter(|(gateway_status, _)| by_gateway && *gateway_status == status).map(|(_, about)| *about);
     json!({
         SHARED_NAME: shared_name(&names, access),
-        "description": description(&codes, others),
+        "description": description(&codes, from_gateway),
         CODES: names,
-        "headers": headers::references(sent),
+        "headers": headers::references(headers),
         "content": {
             JSON: { "schema": schema, "examples": examples(group, false) },
             PROBLEM_JSON: { "schema": reference("Problem"), "examples": examples(group, true) },
@@ -82,7 +84,7 @@ pub(super) fn response(status: u16, group: &[Problem], access: Access, sent: &[S
     })
 }
 
-/// The name of a response that several operations have: `Coach.InvalidRequestOrInvalidJson`.
+/// Builds the name of a response in the components, such as `Coach.InvalidRequestOrInvalidJson`.
 fn shared_name(codes: &[&str], access: Access) -> String {
     let camel = |code: &&str| -> String {
         let upper = |word: &str| word[..1].to_uppercase() + &word[1..];
@@ -91,9 +93,9 @@ fn shared_name(codes: &[&str], access: Access) -> String {
     format!("{}.{}", name_of(access), codes.iter().map(camel).collect::<Vec<_>>().join("Or"))
 }
 
-fn description(codes: &[Code], others: impl Iterator<Item = &'static str>) -> String {
-    let coded = codes.iter().map(|code| format!("- `{code}`: {}", code.meaning()));
-    let lines: Vec<String> = coded.chain(others.map(|about| format!("- Without `code`: {about}"))).collect();
+fn description(codes: &[Code], from_gateway: impl Iterator<Item = &'static str>) -> String {
+    let with_code = codes.iter().map(|code| format!("- `{code}`: {}", code.meaning()));
+    let lines: Vec<String> = with_code.chain(from_gateway.map(|about| format!("- Without `code`: {about}"))).collect();
     match (codes, lines.as_slice()) {
         ([code], [_]) => code.meaning().to_owned(),
         _ => lines.join("\n"),
@@ -119,38 +121,38 @@ fn examples(group: &[Problem], as_problem: bool) -> Value {
     Value::Object(examples)
 }
 
-/// Every error.
+/// Schema of every error of the service.
 pub(super) fn error_schema() -> Value {
     let codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
     json!({
         "type": "object",
-        "description": "What went wrong.",
+        "description": "A refusal or fault.",
         "required": ["error", "code", "request_id"],
         "properties": {
-            "error": { "type": "string", "description": "For people. It changes without notice." },
-            "code": { "type": "string", "enum": codes, "description": "Stable. Goes with one status." },
-            "request_id": { "type": "string", "description": "Names the request." },
+            "error": { "type": "string", "description": "A sentence for people. It changes without notice." },
+            "code": { "type": "string", "enum": codes, "description": "A stable name. Each code has one status." },
+            "request_id": { "type": "string", "description": "The id of the request." },
             "field": {
                 "type": "string",
-                "description": "The field or parameter at fault, where it is one. Nested ones with dots.",
+                "description": "The field or parameter at fault, if there is one. A nested field has dots.",
             },
             "mergedIntoId": {
                 "type": "string", "format": "uuid",
-                "description": "With `contact_merged` alone: the contact that this one lives on as.",
+                "description": "With `contact_merged` only: the contact to use instead.",
             },
             "bookingUrl": {
                 "type": "string",
-                "description": "With `checkout_required` alone: where the person books and pays.",
+                "description": "With `checkout_required` only: the page on which the person books and pays.",
             },
-            "event_id": { "type": "string", "description": "With a 500 alone: what support asks for." },
+            "event_id": { "type": "string", "description": "With 500 only: the reference for support." },
         },
     })
 }
 
-/// Every error, by RFC 9457.
+/// Schema of every error as a problem detail (RFC 9457).
 pub(super) fn problem_schema() -> Value {
     json!({
-        "description": "The same as problem details (RFC 9457), for callers whose `Accept` names `application/problem+json`.",
+        "description": "An error as a problem detail (RFC 9457). Sent if `Accept` names `application/problem+json`.",
         "allOf": [
             reference("Error"),
             {
@@ -167,11 +169,11 @@ pub(super) fn problem_schema() -> Value {
     })
 }
 
-/// Every refusal of the gateway's.
+/// Schema of the gateway's own answers.
 pub(super) fn gateway_schema() -> Value {
     json!({
         "type": "object",
-        "description": "What the gateway in front of the service says itself. It has no `code`: go by the status.",
+        "description": "An answer of the gateway in front of the service. It has no `code`: go by the status.",
         "required": ["message"],
         "properties": { "message": { "type": "string" } },
     })

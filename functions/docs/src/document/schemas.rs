@@ -1,4 +1,4 @@
-//! The named schemas: those that utoipa derives, made plainer.
+//! The named schemas, derived by utoipa and simplified: scalars stand inline, and nullable types have one form.
 
 use std::collections::BTreeMap;
 
@@ -14,17 +14,17 @@ const PREFIX: &str = "#/components/schemas/";
 pub(super) struct Schemas(BTreeMap<String, Value>);
 
 impl Schemas {
-    /// A reference to the schema of a type, which is taken up with all that it refers to.
+    /// Adds the schema of a type with all schemas that it refers to, and returns a reference.
     pub(super) fn of<T: ToSchema>(&mut self) -> Value {
-        let mut found = vec![(T::name().into_owned(), T::schema())];
-        T::schemas(&mut found);
-        for (name, schema) in found {
+        let mut collected = vec![(T::name().into_owned(), T::schema())];
+        T::schemas(&mut collected);
+        for (name, schema) in collected {
             self.0.insert(name, json!(schema));
         }
         reference(&T::name())
     }
 
-    /// A reference to the schema of a page of a list of the CRM, under a name of its own.
+    /// Adds the schema of a page of a CRM list under a name, and returns a reference.
     pub(super) fn page_of<T: ToSchema + Serialize>(&mut self, name: &str) -> Value {
         let records = self.of::<T>();
         let mut schema = json!(CrmPage::<T>::schema());
@@ -32,20 +32,20 @@ impl Schemas {
         self.insert(name, schema)
     }
 
-    /// A reference to the schema of an answer that holds one record, under a name of its own.
+    /// Adds the schema of an answer with one record under a name, and returns a reference.
     pub(super) fn answer_with<T: ToSchema>(&mut self, name: &str, member: &str) -> Value {
         let record = self.of::<T>();
         self.insert(name, json!({ "type": "object", "required": [member], "properties": { member: record } }))
     }
 
-    /// Takes up a schema under a name.
+    /// Adds a schema under a name, and returns a reference.
     pub(super) fn insert(&mut self, name: &str, schema: Value) -> Value {
         self.0.insert(name.to_owned(), schema);
         reference(name)
     }
 
-    /// Puts the schemas into the document. A name for what is only a text or a number tells a reader nothing: such are
-    /// put where they are referred to.
+    /// Puts the schemas into the document. Schemas of plain texts and numbers replace the references to them, because
+    /// their names would not help a reader.
     pub(super) fn finish(mut self, document: &mut Value) {
         let scalars: BTreeMap<String, Value> =
             self.0.iter().filter(|(_, schema)| is_scalar(schema)).map(|(k, v)| (k.clone(), v.clone())).collect();
@@ -58,7 +58,7 @@ impl Schemas {
     }
 }
 
-/// A reference to the schema of that name.
+/// Returns a reference to a schema.
 pub(super) fn reference(name: &str) -> Value {
     json!({ "$ref": format!("{PREFIX}{name}") })
 }
@@ -77,19 +77,20 @@ fn inline(value: &mut Value, scalars: &BTreeMap<String, Value>) {
             if let Some(scalar) = name.and_then(|name| scalars.get(name)) {
                 members.remove("$ref");
                 let own = scalar.as_object().expect("a scalar's schema is an object");
-                let told = own.iter().filter(|(key, _)| *key != "description");
-                members.extend(told.map(|(key, value)| (key.clone(), value.clone())));
+                let inlined = own.iter().filter(|(key, _)| *key != "description");
+                members.extend(inlined.map(|(key, value)| (key.clone(), value.clone())));
             }
-            if let Some(plain) = nullable(members) {
-                *value = plain;
+            if let Some(simplified) = simplify_nullable(members) {
+                *value = simplified;
             }
         }
         _ => {}
     }
 }
 
-/// `oneOf` null and something: the type and null for what is a scalar, the description on the outside for what is not.
-fn nullable(members: &Map<String, Value>) -> Option<Value> {
+/// Simplifies `oneOf` of null and another schema. A scalar becomes a list of types with null. Other schemas keep
+/// `oneOf`, with the description outside.
+fn simplify_nullable(members: &Map<String, Value>) -> Option<Value> {
     let [none, other] = members.get("oneOf")?.as_array()?.as_slice() else { return None };
     if *none != json!({ "type": "null" }) {
         return None;
@@ -108,24 +109,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scalar_stands_where_it_is_meant_and_null_beside_its_type() {
+    fn a_scalar_replaces_its_reference_and_null_is_listed_with_its_type() {
         let scalars = [("Time".to_owned(), json!({ "type": "string", "format": "date-time", "description": "inner" }))];
-        let to = |name: &str| reference(name);
-        for (given, plain) in [
-            (to("Time"), json!({ "type": "string", "format": "date-time" })),
-            (to("Other"), to("Other")),
+        for (input, simplified) in [
+            (reference("Time"), json!({ "type": "string", "format": "date-time" })),
+            (reference("Other"), reference("Other")),
             (
-                json!({ "oneOf": [{ "type": "null" }, { "$ref": "#/components/schemas/Time", "description": "When." }] }),
+                json!({
+                    "oneOf": [{ "type": "null" }, { "$ref": "#/components/schemas/Time", "description": "When." }],
+                }),
                 json!({ "type": ["string", "null"], "format": "date-time", "description": "When." }),
             ),
             (
-                json!({ "oneOf": [{ "type": "null" }, { "$ref": "#/components/schemas/Other", "description": "What." }] }),
-                json!({ "oneOf": [{ "type": "null" }, to("Other")], "description": "What." }),
+                json!({
+                    "oneOf": [{ "type": "null" }, { "$ref": "#/components/schemas/Other", "description": "What." }],
+                }),
+                json!({ "oneOf": [{ "type": "null" }, reference("Other")], "description": "What." }),
             ),
         ] {
-            let mut value = given;
+            let mut value = input;
             inline(&mut value, &scalars.clone().into());
-            assert_eq!(value, plain);
+            assert_eq!(value, simplified);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The document as a whole.
+//! Tests of the whole document.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use domain::time::parse_date;
 use edge::Code;
 use serde_json::{Map, Value, json};
 
-use super::events::Described;
+use super::events::EventDescription;
 use super::examples::{at, automation_id, client};
 use super::*;
 
@@ -20,31 +20,31 @@ fn operations(document: &Value) -> Vec<&Value> {
     paths.flat_map(|path| path.as_object().unwrap().values()).collect()
 }
 
-/// Every object in the document, from the outside in.
-fn each<'d>(value: &'d Value, visit: &mut impl FnMut(&'d Map<String, Value>)) {
+/// Visits every object in the document, outer objects first.
+fn visit_objects<'d>(value: &'d Value, visit: &mut impl FnMut(&'d Map<String, Value>)) {
     match value {
-        Value::Array(items) => items.iter().for_each(|item| each(item, visit)),
+        Value::Array(items) => items.iter().for_each(|item| visit_objects(item, visit)),
         Value::Object(members) => {
             visit(members);
-            members.values().for_each(|member| each(member, visit));
+            members.values().for_each(|member| visit_objects(member, visit));
         }
         _ => {}
     }
 }
 
 #[test]
-fn it_is_openapi_3_1_and_carries_the_version_of_the_description() {
+fn the_document_is_openapi_3_1_and_has_the_version() {
     let document = document();
     assert_eq!(document["openapi"], "3.1.0");
-    assert_eq!(document["info"]["version"], "1.2.0");
+    assert_eq!(document["info"]["version"], VERSION);
 }
 
 #[test]
-fn every_reference_and_every_link_leads_somewhere() {
+fn every_reference_and_link_has_a_target() {
     let document = document();
     let ids: BTreeSet<&str> = operations(&document).iter().filter_map(|one| one["operationId"].as_str()).collect();
     let mut references = 0;
-    each(&document, &mut |object| {
+    visit_objects(&document, &mut |object| {
         if let Some(to) = object.get("$ref").and_then(Value::as_str) {
             references += 1;
             assert!(document.pointer(to.strip_prefix('#').unwrap()).is_some(), "{to}");
@@ -57,10 +57,10 @@ fn every_reference_and_every_link_leads_somewhere() {
 }
 
 #[test]
-fn every_schema_and_response_has_a_use() {
+fn every_schema_and_response_is_used() {
     let document = document();
     let mut used: BTreeSet<&str> = BTreeSet::new();
-    each(&document, &mut |object| used.extend(object.get("$ref").and_then(Value::as_str)));
+    visit_objects(&document, &mut |object| used.extend(object.get("$ref").and_then(Value::as_str)));
     for kind in ["schemas", "responses"] {
         for name in document["components"][kind].as_object().unwrap().keys() {
             assert!(used.contains(format!("#/components/{kind}/{name}").as_str()), "{kind} {name}");
@@ -69,13 +69,13 @@ fn every_schema_and_response_has_a_use() {
 }
 
 #[test]
-fn every_operation_says_what_it_is_and_names_the_parameters_of_its_path() {
+fn every_operation_has_a_tag_a_summary_and_the_parameters_of_its_path() {
     let document = document();
     let tags: Vec<&str> =
         document["tags"].as_array().unwrap().iter().map(|tag| tag["name"].as_str().unwrap()).collect();
     let all = operations(&document);
     let ids: BTreeSet<&str> = all.iter().map(|one| one["operationId"].as_str().unwrap()).collect();
-    assert_eq!(ids.len(), all.len(), "no id stands twice");
+    assert_eq!(ids.len(), all.len(), "no operationId is used twice");
     for (path, methods) in document["paths"].as_object().unwrap() {
         let wanted: BTreeSet<&str> =
             path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect();
@@ -90,7 +90,7 @@ fn every_operation_says_what_it_is_and_names_the_parameters_of_its_path() {
 }
 
 #[test]
-fn every_operation_of_the_crm_names_its_permission_and_each_permission_opens_something() {
+fn every_crm_operation_names_its_permission_and_every_permission_is_used() {
     let document = document();
     let mut seen: BTreeSet<String> = BTreeSet::new();
     for (path, methods) in document["paths"].as_object().unwrap() {
@@ -104,7 +104,7 @@ fn every_operation_of_the_crm_names_its_permission_and_each_permission_opens_som
             assert!(operation["description"].as_str().unwrap().contains(&format!("`{permission}`")), "{method} {path}");
             let header = operation["parameters"].as_array().into_iter().flatten().find(|one| one["in"] == "header");
             assert_eq!(header.is_some_and(|header| header["required"] == true), !reads, "{method} {path}");
-            // Of the service's own: the gateway may say it of anything.
+            // Only the service's own 503 has codes. The gateway may answer 503 to any request.
             let unavailable = &operation["responses"]["503"];
             let unavailable = unavailable.get("$ref").map_or(unavailable, |shared| target(&document, shared));
             assert_eq!(unavailable.get(problems::CODES).is_some(), !reads, "{method} {path}");
@@ -115,7 +115,7 @@ fn every_operation_of_the_crm_names_its_permission_and_each_permission_opens_som
 }
 
 #[test]
-fn bodies_of_the_crm_take_no_other_members_and_no_null() {
+fn crm_bodies_refuse_unknown_members_and_null() {
     let document = document();
     let mut seen = 0;
     for (path, methods) in document["paths"].as_object().unwrap() {
@@ -123,7 +123,7 @@ fn bodies_of_the_crm_take_no_other_members_and_no_null() {
             let Some(body) = operation.get("requestBody") else { continue };
             let name = body["content"]["application/json"]["schema"]["$ref"].as_str().unwrap();
             let schema = document.pointer(name.strip_prefix('#').unwrap()).unwrap();
-            // A query may name the contact of a cancellation in the place of its body.
+            // The query of a cancellation may name the contact instead of the body.
             let required = json!(operation["operationId"] != "cancelBooking");
             assert_eq!((&body["required"], &schema["additionalProperties"]), (&required, &json!(false)), "{name}");
             for (member, field) in schema["properties"].as_object().unwrap() {
@@ -136,43 +136,44 @@ fn bodies_of_the_crm_take_no_other_members_and_no_null() {
 }
 
 #[test]
-fn every_code_is_listed_and_some_operation_can_end_in_it() {
+fn every_code_is_listed_and_some_operation_answers_with_it() {
     let document = document();
     let listed = &document["components"]["schemas"]["Error"]["properties"]["code"]["enum"];
     assert_eq!(*listed, json!(Code::ALL.iter().map(|code| code.as_str()).collect::<Vec<_>>()));
-    let mut met: BTreeSet<&str> = BTreeSet::new();
-    each(&document, &mut |object| {
+    let mut used: BTreeSet<&str> = BTreeSet::new();
+    visit_objects(&document, &mut |object| {
         let codes = object.get(problems::CODES).and_then(Value::as_array);
-        met.extend(codes.into_iter().flatten().filter_map(Value::as_str));
+        used.extend(codes.into_iter().flatten().filter_map(Value::as_str));
     });
-    // No operation is at an unknown path, or has another method than its own.
-    met.extend([Code::UnknownPath.as_str(), Code::MethodNotAllowed.as_str()]);
-    let unmet: Vec<&Code> = Code::ALL.iter().filter(|code| !met.contains(code.as_str())).collect();
-    assert!(unmet.is_empty(), "no operation ends in {unmet:?}");
+    // The router answers with these two codes, for requests that match no operation.
+    used.extend([Code::UnknownPath.as_str(), Code::MethodNotAllowed.as_str()]);
+    let unused: Vec<&Code> = Code::ALL.iter().filter(|code| !used.contains(code.as_str())).collect();
+    assert!(unused.is_empty(), "no operation answers with {unused:?}");
 }
 
-/// Whether a value is what a schema says, in the words that the schemas of events use.
-fn fits(document: &Value, schema: &Value, value: &Value) -> bool {
-    schema.as_object().unwrap().iter().all(|(keyword, says)| {
-        let any = |holds: &dyn Fn(&Value) -> bool| says.as_array().unwrap().iter().any(holds);
+/// Returns true if a value matches a schema. Knows only the keywords that the schemas of events use.
+fn matches_schema(document: &Value, schema: &Value, value: &Value) -> bool {
+    schema.as_object().unwrap().iter().all(|(keyword, operand)| {
+        let any = |holds: &dyn Fn(&Value) -> bool| operand.as_array().unwrap().iter().any(holds);
         match keyword.as_str() {
-            "$ref" => fits(document, target(document, says), value),
-            "allOf" => !any(&|part| !fits(document, part, value)),
-            "anyOf" => any(&|part| fits(document, part, value)),
-            "type" if says.is_array() => any(&|kind| is_a(kind, value)),
-            "type" => is_a(says, value),
-            "format" => value.as_str().is_none_or(|text| is_formed(says, text)),
-            "const" => says == value,
-            "enum" => any(&|one| one == value),
-            "minimum" => value.as_f64() >= says.as_f64(),
-            "maximum" => value.as_f64() <= says.as_f64(),
+            "$ref" => matches_schema(document, target(document, operand), value),
+            "allOf" => !any(&|part| !matches_schema(document, part, value)),
+            "anyOf" => any(&|part| matches_schema(document, part, value)),
+            "type" if operand.is_array() => any(&|kind| has_type(kind, value)),
+            "type" => has_type(operand, value),
+            "format" => value.as_str().is_none_or(|text| has_format(operand, text)),
+            "const" => operand == value,
+            "enum" => any(&|allowed| allowed == value),
+            "minimum" => value.as_f64() >= operand.as_f64(),
+            "maximum" => value.as_f64() <= operand.as_f64(),
             "required" => !any(&|name| value.get(name.as_str().unwrap()).is_none()),
             "properties" => {
-                let mut members = says.as_object().unwrap().iter();
-                members.all(|(name, schema)| value.get(name).is_none_or(|value| fits(document, schema, value)))
+                let mut members = operand.as_object().unwrap().iter();
+                members
+                    .all(|(name, schema)| value.get(name).is_none_or(|value| matches_schema(document, schema, value)))
             }
             "description" => true,
-            other => panic!("{other} has no meaning here"),
+            other => panic!("unknown keyword {other}"),
         }
     })
 }
@@ -181,7 +182,7 @@ fn target<'d>(document: &'d Value, reference: &Value) -> &'d Value {
     document.pointer(reference.as_str().unwrap().strip_prefix('#').unwrap()).unwrap()
 }
 
-fn is_a(kind: &Value, value: &Value) -> bool {
+fn has_type(kind: &Value, value: &Value) -> bool {
     match kind.as_str().unwrap() {
         "object" => value.is_object(),
         "string" => value.is_string(),
@@ -189,36 +190,36 @@ fn is_a(kind: &Value, value: &Value) -> bool {
         "number" => value.is_number(),
         "boolean" => value.is_boolean(),
         "null" => value.is_null(),
-        other => panic!("{other} has no meaning here"),
+        other => panic!("unknown type {other}"),
     }
 }
 
-fn is_formed(format: &Value, text: &str) -> bool {
+fn has_format(format: &Value, text: &str) -> bool {
     match format.as_str().unwrap() {
         "date-time" => Timestamp::parse(text).is_some(),
         "date" => parse_date(text).is_some(),
-        // Of numbers, and of what the service itself holds to be an address.
+        // Formats of numbers, and the service's own format of addresses, are not checked.
         _ => true,
     }
 }
 
-/// The members that a schema names, its parts' included.
-fn named(document: &Value, schema: &Value) -> BTreeSet<String> {
+/// Names of the members of a schema, those of its parts included.
+fn member_names(document: &Value, schema: &Value) -> BTreeSet<String> {
     let own = schema["properties"].as_object().into_iter().flat_map(Map::keys).cloned();
-    let whole = schema.get("$ref").map(|reference| target(document, reference));
-    let parts = schema["allOf"].as_array().into_iter().flatten().chain(whole);
-    own.chain(parts.flat_map(|part| named(document, part))).collect()
+    let referenced = schema.get("$ref").map(|reference| target(document, reference));
+    let parts = schema["allOf"].as_array().into_iter().flatten().chain(referenced);
+    own.chain(parts.flat_map(|part| member_names(document, part))).collect()
 }
 
-/// Checks a body that is sent against the schema of its event, and that it has nothing which the schema does not name.
-fn is_described(document: &Value, body: &[u8]) {
+/// Asserts that a body matches the schema of its event and has no members beyond the schema.
+fn assert_described(document: &Value, body: &[u8]) {
     let body: Value = serde_json::from_slice(body).unwrap();
     let name = body["type"].as_str().unwrap();
     let schema = &document["webhooks"][name]["post"]["requestBody"]["content"]["application/json"]["schema"];
-    assert!(fits(document, schema, &body), "{body}");
-    let named = named(document, &schema["properties"]["data"]);
+    assert!(matches_schema(document, schema, &body), "{body}");
+    let names = member_names(document, &schema["properties"]["data"]);
     for member in body["data"].as_object().unwrap().keys() {
-        assert!(named.contains(member), "{name}: {member}");
+        assert!(names.contains(member), "{name}: {member}");
     }
 }
 
@@ -226,7 +227,7 @@ const MODES: [(PayloadMode, &str); 2] =
     [(PayloadMode::Identifiers, "identifiers"), (PayloadMode::ContactDetails, "contact_details")];
 
 #[test]
-fn whatever_is_sent_of_an_event_is_as_its_schema_says() {
+fn every_body_that_an_event_can_have_matches_its_schema() {
     let document = document();
     let rule = Automation {
         id: automation_id(),
@@ -237,18 +238,18 @@ fn whatever_is_sent_of_an_event_is_as_its_schema_says() {
         steps: vec![Step::Webhook { endpoint_id: examples::endpoint().id }],
     };
     let mut sent_by_rule = 0;
-    let described = events::all(&mut Schemas::default());
-    assert!(described.iter().map(|event| event.example.event_type).eq(EventName::all()));
-    for Described { example, .. } in &described {
+    let descriptions = events::all(&mut Schemas::default());
+    assert!(descriptions.iter().map(|event| event.example.event_type).eq(EventName::all()));
+    for EventDescription { example, .. } in &descriptions {
         let content =
             &document["webhooks"][example.event_type.as_str()]["post"]["requestBody"]["content"]["application/json"];
         for (mode, name) in MODES {
             let body = example.render(mode);
             assert_eq!(content["examples"][name]["value"], serde_json::from_slice::<Value>(&body).unwrap());
-            is_described(&document, &body);
-            is_described(&document, &test_event::body(example.event_type, mode, at("09:30:00.000")));
+            assert_described(&document, &body);
+            assert_described(&document, &test_event::body(example.event_type, mode, at("09:30:00.000")));
             if let Some(sent) = example.sent_by(&rule) {
-                is_described(&document, &sent.render(mode));
+                assert_described(&document, &sent.render(mode));
                 sent_by_rule += 1;
             }
         }
@@ -257,23 +258,23 @@ fn whatever_is_sent_of_an_event_is_as_its_schema_says() {
 }
 
 #[test]
-fn a_figure_that_there_is_none_of_is_null_and_nothing_else_is() {
+fn members_without_a_value_are_null_and_no_others() {
     let document = document();
     let mut nullable = BTreeSet::new();
-    for Described { example, .. } in &events::all(&mut Schemas::default()) {
+    for EventDescription { example, .. } in &events::all(&mut Schemas::default()) {
         let body: Value = serde_json::from_slice(&example.render(PayloadMode::Identifiers)).unwrap();
         let name = example.event_type.as_str();
         let schema = &document["webhooks"][name]["post"]["requestBody"]["content"]["application/json"]["schema"];
         for member in body["data"].as_object().unwrap().keys() {
             let mut changed = body.clone();
             changed["data"][member] = Value::Null;
-            if fits(&document, schema, &changed) {
+            if matches_schema(&document, schema, &changed) {
                 nullable.insert(member.clone());
             }
             changed["data"].as_object_mut().unwrap().remove(member);
-            // An automation is there where one sends an emitted event, and always in a computed one.
-            let is_added = member == "automation" && matches!(example.event_type, EventName::Emitted(_));
-            assert!(is_added || !fits(&document, schema, &changed), "{name} without {member}");
+            // An emitted event has `automation` only if an automation's step sends it. A computed event always has it.
+            let is_optional = member == "automation" && matches!(example.event_type, EventName::Emitted(_));
+            assert!(is_optional || !matches_schema(&document, schema, &changed), "{name} without {member}");
         }
     }
     assert_eq!(nullable, ["from_phase", "last_check_in_at", "last_logged_on"].map(str::to_owned).into());

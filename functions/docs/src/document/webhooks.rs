@@ -1,14 +1,17 @@
-//! The deliveries that receivers get, as the `webhooks` of the document.
+//! The `webhooks` of the document: the requests that receivers get.
 
 use domain::event::{ContactDetails, EventName, PayloadMode};
 use serde_json::{Map, Value, json};
 
-use super::events::{self, Described};
+use super::events::{self, EventDescription};
 use super::examples::{EVENT_ID, at};
 use super::operations::{COMPUTED, EMITTED};
 use super::schemas::{Schemas, reference};
 
-/// The `webhooks` of the document.
+const OTHER_ANSWERS: &str =
+    "Any other answer is a failure, redirects included. The service retries: nine attempts in all.";
+
+/// Renders all webhooks.
 pub(super) fn all(schemas: &mut Schemas) -> Value {
     let id = json!({ "type": "object", "required": ["id"], "properties": { "id": { "type": "string" } } });
     let reference = schemas.insert("ClientReference", id);
@@ -18,9 +21,9 @@ pub(super) fn all(schemas: &mut Schemas) -> Value {
     Value::Object(described.map(|event| (event.example.event_type.as_str().to_owned(), render(&event))).collect())
 }
 
-fn render(event: &Described) -> Value {
+fn render(event: &EventDescription) -> Value {
     let name = event.example.event_type.as_str();
-    let (tag, how) = match event.example.event_type {
+    let (tag, sender) = match event.example.event_type {
         EventName::Emitted(_) => (EMITTED, "Subscribe an endpoint to it."),
         EventName::Computed(_) => (COMPUTED, "Sent by the Webhook step of an automation."),
     };
@@ -29,7 +32,7 @@ fn render(event: &Described) -> Value {
             "operationId": name,
             "tags": [tag],
             "summary": name,
-            "description": format!("{} {how}", event.fires),
+            "description": format!("{} {sender}", event.occasion),
             "security": [],
             "parameters": headers(name),
             "requestBody": {
@@ -37,20 +40,25 @@ fn render(event: &Described) -> Value {
                 "content": { "application/json": { "schema": body_schema(event), "examples": examples(event) } },
             },
             "responses": {
-                "2XX": { "description": "Taken. Answer within 15 seconds." },
-                "410": { "description": "The receiver wants nothing more: the endpoint is `gone`, for good." },
-                "default": { "description": "Not taken, a redirect included: sent again later, nine times in all." },
+                "2XX": { "description": "The receiver has the event. Answer within 15 seconds." },
+                "410": { "description": "The service sets the endpoint to `gone` for good and sends nothing more." },
+                "default": { "description": OTHER_ANSWERS },
             },
         },
     })
 }
 
 fn headers(event: &str) -> Value {
-    let header = |name: &str, about: &str, schema: Value, example: Value| json!({ "name": name, "in": "header", "required": true, "description": about, "schema": schema, "example": example });
+    let header = |name: &str, about: &str, schema: Value, example: Value| {
+        json!({
+            "name": name, "in": "header", "required": true, "description": about,
+            "schema": schema, "example": example,
+        })
+    };
     json!([
         header(
             "webhook-id",
-            "The event's id: the same at each attempt. Keep it, and skip what you have seen.",
+            "The id of the event, the same in every attempt. Store it, and skip an id that you have.",
             json!({ "type": "string" }),
             json!(EVENT_ID),
         ),
@@ -62,7 +70,8 @@ fn headers(event: &str) -> Value {
         ),
         header(
             "webhook-signature",
-            "By Standard Webhooks 1.0.0: `v1,` and base64. For 24 hours after the secret was rotated, one of each secret, with spaces between.",
+            "The signature by Standard Webhooks 1.0.0: `v1,` and base64. For 24 hours after a rotation of the secret: \
+             one signature by each secret, separated by spaces.",
             json!({ "type": "string" }),
             json!("v1,eZC7pNfBfbYV4fJpIo2TwU+JO+y5dW4XaGaVlqLCFGQ="),
         ),
@@ -70,18 +79,21 @@ fn headers(event: &str) -> Value {
     ])
 }
 
-fn body_schema(event: &Described) -> Value {
+fn body_schema(event: &EventDescription) -> Value {
     let client = json!({ "anyOf": [reference("ClientContact"), reference("ClientReference")] });
-    let mut beside = Map::new();
-    beside.insert("client".to_owned(), client);
-    beside.insert(
+    let mut members = Map::new();
+    members.insert("client".to_owned(), client);
+    members.insert(
         "test".to_owned(),
-        json!({ "type": "boolean", "const": true, "description": "There when a coach sent an example from the settings." }),
+        json!({
+            "type": "boolean", "const": true,
+            "description": "Present and true in a test event, which the coach sends from the settings.",
+        }),
     );
     if let Some(automation) = &event.automation {
-        beside.insert("automation".to_owned(), automation.clone());
+        members.insert("automation".to_owned(), automation.clone());
     }
-    let common = json!({ "type": "object", "required": ["client"], "properties": beside });
+    let common = json!({ "type": "object", "required": ["client"], "properties": members });
     json!({
         "type": "object",
         "required": ["type", "timestamp", "data"],
@@ -90,17 +102,16 @@ fn body_schema(event: &Described) -> Value {
             "timestamp": {
                 "type": "string",
                 "format": "date-time",
-                "description": "When it happened; for a computed event, when the client came to match.",
+                "description": "When the event happened. For a computed event: when the client started to match.",
             },
             "data": { "allOf": [common, event.data] },
         },
     })
 }
 
-fn examples(event: &Described) -> Value {
-    let body = |mode| -> Value {
-        serde_json::from_slice(&event.example.render(mode)).expect("what the service sends is JSON")
-    };
+fn examples(event: &EventDescription) -> Value {
+    let body =
+        |mode| -> Value { serde_json::from_slice(&event.example.render(mode)).expect("an event renders as JSON") };
     json!({
         "identifiers": { "summary": "Identifiers only", "value": body(PayloadMode::Identifiers) },
         "contact_details": { "summary": "With contact details", "value": body(PayloadMode::ContactDetails) },

@@ -92,7 +92,7 @@ impl AvailabilityRequest {
 
     #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
-        let calendar = Field::uuid().about("Left out: all calendars that are listed.");
+        let calendar = Field::uuid().about("Default: all active calendars.");
         Body::strict([lead_field(), ("calendarId", calendar)])
     }
 }

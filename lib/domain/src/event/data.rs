@@ -39,15 +39,15 @@ pub struct NewClient {
     pub source: Origin,
 }
 
-/// `check_in_submitted` and `system_grade_drop`: neither answers nor score, neither the system nor its grade.
+/// `data` of `check_in_submitted` and `system_grade_drop`. It contains no answers, score, system or grade.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CheckInEvent {
     pub check_in: CheckInRef,
 }
 
-/// `low_check_in_score`: an answer was below an automation's threshold. Neither the answer nor what tells of it: no
-/// question, no threshold, no name of the automation.
+/// `data` of `low_check_in_score`: a check-in answer was below an automation's threshold. Question, threshold and the
+/// automation's name are left out, because they would reveal the answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LowCheckInScore {
@@ -80,7 +80,7 @@ pub struct MessageReceived {
     pub message: MessageRef,
 }
 
-/// A message, without a word of it.
+/// A message, without its text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MessageRef {
@@ -102,7 +102,7 @@ pub struct ComplianceCrossed {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PhaseEligible {
     pub current_phase: String,
-    /// The date, in the coach's time zone, from which on the client may.
+    /// The date, in the coach's time zone, since which the client may move on.
     pub eligible_since: NaiveDate,
     pub automation: NamedAutomation,
 }
@@ -133,14 +133,14 @@ pub struct DailyLogInactivity {
     pub automation: AutomationWithThreshold,
 }
 
-/// A rule of a coach's that an event met, by its id alone: a name or threshold would tell the answer.
+/// The automation that the event matched, by its id only: its name or threshold would reveal the answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AutomationRef {
     pub id: AutomationId,
 }
 
-/// A rule of a coach's that an event met.
+/// The automation that the event matched.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NamedAutomation {
@@ -154,7 +154,7 @@ impl NamedAutomation {
     }
 }
 
-/// A rule of a coach's with a threshold, and what the threshold is.
+/// The automation that the event matched, with its threshold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AutomationWithThreshold {

@@ -46,10 +46,10 @@ impl OpportunityDraft {
     #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         let [name, value] = told_fields();
-        let name = name.about("Left out: the contact's name.");
+        let name = name.about("Default: the contact's name.");
         let value = value.default_value(0);
         Body::strict([
-            ("contactId", Field::uuid().required().about("Whose opportunity it is.")),
+            ("contactId", Field::uuid().required().about("The contact of the opportunity.")),
             ("name", name),
             ("valueCents", value),
         ])
@@ -77,7 +77,8 @@ impl OpportunityPatch {
         let [name, value] = told_fields();
         let stage = Field::formed(STAGE_PATTERN, MAX_STAGE_CHARS).about("An open or lost stage of the pipeline.");
         let reason = Field::text(MAX_LOST_REASON_CHARS).about(
-            "Required with a lost stage, refused with an open one; alone it changes the reason of what is lost.",
+            "Required with a lost stage, refused with an open stage. Without `stage`, it changes the reason of a lost \
+             opportunity.",
         );
         Body::change([("name", name), ("valueCents", value), ("stage", stage), ("lostReason", reason)])
     }

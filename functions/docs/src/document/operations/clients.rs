@@ -6,7 +6,7 @@ use domain::list::CLIENT_PAGE;
 use edge::Problem;
 use serde_json::json;
 
-use super::{Operation, Schemas, invalid, invalid_cursor, of_client};
+use super::{Operation, Schemas, invalid, invalid_cursor, with_client_id};
 use crate::document::examples::{client, client_list, created, created_and_mailed};
 use crate::document::headers::idempotency_key;
 use crate::document::operation::Answer;
@@ -19,26 +19,30 @@ fn list(schemas: &mut Schemas) -> Operation {
     let answer = Answer::of(schemas, 200, "Clients, newest first.", "page", &client_list())
         .link(&["listClients"], json!({ "cursor": "$response.body#/next_cursor" }));
     Operation::new("GET", "/v1/clients", "listClients", "List clients")
-        .about("Newest first. A parameter that is given twice counts as it stands first.")
+        .about("Newest first. If a parameter is given twice, the first one counts.")
         .size("limit", "Clients in the answer", CLIENT_PAGE)
         .in_query(
             "active",
             json!({ "type": "string" }),
-            "`true`: clients on the active roster alone. Any other value, `false` too, is ignored.",
+            "`true`: only active clients. Any other value is ignored, `false` included.",
         )
         .in_query(
             "email",
             json!({ "type": "string", "maxLength": MAX_CLIENT_EMAIL_CHARS }),
-            "The client with this e-mail address, compared without regard to case. Looked up directly: a client made a moment ago is \
-             found, whatever `limit` is. Any address that a record shows is found. A blank is read as `+`.",
+            "The client with this e-mail address, in any case. The filter finds a client immediately after its \
+             creation, independent of `limit`, by any address that a record shows. A blank is read as `+`.",
         )
-        .in_query("cursor", json!({ "type": "string", "format": "cursor" }), "`next_cursor` of the page before. Empty: the first page.")
+        .in_query(
+            "cursor",
+            json!({ "type": "string", "format": "cursor" }),
+            "`next_cursor` of the previous page. Empty: the first page.",
+        )
         .answers(answer)
         .refuses([invalid("email", format!("must be at most {MAX_CLIENT_EMAIL_CHARS} characters")), invalid_cursor()])
 }
 
 fn create(schemas: &mut Schemas) -> Operation {
-    let answer = Answer::of(schemas, 201, "The client is made.", "mailed", &created_and_mailed())
+    let answer = Answer::of(schemas, 201, "The client was created.", "mailed", &created_and_mailed())
         .example("to_deliver_yourself", &created())
         .link(
             &["readClient", "updateClient", "createLoginLink", "readCompliance", "listCheckIns", "listDailyLogs"],
@@ -47,15 +51,15 @@ fn create(schemas: &mut Schemas) -> Operation {
     let goals_rule = format!("must be at most {MAX_GOALS_CHARS} characters; it has {}", MAX_GOALS_CHARS + 381);
     Operation::new("POST", "/v1/clients", "createClient", "Create a client")
         .about(
-            "Makes an account, takes a seat of the plan and of the team, mints one intake, links a CRM contact with the same e-mail \
-             address or phone number, and fires `new_client`. Once per idempotency key, however often it is sent: see \
-             [idempotency](/docs/guides/idempotency). E-mail addresses are compared lower-cased and with the domain in ASCII form, one \
-             account each over the whole service.",
+            "Creates an account and one intake, takes a seat of the plan and of the team, links a CRM contact with the \
+             same e-mail address or phone number, and emits `new_client`. The service does this once per idempotency \
+             key: see [idempotency](/docs/guides/idempotency). One e-mail address has one account in the whole \
+             service. Addresses are compared lower-cased, with the domain in ASCII form.",
         )
         .parameter(idempotency_key(
             false,
-            "Makes repeats one request. Left out, a key derived from the e-mail address takes its place; an explicit one survives a \
-             corrected address.",
+            "Identifies retries of one request. If you omit the header, the service derives a key from the e-mail \
+             address. An explicit key stays the same if you correct the address.",
         ))
         .body(schemas, "CreateClient", ClientDraft::schema())
         .example(
@@ -82,17 +86,17 @@ fn create(schemas: &mut Schemas) -> Operation {
 }
 
 fn read(schemas: &mut Schemas) -> Operation {
-    of_client(Operation::new("GET", "/v1/clients/{clientId}", "readClient", "Read a client"))
-        .about("A client of another coach, handed over to a teammate for instance, is not found.")
+    with_client_id(Operation::new("GET", "/v1/clients/{clientId}", "readClient", "Read a client"))
+        .about("A client of another coach is 404, for example after a hand-over to a teammate.")
         .answers(Answer::of(schemas, 200, "The client.", "client", &client().to_detail()))
 }
 
 fn update(schemas: &mut Schemas) -> Operation {
-    let about = "The client as it is now. Setting what is set changes nothing.";
-    of_client(Operation::new("PATCH", "/v1/clients/{clientId}", "updateClient", "Switch a client on or off"))
+    let about = "The client after the change. Setting the current value changes nothing.";
+    with_client_id(Operation::new("PATCH", "/v1/clients/{clientId}", "updateClient", "Activate or deactivate a client"))
         .about(
-            "Neither frees nor takes a seat: a seat is held by the record. Switching off ends the client's login links, and switching \
-             on again revives none.",
+            "The stored record holds the seat, so the request neither frees nor takes one. Deactivation revokes the \
+             client's login links. Activation does not restore them.",
         )
         .body(schemas, "UpdateClient", activation_schema())
         .example("off", json!({ "is_active": false }))

@@ -1,4 +1,4 @@
-//! `/v1/crm/calendars`, `/v1/crm/bookings` and what is below it.
+//! `/v1/crm/calendars` and `/v1/crm/bookings`.
 
 use domain::availability::MAX_CANDIDATES;
 use domain::booking::{AvailabilityRequest, BookingDraft, BookingOutcome, CancelDraft, RescheduleDraft};
@@ -6,7 +6,7 @@ use domain::id::InvalidUuid;
 use edge::Problem;
 use serde_json::json;
 
-use super::{Operation, Schemas, crm_list, crm_page, invalid, of_record, uuid};
+use super::{Operation, Schemas, crm_list, crm_page, invalid, uuid, with_record_id};
 use crate::document::crm_examples::{
     BOOKING_ID, BOOKING_URL, CALENDAR_ID, CONTACT_ID, availability, booked, booking, calendar, cancelled, merged_into,
     moved,
@@ -31,12 +31,12 @@ fn list_calendars(schemas: &mut Schemas) -> Operation {
         json!({ "calendarId": "$response.body#/data/0/id" }),
     );
     let list = Operation::new("GET", "/v1/crm/calendars", "listCalendars", "List calendars")
-        .about("Those that can be booked. A calendar that the coach has switched off is not among them.");
+        .about("The active calendars of the coach.");
     crm_list(list, answer)
 }
 
 fn find_times(schemas: &mut Schemas) -> Operation {
-    let about = "Every day that each calendar can be booked on, with the times that are free.";
+    let about = "Every bookable day of each calendar, with its free times.";
     let slot = json!({
         "leadId": "$request.body#/leadId", "calendarId": "$response.body#/calendars/0/id",
         "date": "$response.body#/calendars/0/days/0/date", "time": "$response.body#/calendars/0/days/0/slots/0",
@@ -46,8 +46,9 @@ fn find_times(schemas: &mut Schemas) -> Operation {
     );
     Operation::new("POST", "/v1/crm/bookings/availability", "findTimes", "Find free times")
         .about(
-            "By the wall clock of each calendar, ready to be booked. What is listed can be booked, and what is not listed cannot. Nothing \
-             is reserved, so that another booking may come first. It writes nothing and takes no `Idempotency-Key`.",
+            "Times are local to each calendar, in the form that a booking takes. A listed time can be booked; any \
+             other time cannot. The request reserves nothing, so another booking can take the time first. The request \
+             writes nothing and takes no `Idempotency-Key`.",
         )
         .body(schemas, "FindTimes", AvailabilityRequest::schema())
         .example("one_calendar", json!({ "leadId": CONTACT_ID, "calendarId": CALENDAR_ID }))
@@ -66,18 +67,18 @@ fn find_times(schemas: &mut Schemas) -> Operation {
 }
 
 fn create(schemas: &mut Schemas) -> Operation {
-    write(Operation::new("POST", "/v1/crm/bookings", "createBooking", "Book a time"))
+    write(Operation::new("POST", "/v1/crm/bookings", "createBooking", "Create a booking"))
         .about(
-            "One of the times that `/v1/crm/bookings/availability` lists. Of any number of requests for times of one coach that \
-             overlap, buffers included, one is booked, whatever their calendars. A paid calendar is 409 `checkout_required`: the person \
-             books and pays at `bookingUrl`.",
+            "Books a time that `/v1/crm/bookings/availability` lists. Of parallel requests for overlapping times of \
+             one coach, exactly one succeeds, across all calendars and buffers included. A paid calendar is 409 \
+             `checkout_required`: the person books and pays at `bookingUrl`.",
         )
         .body(schemas, "CreateBooking", BookingDraft::schema())
         .example(
             "booking",
             json!({ "leadId": CONTACT_ID, "calendarId": CALENDAR_ID, "date": "2026-11-23", "time": "09:30" }),
         )
-        .answers(outcome(schemas, 201, "It is booked.", "booked", &booked()))
+        .answers(outcome(schemas, 201, "The booking was created.", "booked", &booked()))
         .refuses([
             Problem::NotFound("calendar"),
             Problem::SlotUnavailable,
@@ -86,62 +87,68 @@ fn create(schemas: &mut Schemas) -> Operation {
 }
 
 fn list(schemas: &mut Schemas) -> Operation {
-    let answer = what_next(crm_page(schemas, "Bookings, by id.", "BookingPage", booking()), "/data/0");
+    let answer = with_links(crm_page(schemas, "Bookings, by id.", "BookingPage", booking()), "/data/0");
     let list = Operation::new("GET", "/v1/crm/bookings", "listBookings", "List bookings").about(
-        "Those that are not cancelled, past ones too. What a coach has entered privately takes time and is never listed.",
+        "Past bookings are listed, cancelled ones are not. Private entries of the coach are not listed, although they \
+         occupy time.",
     );
     crm_list(list, answer)
 }
 
 fn reschedule(schemas: &mut Schemas) -> Operation {
-    of_booking(Operation::new("PATCH", "/v1/crm/bookings/{id}", "rescheduleBooking", "Move a booking"))
+    with_booking_id(Operation::new("PATCH", "/v1/crm/bookings/{id}", "rescheduleBooking", "Reschedule a booking"))
         .about(
-            "To another time of its calendar. It keeps the length and the pauses that it was made with, and has to fit with them. The time \
-             that it has now changes nothing. Nothing is charged or refunded.",
+            "Moves the booking to another time of its calendar. The booking keeps the length and the buffers with \
+             which it was created. Its current time changes nothing. Nothing is charged or refunded.",
         )
         .body(schemas, "RescheduleBooking", RescheduleDraft::schema())
         .example("booking", json!({ "leadId": CONTACT_ID, "date": "2026-11-23", "time": "11:00" }))
-        .answers(outcome(schemas, 200, "It is moved.", "moved", &moved()))
+        .answers(outcome(schemas, 200, "The booking at its new time.", "moved", &moved()))
         .refuses([Problem::NotFound("calendar"), Problem::SlotUnavailable])
 }
 
 fn cancel(schemas: &mut Schemas) -> Operation {
-    of_booking(Operation::new("DELETE", "/v1/crm/bookings/{id}", "cancelBooking", "Cancel a booking"))
+    with_booking_id(Operation::new("DELETE", "/v1/crm/bookings/{id}", "cancelBooking", "Cancel a booking"))
         .about(
-            "Nothing is charged or refunded. Cancelling again changes nothing. The contact is named in the body, or in the query by clients \
-             that send no body with DELETE. Either form is the same request to an idempotency key.",
+            "Nothing is charged or refunded. Cancelling again changes nothing. The body names the contact, or the \
+             query if your client cannot send a body with DELETE. Both forms are the same request to an idempotency \
+             key.",
         )
         .optional_body(schemas, "CancelBooking", CancelDraft::schema())
         .example("booking", json!({ "leadId": CONTACT_ID }))
-        .in_query("leadId", uuid(), "The contact that the booking is with, where there is no body. With one, it has to be the same.")
-        .answers(outcome(schemas, 200, "It is cancelled.", "cancelled", &cancelled()))
+        .in_query(
+            "leadId",
+            uuid(),
+            "The contact of the booking, if there is no body. If there is a body, both have to name the same contact.",
+        )
+        .answers(outcome(schemas, 200, "The booking is cancelled.", "cancelled", &cancelled()))
         .refuses([invalid("leadId", "must be the same in the body and in the query")])
 }
 
-/// A write about a contact.
+/// Adds the idempotency key and the refusals that all writes of bookings share.
 fn write(operation: Operation) -> Operation {
-    operation.once().refuses([
+    operation.idempotent().refuses([
         invalid("leadId", InvalidUuid),
         Problem::NotFound("contact"),
         Problem::ContactMerged(merged_into()),
     ])
 }
 
-fn of_booking(operation: Operation) -> Operation {
-    of_record(write(operation), "The booking's id.", BOOKING_ID)
+fn with_booking_id(operation: Operation) -> Operation {
+    with_record_id(write(operation), "The booking's id.", BOOKING_ID)
         .refuses([Problem::NotFound("booking"), Problem::BookingNotActive])
 }
 
-/// The answer to a write.
+/// Builds the answer of a write.
 fn outcome(schemas: &mut Schemas, status: u16, about: &'static str, name: &str, example: &BookingOutcome) -> Answer {
-    what_next(Answer::of(schemas, status, about, name, example), "/booking")
+    with_links(Answer::of(schemas, status, about, name, example), "/booking")
 }
 
-/// Links to the operations on the booking at this place of an answer.
-fn what_next(answer: Answer, place: &str) -> Answer {
+/// Links to the operations on a booking. `pointer` is the place of the booking in the answer.
+fn with_links(answer: Answer, pointer: &str) -> Answer {
     answer.link_with_body(
         &["rescheduleBooking", "cancelBooking"],
-        json!({ "id": format!("$response.body#{place}/id") }),
-        json!({ "leadId": format!("$response.body#{place}/leadId") }),
+        json!({ "id": format!("$response.body#{pointer}/id") }),
+        json!({ "leadId": format!("$response.body#{pointer}/leadId") }),
     )
 }

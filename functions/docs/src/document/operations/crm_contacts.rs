@@ -4,7 +4,7 @@ use domain::contact::{Contact, ContactDraft, ContactPatch};
 use edge::Problem;
 use serde_json::{Value, json};
 
-use super::{Operation, Schemas, crm_list, crm_page, invalid, of_record};
+use super::{Operation, Schemas, crm_list, crm_page, invalid, with_record_id};
 use crate::document::crm_examples::{CONTACT_ID, contact, merged_into, new_contact, suppressed_contact};
 use crate::document::operation::Answer;
 
@@ -13,19 +13,20 @@ pub(super) fn operations(schemas: &mut Schemas) -> Vec<Operation> {
 }
 
 fn list(schemas: &mut Schemas) -> Operation {
-    let answer = what_next(crm_page(schemas, "Contacts, by id.", "ContactPage", contact()), "/data/0");
+    let answer = with_links(crm_page(schemas, "Contacts, by id.", "ContactPage", contact()), "/data/0");
     let list = Operation::new("GET", "/v1/crm/contacts", "listContacts", "List contacts")
-        .about("Contacts that were merged into another are not among them.");
+        .about("Merged contacts are not listed.");
     crm_list(list, answer)
 }
 
 fn create(schemas: &mut Schemas) -> Operation {
-    let answer = answer(schemas, 201, "The contact: a new one, or the one that has the address.", &new_contact());
-    Operation::new("POST", "/v1/crm/contacts", "createContact", "Create a contact, or find it")
-        .once()
+    let answer = answer(schemas, 201, "The new contact, or the contact that has the address.", &new_contact());
+    Operation::new("POST", "/v1/crm/contacts", "createContact", "Create or find a contact")
+        .idempotent()
         .about(
-            "By e-mail address, compared lower-cased and with the domain in ASCII form. A contact that has it is answered as it is: its name, its preferences and its \
-             suppression stay. If a contact had it that was merged into another, that other one is answered. Nothing is sent to anybody, no workflow begins, and no account is made.",
+            "If a contact has the e-mail address, the answer is that contact, unchanged. If a merged contact had the \
+             address, the answer is the contact that remains. Addresses are compared lower-cased, with the domain in \
+             ASCII form. The request sends no message, starts no workflow and creates no account.",
         )
         .body(schemas, "CreateContact", ContactDraft::schema())
         .example("contact", json!({ "name": "Grace Hopper", "email": "grace@example.com" }))
@@ -34,14 +35,11 @@ fn create(schemas: &mut Schemas) -> Operation {
 }
 
 fn update(schemas: &mut Schemas) -> Operation {
-    let answer = answer(schemas, 200, "The contact as it is now.", &suppressed_contact());
+    let answer = answer(schemas, 200, "The contact after the change.", &suppressed_contact());
     let update = Operation::new("PATCH", "/v1/crm/contacts/{id}", "updateContact", "Change a contact");
-    of_record(update, "The contact's id.", CONTACT_ID)
-        .once()
-        .about(
-            "`doNotContact` stops all messages, and is not taken back here: neither suppression nor consent is the API's to lift or to \
-             give.",
-        )
+    with_record_id(update, "The contact's id.", CONTACT_ID)
+        .idempotent()
+        .about("`doNotContact` stops all messages. The API cannot lift a suppression or give consent.")
         .body(schemas, "UpdateContact", ContactPatch::schema())
         .example("suppress", json!({ "doNotContact": true }))
         .example("rename", json!({ "name": "Rear Admiral Grace Hopper" }))
@@ -52,12 +50,12 @@ fn update(schemas: &mut Schemas) -> Operation {
 fn answer(schemas: &mut Schemas, status: u16, about: &'static str, contact: &Contact) -> Answer {
     let schema = schemas.answer_with::<Contact>("ContactResult", "contact");
     let answer = Answer::new(status, about).content("application/json", schema);
-    what_next(answer.example("contact", &json!({ "contact": contact })), "/contact")
+    with_links(answer.example("contact", &json!({ "contact": contact })), "/contact")
 }
 
-/// Links to the operations on the contact at this place of an answer.
-fn what_next(answer: Answer, place: &str) -> Answer {
-    let id = Value::from(format!("$response.body#{place}/id"));
+/// Links to the operations on a contact. `pointer` is the place of the contact in the answer.
+fn with_links(answer: Answer, pointer: &str) -> Answer {
+    let id = Value::from(format!("$response.body#{pointer}/id"));
     answer
         .link(&["updateContact"], json!({ "id": id }))
         .link_with_body(&["createOpportunity"], json!({}), json!({ "contactId": id }))

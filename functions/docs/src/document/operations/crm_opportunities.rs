@@ -5,7 +5,7 @@ use domain::opportunity::{OpportunityDraft, OpportunityPatch, OpportunityResult,
 use edge::Problem;
 use serde_json::json;
 
-use super::{Operation, Schemas, crm_list, crm_page, invalid, of_record};
+use super::{Operation, Schemas, crm_list, crm_page, invalid, with_record_id};
 use crate::document::crm_examples::{CONTACT_ID, OPPORTUNITY_ID, lost_opportunity, merged_into, opportunity, stages};
 use crate::document::operation::Answer;
 
@@ -16,17 +16,18 @@ pub(super) fn operations(schemas: &mut Schemas) -> Vec<Operation> {
 fn list(schemas: &mut Schemas) -> Operation {
     let answer = crm_page(schemas, "Opportunities, by id.", "OpportunityPage", opportunity())
         .link(&["updateOpportunity"], json!({ "id": "$response.body#/data/0/id" }));
-    let list = Operation::new("GET", "/v1/crm/opportunities", "listOpportunities", "List opportunities")
-        .about("Of all the coach's pipelines. `status` is read off the stage, as the pipeline is now.");
+    let list = Operation::new("GET", "/v1/crm/opportunities", "listOpportunities", "List opportunities").about(
+        "The opportunities of all pipelines of the coach. `status` follows from the stage in the current pipeline.",
+    );
     crm_list(list, answer)
 }
 
 fn create(schemas: &mut Schemas) -> Operation {
     Operation::new("POST", "/v1/crm/opportunities", "createOpportunity", "Create an opportunity")
-        .once()
+        .idempotent()
         .about(
-            "In the pipeline, and in the initial stage, that the coach has chosen for the API in the application. A request chooses \
-             neither, nor owner or labels.",
+            "The opportunity starts in the pipeline and the initial stage that the coach chose for the API. A request \
+             cannot choose pipeline, stage, owner or labels.",
         )
         .body(schemas, "CreateOpportunity", OpportunityDraft::schema())
         .example("least", json!({ "contactId": CONTACT_ID }))
@@ -42,17 +43,18 @@ fn create(schemas: &mut Schemas) -> Operation {
 fn update(schemas: &mut Schemas) -> Operation {
     let path = "/v1/crm/opportunities/{id}";
     let update = Operation::new("PATCH", path, "updateOpportunity", "Change an opportunity");
-    of_record(update, "The opportunity's id.", OPPORTUNITY_ID)
-        .once()
+    with_record_id(update, "The opportunity's id.", OPPORTUNITY_ID)
+        .idempotent()
         .about(
-            "One of the pipeline that the coach has chosen for the API; others are not found. A lost stage needs a `lostReason`, and an \
-             open stage clears it. Payments alone win: a won stage cannot be chosen, and a won opportunity takes a new name only.",
+            "An opportunity of another pipeline is 404. A lost stage needs a `lostReason`; an open stage clears it. \
+             Only payments win an opportunity: a request cannot choose a won stage, and can change only the name of a \
+             won opportunity.",
         )
         .body(schemas, "UpdateOpportunity", OpportunityPatch::schema())
         .example("move", json!({ "stage": "qualified", "valueCents": 240_000 }))
         .example("lose", json!({ "stage": "lost", "lostReason": "Chose another coach." }))
         .example("rename", json!({ "name": "Six months" }))
-        .answers(answer(schemas, 200, "The opportunity as it is now.", lost_opportunity()))
+        .answers(answer(schemas, 200, "The opportunity after the change.", lost_opportunity()))
         .refuses([
             Problem::NotFound("opportunity"),
             Problem::StageUnknown(stages()),

@@ -1,4 +1,4 @@
-//! The documentation itself.
+//! `/openapi.json` and `/docs`.
 
 use edge::Problem;
 use serde_json::{Value, json};
@@ -15,15 +15,15 @@ pub(super) fn operations(_: &mut Schemas) -> Vec<Operation> {
     let document = json!({ "type": "object", "required": ["openapi", "info", "paths"] });
     vec![
         resource("/openapi.json", "readDescription", "Read this document")
-            .answers(fresh("The OpenAPI document.").content("application/json", document)),
-        resource("/docs", "showReference", "Show the reference page").answers(text("The page.", HTML)),
+            .answers(cached_answer("The OpenAPI document.").content("application/json", document)),
+        resource("/docs", "showReference", "Show the reference page").answers(text_answer("The page.", HTML)),
         resource("/docs/{file}", "readReferenceFile", "Read a file of the reference page")
-            .parameter(named("file", &viewer::FILES))
-            .answers(text("The file.", "text/javascript").content("text/css", json!({ "type": "string" })))
+            .parameter(name_parameter("file", &viewer::FILES))
+            .answers(text_answer("The file.", "text/javascript").content("text/css", json!({ "type": "string" })))
             .refuses([Problem::NotFound("file"), Problem::GzipOnly]),
         resource("/docs/guides/{page}", "showGuide", "Show a guide")
-            .parameter(named("page", &GUIDES.each_ref().map(|guide| guide.name)))
-            .answers(text("The guide.", HTML))
+            .parameter(name_parameter("page", &GUIDES.each_ref().map(|guide| guide.name)))
+            .answers(text_answer("The guide.", HTML))
             .refuses([Problem::NotFound("guide")]),
     ]
 }
@@ -32,20 +32,20 @@ fn resource(path: &'static str, id: &'static str, summary: &'static str) -> Oper
     Operation::new("GET", path, id, summary)
         .parameter(json!({
             "name": "If-None-Match", "in": "header", "required": false,
-            "description": "The `ETag` of what the caller has.", "schema": { "type": "string" },
+            "description": "The `ETag` of the caller's copy.", "schema": { "type": "string" },
         }))
-        .answers(Answer::new(304, "The caller has it already.").sends(always(ETAG)).sends(always(CACHE_CONTROL)))
+        .answers(Answer::new(304, "The caller's copy is current.").header(always(ETAG)).header(always(CACHE_CONTROL)))
         .refuses([Problem::internal("", "")])
 }
 
-fn fresh(about: &'static str) -> Answer {
-    Answer::new(200, about).sends(always(ETAG)).sends(always(CACHE_CONTROL))
+fn cached_answer(about: &'static str) -> Answer {
+    Answer::new(200, about).header(always(ETAG)).header(always(CACHE_CONTROL))
 }
 
-fn text(about: &'static str, media_type: &str) -> Answer {
-    fresh(about).content(media_type, json!({ "type": "string" }))
+fn text_answer(about: &'static str, media_type: &str) -> Answer {
+    cached_answer(about).content(media_type, json!({ "type": "string" }))
 }
 
-fn named(name: &str, names: &[&str]) -> Value {
+fn name_parameter(name: &str, names: &[&str]) -> Value {
     json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string", "enum": names } })
 }

@@ -13,13 +13,13 @@ pub(super) fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     vec![list(schemas), create(schemas), rotate(schemas), revoke(schemas)]
 }
 
-fn of_key(operation: Operation) -> Operation {
+fn with_key_id(operation: Operation) -> Operation {
     operation
         .in_path("id", identifier(), "The key's id, which is not the key.", KEY_ID)
         .refuses([Problem::NotFound("key")])
 }
 
-fn made(schemas: &mut Schemas, about: &'static str) -> Answer {
+fn created_key(schemas: &mut Schemas, about: &'static str) -> Answer {
     Answer::of(schemas, 201, about, "key", &new_key())
         .link(&["rotateKey", "revokeKey"], json!({ "id": "$response.body#/id" }))
 }
@@ -30,14 +30,14 @@ fn list(schemas: &mut Schemas) -> Operation {
         .link(&["listKeys"], json!({ "cursor": "$response.body#/next_cursor" }));
     Operation::new("GET", "/settings/keys", "listKeys", "List keys")
         .about(
-            "A key that ends while pages are read keeps its place, so that each key is listed once. A replaced key is live until its overlap \
-             ends.",
+            "A key that expires between two pages keeps its place, so each key is listed once. A replaced key is live \
+             until its overlap ends.",
         )
         .size("limit", "Keys in the answer", KEY_PAGE)
         .in_query(
             "status",
             json!({ "type": "string", "enum": ["live"] }),
-            "Keys alone that are neither revoked nor expired.",
+            "`live`: only keys that are neither revoked nor expired.",
         )
         .in_query(
             "cursor",
@@ -50,7 +50,7 @@ fn list(schemas: &mut Schemas) -> Operation {
 
 fn create(schemas: &mut Schemas) -> Operation {
     Operation::new("POST", "/settings/keys", "createKey", "Create a key")
-        .about(format!("The key is shown this once. At most {MAX_LIVE_KEYS} of a workspace live at a time."))
+        .about(format!("The answer shows the key once. A workspace has at most {MAX_LIVE_KEYS} live keys."))
         .body(schemas, "CreateKey", KeyDraft::schema())
         .example("partner", json!({ "name": "Booking desk", "scope": "partner" }))
         .example(
@@ -60,19 +60,22 @@ fn create(schemas: &mut Schemas) -> Operation {
                 "expires_at": "2126-01-01T00:00:00Z",
             }),
         )
-        .answers(made(schemas, "The key, and its record."))
+        .answers(created_key(schemas, "The key, and its record."))
         .refuses([invalid("expires_at", "must be in the future"), Problem::KeyLimit])
 }
 
 fn rotate(schemas: &mut Schemas) -> Operation {
-    of_key(Operation::new("POST", "/settings/keys/{id}/rotate", "rotateKey", "Replace a key"))
-        .about(format!("A new key like the old one, which lives on for {} hours.", ROTATION_OVERLAP.num_hours()))
-        .answers(made(schemas, "The new key, and its record."))
+    with_key_id(Operation::new("POST", "/settings/keys/{id}/rotate", "rotateKey", "Replace a key"))
+        .about(format!(
+            "Creates a new key with the same settings. The old key works for {} more hours, unless it expires earlier.",
+            ROTATION_OVERLAP.num_hours()
+        ))
+        .answers(created_key(schemas, "The new key, and its record."))
         .refuses([Problem::KeyLimit, Problem::KeyNotLive])
 }
 
 fn revoke(schemas: &mut Schemas) -> Operation {
-    of_key(Operation::new("DELETE", "/settings/keys/{id}", "revokeKey", "Revoke a key"))
-        .about("From the next request on. Revoking a revoked key changes nothing.")
-        .answers(Answer::of(schemas, 200, "The key's record, which stays.", "key", &key()))
+    with_key_id(Operation::new("DELETE", "/settings/keys/{id}", "revokeKey", "Revoke a key"))
+        .about("The key is refused from the next request on. Revoking a revoked key changes nothing.")
+        .answers(Answer::of(schemas, 200, "The revoked key. Its record is kept.", "key", &key()))
 }
