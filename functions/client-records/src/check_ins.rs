@@ -1,4 +1,4 @@
-//! `GET /v1/clients/{clientId}/check-ins`: when a client checked in, newest first. Never the answers, never a score.
+//! `GET /v1/clients/{clientId}/check-ins`: the times of a client's check-ins, newest first, without answers or scores.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -6,12 +6,12 @@ use domain::check_in::{CheckIn, CheckInList};
 use domain::list::CHECK_IN_PAGE;
 use edge::{Inbound, Partner, Reply};
 
-use crate::{App, Found, owned};
+use crate::{App, ClientRead, owned};
 
 pub(crate) async fn check_ins(State(app): State<App>, inbound: Inbound) -> Response {
     let limit = CHECK_IN_PAGE.parse(inbound.query("limit").as_deref());
     let read = app.find(inbound.parameter(0), async |client| app.records.check_ins(&client, limit).await);
-    let work = async |partner: Partner, found: Option<Found<Vec<CheckIn>>>| {
+    let work = async |partner: Partner, found: Option<ClientRead<Vec<CheckIn>>>| {
         let (client, check_ins) = owned(&partner, found)?;
         Reply::ok(&CheckInList::new(client.id, check_ins))
     };

@@ -1,7 +1,8 @@
-//! `/v1/clients/{clientId}/...`: what happens in a client's life, as dates and figures alone. One file per operation.
+//! `/v1/clients/{clientId}/...`: a client's compliance, check-ins and daily logs, as dates and figures only. One file
+//! per operation.
 //!
-//! The client and the records are read beside the check of the key, so that a request waits for one round trip. What
-//! was read is looked at only if the key's coach owns the client.
+//! The client and its records are read while the key is checked, so a request waits for one round trip. The records are
+//! used only if the key's coach owns the client.
 
 mod check_ins;
 mod compliance;
@@ -43,23 +44,27 @@ pub async fn router(env: &Environment) -> Result<Router, BoxError> {
     Ok(router.with_state(app))
 }
 
-/// A client and something of its records, as they were found.
-struct Found<T> {
+/// A client and some of its records, as read before the caller is known.
+struct ClientRead<T> {
     client: Result<Option<StoredClient>, StoreError>,
     records: Result<T, StoreError>,
 }
 
 impl App {
-    /// Reads the client that a path names and, beside it, what `read` reads of its records. What is no id names nobody.
-    async fn find<T>(&self, id: &str, read: impl AsyncFnOnce(ClientId) -> Result<T, StoreError>) -> Option<Found<T>> {
+    /// Reads the client in the path and, concurrently, its records with `read`. `None` if the path holds no client id.
+    async fn find<T>(
+        &self,
+        id: &str,
+        read: impl AsyncFnOnce(ClientId) -> Result<T, StoreError>,
+    ) -> Option<ClientRead<T>> {
         let id = ClientId::parse(id).ok()?;
         let (client, records) = futures::future::join(self.clients.get(&id), read(id.clone())).await;
-        Some(Found { client, records })
+        Some(ClientRead { client, records })
     }
 }
 
 /// The client and its records, if the caller's coach owns the client.
-fn owned<T>(partner: &Partner, found: Option<Found<T>>) -> Result<(Client, T), Problem> {
+fn owned<T>(partner: &Partner, found: Option<ClientRead<T>>) -> Result<(Client, T), Problem> {
     const CLIENT: &str = "client";
     let found = found.ok_or(Problem::NotFound(CLIENT))?;
     let client = found.client?.map(|stored| stored.client).filter(|client| client.coach_id == partner.coach);

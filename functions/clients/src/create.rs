@@ -1,7 +1,8 @@
 //! `POST /v1/clients`: an account, a client, an intake and a seat, once per idempotency key.
 //!
-//! Everything commits in one transaction. When the service mails the credentials, the claim goes through a stage first:
-//! whoever takes over after a crash finds the client made and goes on with the mail.
+//! Everything commits in one transaction. If the service mails the credentials, the transaction moves the claim to a
+//! stage. A request that takes over after a crash finds the client created and continues with the mail. It uses the
+//! client's present data, and gives no password of a client who was handed over.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -26,7 +27,7 @@ use store::workspace::StoredWorkspace;
 use store::{StoreError, retry};
 
 use crate::App;
-use crate::welcome::{FACT_HOLD, Recipient, Stage, password_result};
+use crate::welcome::{CHANGE_HOLD, Recipient, Stage, password_result};
 
 /// Welcome mails beyond a coach's limit of the day. The limit keeps a stolen key from mailing strangers under our
 /// sender.
@@ -41,7 +42,7 @@ async fn create_once(app: &App, partner: &Partner, inbound: &Inbound) -> Result<
     let key = key_of(inbound, &partner.coach, Scope::Partner)?;
     let draft = inbound.json().and_then(|body| Ok(ClientDraft::parse(body)?));
     let Some(key) = key else {
-        // Without the header the e-mail is the key, and a body without an e-mail is refused.
+        // Without the header the e-mail is the key, so a body without an e-mail is refused.
         draft?;
         return Err(Problem::internal("create a client", "a body without an e-mail was accepted"));
     };
@@ -53,11 +54,11 @@ async fn create_once(app: &App, partner: &Partner, inbound: &Inbound) -> Result<
     let run = async |Ticket { claim, key, stage }: Ticket<Stage>, read: Result<_, Problem>| {
         let creation = Creation { app, partner, claim, key };
         match stage {
-            // What has been committed is finished, whatever this request says.
-            Some(stage) => creation.go_on(stage).await,
+            // A committed creation is finished, whatever the payload of this request.
+            Some(stage) => creation.resume(stage).await,
             None => {
                 let (draft, context) = read?;
-                creation.settle(&draft, context).await
+                creation.commit(&draft, context).await
             }
         }
     };
@@ -99,9 +100,9 @@ pub(crate) struct Creation<'a> {
 }
 
 impl Creation<'_> {
-    /// Goes on where an earlier request got to, with the client as it is by now: its address may have been corrected,
-    /// it may have been switched off, handed over to another coach, or erased.
-    async fn go_on(&self, stage: Stage) -> Result<Outcome, Problem> {
+    /// Continues after the stage of an earlier request, with the client as it is now. Since then the client may have
+    /// been corrected, deactivated, handed over or erased.
+    async fn resume(&self, stage: Stage) -> Result<Outcome, Problem> {
         let Self { app, partner, .. } = self;
         let found = futures::future::try_join(app.workspaces.get(&partner.coach), app.clients.get(&stage.client_id));
         let (workspace, stored) = found.await?;
@@ -116,8 +117,8 @@ impl Creation<'_> {
         }
     }
 
-    /// Creates the client, and decides anew as long as another write was in the way.
-    async fn settle(&self, draft: &ClientDraft, context: CreateContext) -> Result<Outcome, Problem> {
+    /// Creates the client. Reads and decides again after each conflict with another write.
+    async fn commit(&self, draft: &ClientDraft, context: CreateContext) -> Result<Outcome, Problem> {
         let new = &NewClient::make(self.partner, draft);
         let mut read = Some(context);
         retry("a workspace", || {
@@ -127,14 +128,14 @@ impl Creation<'_> {
                     Some(context) => context,
                     None => CreateContext::read(self.app, self.partner, draft).await?,
                 };
-                self.settle_once(new, draft, &context).await
+                self.commit_once(new, draft, &context).await
             }
         })
         .await
     }
 
-    /// `None`: the workspace or the lead has changed since it was read.
-    async fn settle_once(
+    /// Tries to create the client once. `None` if the workspace or the lead has changed since the read.
+    async fn commit_once(
         &self,
         new: &NewClient,
         draft: &ClientDraft,
@@ -157,7 +158,7 @@ impl Creation<'_> {
                     runtime::add(LIMITED_MAILS, 1.0);
                     tracing::warn!(
                         coach_id = self.partner.coach.as_str(),
-                        "the coach's welcome mails of the day are used up"
+                        "the coach's daily limit of welcome mails is reached"
                     );
                 }
                 Ok(Some(Outcome::Answered(answer)))
@@ -170,8 +171,8 @@ impl Creation<'_> {
         }
     }
 
-    /// The welcome mail, where one is asked for, can go to the address, and is within the coach's limit of the day.
-    /// Otherwise the answer is as after a failed send.
+    /// The welcome mail, if the request asks for one, the address can receive mail, and the coach's daily limit allows
+    /// it. `None` leads to the answer of a failed mail.
     fn welcome_mail(&self, draft: &ClientDraft, workspace: &StoredWorkspace) -> Option<WelcomeMail> {
         if !draft.send_welcome || draft.email.mailbox().is_none() {
             return None;
@@ -197,7 +198,7 @@ impl Creation<'_> {
             intake: IntakeWrite { id: &new.intake_id, token_sha256: &sha256, state: IntakeState::Issued },
             events: told(Event::new_client(&new.client, now), &context.automations),
             change: new.change.clone(),
-            change_after: if mail.is_some() { now + FACT_HOLD } else { now },
+            change_after: if mail.is_some() { now + CHANGE_HOLD } else { now },
             lead: context.lead.as_ref(),
             claims: &self.app.claims,
             claim: &self.claim,

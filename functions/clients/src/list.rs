@@ -1,7 +1,7 @@
 //! `GET /v1/clients`: a coach's clients, newest first.
 //!
-//! With `email`, the address itself is looked up, so that a client that was created a moment ago is found.
-//! `next_cursor` and `cursor` lead through rosters of more than one page.
+//! A filter by `email` looks up the address itself, so a new client is found at once. `next_cursor` and `cursor` lead
+//! through rosters of more than one page.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -21,7 +21,7 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
     let email = inbound.query("email");
     let read = async {
         match email.as_deref().filter(|email| email.chars().count() <= MAX_CLIENT_EMAIL_CHARS) {
-            Some(email) => addressed(&app, email).await,
+            Some(email) => clients_with_email(&app, email).await,
             None => Ok(Vec::new()),
         }
     };
@@ -35,9 +35,9 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
     app.gate.partner(&inbound, read, work).await
 }
 
-/// Clients with the address, which may be one of the application's that a POST would refuse. A `+` that was sent
-/// without being encoded arrives as a blank.
-async fn addressed(app: &App, email: &str) -> Result<Vec<Client>, StoreError> {
+/// The clients with an address. The address may be one that only the application accepts. A `+` that was not encoded
+/// arrives as a blank.
+async fn clients_with_email(app: &App, email: &str) -> Result<Vec<Client>, StoreError> {
     let mut found = app.clients.with_email(&Email::said(email)).await?;
     if email.contains(' ') {
         found.extend(app.clients.with_email(&Email::said(&email.replace(' ', "+"))).await?);
@@ -81,7 +81,7 @@ fn active_only(inbound: &Inbound) -> bool {
     inbound.query("active").as_deref() == Some("true")
 }
 
-/// A cursor is the place of the last item in the list, in a form that nobody is tempted to take apart.
+/// Parses a cursor: the sort key of the last item of a page, encoded so that callers treat it as opaque.
 fn read_cursor(cursor: &str) -> Result<String, Problem> {
     const LONGEST: usize = 256;
     let invalid = || Problem::from(Invalid::field("cursor", "must be the next_cursor of an earlier answer"));

@@ -1,4 +1,4 @@
-//! `GET /v1/clients/{clientId}`: one client, whole.
+//! `GET /v1/clients/{clientId}`: the details of one client.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -20,7 +20,7 @@ pub(crate) async fn read(State(app): State<App>, inbound: Inbound) -> Response {
     app.gate.partner(&inbound, find(&app, inbound.parameter(0)), work).await
 }
 
-/// The client that a path names. What is no id names nobody.
+/// The client in the path. `None` if the path holds no client id.
 pub(crate) async fn find(app: &App, id: &str) -> Result<Option<StoredClient>, StoreError> {
     match ClientId::parse(id) {
         Ok(id) => app.clients.get(&id).await,

@@ -1,4 +1,4 @@
-//! `PATCH /v1/clients/{clientId}`: switches a client on or off. Neither frees nor takes a seat.
+//! `PATCH /v1/clients/{clientId}`: activates or deactivates a client. The client keeps its seat.
 
 use axum::extract::State;
 use axum::response::Response;

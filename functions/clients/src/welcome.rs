@@ -1,4 +1,8 @@
-//! After the commit: the welcome mail, and the answer that depends on it.
+//! The welcome mail after the commit, and the answer that depends on it.
+//!
+//! `client.created` waits for the mail because the change says whether the intake was sent. If the function dies, the
+//! relay's schedule publishes the change with `issued`. A retry that mails later publishes the change again, with
+//! `sent` and under another id.
 
 use chrono::TimeDelta;
 use domain::account::TempPassword;
@@ -19,14 +23,14 @@ use store::client::WelcomeWrite;
 use crate::App;
 use crate::create::Creation;
 
-/// How long the application's fact waits for the mail to decide what it says. Longer than a claim's lease: a takeover
-/// comes first.
-pub(crate) const FACT_HOLD: TimeDelta = TimeDelta::seconds(90);
+/// Time for which `client.created` waits for the result of the mail. Longer than a claim's lease, so a takeover comes
+/// first.
+pub(crate) const CHANGE_HOLD: TimeDelta = TimeDelta::seconds(90);
 
-/// Welcome mails that were not taken.
+/// Welcome mails that SES refused.
 const REFUSED_MAILS: runtime::Metric = runtime::Metric::new("welcome_mails_refused", runtime::Unit::Count);
 
-/// Where a claim stands once the client is made: all that the mail and the answer need. Sealed at rest.
+/// The stage of a claim after the client is created: all that the mail and the answer need. Sealed at rest.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Stage {
     pub(crate) client_id: ClientId,
@@ -39,7 +43,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// The same, of the client as it is by now.
+    /// The stage with the client's present data.
     pub(crate) fn of_client(&self, client: &Client) -> Self {
         let profile = &client.profile;
         Self {
@@ -55,15 +59,15 @@ impl Stage {
 pub(crate) enum Recipient<'a> {
     /// The client, by mail to this address.
     Client(&'a Email),
-    /// Whoever made the client, to deliver them.
+    /// The caller, who passes them on.
     Caller,
-    /// Nobody: the client is another coach's by now, or is erased.
+    /// Nobody. The client belongs to another coach by now, or is erased.
     Nobody,
 }
 
 impl Creation<'_> {
-    /// Gives the credentials to whom they are for, and records what came of it together with the answer. What cannot be
-    /// mailed is the caller's to deliver.
+    /// Gives the credentials to their recipient, and records the result together with the answer. If the mail fails,
+    /// the caller passes them on.
     pub(crate) async fn welcome(
         &self,
         workspace: &Workspace,
@@ -96,7 +100,7 @@ impl Creation<'_> {
     }
 }
 
-/// Mails the credentials. Returns whether the mail was taken.
+/// Mails the credentials. Returns true if the mail was accepted.
 async fn mail(app: &App, workspace: &Workspace, stage: &Stage, email: &Email) -> bool {
     let welcome = Welcome {
         coach_name: &workspace.name,
@@ -116,7 +120,7 @@ async fn mail(app: &App, workspace: &Workspace, stage: &Stage, email: &Email) ->
     sent.is_ok()
 }
 
-/// The caller is given the credentials, to deliver.
+/// The answer that gives the caller the credentials.
 pub(crate) fn password_result(stage: &Stage, workspace: &Workspace) -> Result<Reply, Problem> {
     let token = IntakeToken::restore(stage.intake_token.clone());
     Reply::created(&CreateClientResult {

@@ -1,8 +1,8 @@
-//! `POST /v1/crm/bookings/availability`: which slots can be booked. Nothing is reserved and nothing written, so that it
+//! `POST /v1/crm/bookings/availability`: the slots that can be booked. Nothing is reserved or written, so the operation
 //! takes no idempotency key.
 //!
-//! An answer is bounded by what it computes. A request for all calendars is refused before anything is computed if they
-//! have too many slot starts together. A single calendar never has too many.
+//! The work for an answer is bounded. A request for all calendars is refused before anything is computed if they have
+//! too many slot starts together. A single calendar never has too many.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -21,7 +21,7 @@ use store::StoreError;
 use store::calendar::StoredCalendar;
 
 use crate::App;
-use crate::told::refused;
+use crate::render::problem_of;
 
 /// Days that are computed before the task yields: some 5,000 slot starts at most.
 const DAYS_AT_ONCE: usize = 16;
@@ -30,13 +30,14 @@ pub(crate) async fn availability(State(app): State<App>, inbound: Inbound) -> Re
     let work = async |caller: CrmCaller| {
         inbound.check_size()?;
         let request = AvailabilityRequest::parse(crm::body(&inbound)?)?;
-        let read = try_join(app.bookings.lead(&caller.coach, request.lead_id), asked_for(&app, &caller, &request));
+        let read =
+            try_join(app.bookings.lead(&caller.coach, request.lead_id), requested_calendars(&app, &caller, &request));
         let (lead, found) = read.await?;
-        lead.check().map_err(refused)?;
+        lead.check().map_err(problem_of)?;
         let calendars: Vec<&Calendar> =
             found.iter().map(|found| &found.calendar).filter(|calendar| calendar.active).collect();
         if request.calendar_id.is_some() && calendars.is_empty() {
-            return Err(refused(Refusal::UnknownCalendar));
+            return Err(problem_of(Refusal::UnknownCalendar));
         }
         let computed: usize = calendars.iter().map(|calendar| candidates(calendar, caller.now)).sum();
         if request.calendar_id.is_none() && computed > MAX_CANDIDATES {
@@ -59,7 +60,7 @@ pub(crate) async fn availability(State(app): State<App>, inbound: Inbound) -> Re
     app.gate.crm(&inbound, work).await
 }
 
-/// The slots of every day of the horizon. The task yields now and then, so that the deadline of the request is kept.
+/// The slots of every day of the horizon. The task yields regularly, so that the deadline of the request is kept.
 async fn days(calendar: &Calendar, busy: &[Busy], now: Timestamp) -> Vec<DaySlots> {
     let offer = Offer::new(calendar, busy, now);
     let mut days = Vec::new();
@@ -72,8 +73,8 @@ async fn days(calendar: &Calendar, busy: &[Busy], now: Timestamp) -> Vec<DaySlot
     days
 }
 
-/// The calendar that is named, or all of them.
-async fn asked_for(
+/// The calendar that the request names, or all calendars.
+async fn requested_calendars(
     app: &App,
     caller: &CrmCaller,
     request: &AvailabilityRequest,
@@ -84,10 +85,10 @@ async fn asked_for(
     }
 }
 
-/// The UTC days on which anything could be in the way of a slot of these calendars.
+/// The UTC days whose events may overlap a slot of these calendars.
 fn window_of(calendars: &[&Calendar], now: Timestamp) -> Option<(NaiveDate, NaiveDate)> {
     let windows = calendars.iter().map(|calendar| window(calendar, now));
-    windows.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))
+    windows.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
 fn one_at_a_time(have: String) -> Problem {

@@ -1,5 +1,5 @@
-//! `DELETE /v1/crm/bookings/{id}`: cancels a booking. Nothing is refunded or charged. The contact is named in the body,
-//! or in the query by clients that send no body with DELETE.
+//! `DELETE /v1/crm/bookings/{id}`: cancels a booking. Nothing is refunded or charged. The contact is in the body, or in
+//! the query for clients that send no body with DELETE.
 
 use std::borrow::Cow;
 
@@ -9,14 +9,14 @@ use domain::booking::{self, BookingOutcome, CancelDraft, Refusal};
 use domain::change::Change;
 use domain::fields::Invalid;
 use domain::id::CalendarEventId;
-use edge::crm::{Attempt, Attempted, Write};
+use edge::crm::{Write, WriteContext, WriteResult};
 use edge::{CrmCaller, Inbound, Problem, Reply, crm};
 use serde_json::{Value, json};
 use store::StoreError;
 use store::booking::ChangeRead;
 
 use crate::App;
-use crate::told::{refused, shown};
+use crate::render::{booking_view, problem_of};
 
 pub(crate) async fn cancel(State(app): State<App>, inbound: Inbound) -> Response {
     app.writer.answer(&app.gate, &inbound, &Cancel(&app)).await
@@ -25,7 +25,7 @@ pub(crate) async fn cancel(State(app): State<App>, inbound: Inbound) -> Response
 const LEAD: &str = "leadId";
 
 /// The body, with the contact of the query if the body names none. The two must not contradict each other.
-fn asked(inbound: &Inbound) -> Result<Value, Problem> {
+fn request_body(inbound: &Inbound) -> Result<Value, Problem> {
     let mut body = if inbound.is_bodiless() { json!({}) } else { crm::body(inbound)?.clone() };
     let Some(lead) = inbound.query(LEAD).filter(|lead| !lead.is_empty()) else { return Ok(body) };
     match body.get(LEAD) {
@@ -38,7 +38,7 @@ fn asked(inbound: &Inbound) -> Result<Value, Problem> {
 
 struct Cancel<'a>(&'a App);
 
-/// The booking that a request names, and the contact that it names.
+/// The booking and the contact that a request names.
 pub(crate) struct Cancellation {
     booking: CalendarEventId,
     draft: CancelDraft,
@@ -50,7 +50,7 @@ impl Write for Cancel<'_> {
 
     /// The payload is the same in either form. A contradiction has a payload of its own.
     fn payload<'a>(&self, inbound: &'a Inbound) -> Cow<'a, Value> {
-        match (asked(inbound), inbound.query(LEAD)) {
+        match (request_body(inbound), inbound.query(LEAD)) {
             (Ok(body), _) => Cow::Owned(body),
             (Err(_), None) => inbound.payload(),
             (Err(_), Some(query)) => Cow::Owned(json!([inbound.payload(), query])),
@@ -59,35 +59,35 @@ impl Write for Cancel<'_> {
 
     fn parse(&self, inbound: &Inbound) -> Result<Cancellation, Problem> {
         let booking = crm::path_id(inbound, CalendarEventId::parse)?;
-        Ok(Cancellation { booking, draft: CancelDraft::parse(&asked(inbound)?)? })
+        Ok(Cancellation { booking, draft: CancelDraft::parse(&request_body(inbound)?)? })
     }
 
-    async fn read(&self, caller: &CrmCaller, asked: &Cancellation) -> Result<ChangeRead, StoreError> {
-        self.0.bookings.read_change(&caller.coach, asked.booking, asked.draft.lead_id, None).await
+    async fn read(&self, caller: &CrmCaller, cancellation: &Cancellation) -> Result<ChangeRead, StoreError> {
+        self.0.bookings.read_change(&caller.coach, cancellation.booking, cancellation.draft.lead_id, None).await
     }
 
-    async fn attempt(
+    async fn commit(
         &self,
-        attempt: &Attempt<'_>,
-        asked: &Cancellation,
+        context: &WriteContext<'_>,
+        cancellation: &Cancellation,
         found: ChangeRead,
-    ) -> Result<Attempted, Problem> {
-        let caller = attempt.caller;
+    ) -> Result<WriteResult, Problem> {
+        let caller = context.caller;
         let event = found.event.as_ref().map(|found| &found.event);
-        booking::cancel(found.lead, event, caller.now).map_err(refused)?;
-        let event = event.ok_or_else(|| refused(Refusal::UnknownBooking))?;
+        booking::cancel(found.lead, event, caller.now).map_err(problem_of)?;
+        let event = event.ok_or_else(|| problem_of(Refusal::UnknownBooking))?;
         let cancelled = event.cancelled(caller.now);
-        let shows = cancelled.as_ref().unwrap_or(event);
-        let view = shown(shows, &found.calendars, caller)?;
-        let change = Change::booking_cancelled(&caller.coach, &view, shows.said_at());
+        let shown_event = cancelled.as_ref().unwrap_or(event);
+        let view = booking_view(shown_event, &found.calendars, caller)?;
+        let change = Change::booking_cancelled(&caller.coach, &view, shown_event.said_at());
         let reply = Reply::ok(&BookingOutcome::of(view))?;
         let committed = match cancelled {
             Some(cancelled) => {
-                let write = attempt.leaving(asked.draft.lead_id, &reply, Some(change));
+                let write = context.crm_write(cancellation.draft.lead_id, &reply, Some(change));
                 self.0.bookings.change(&found, &cancelled, &write).await?
             }
-            None => attempt.leaving(asked.draft.lead_id, &reply, None).answer_alone().await?,
+            None => context.crm_write(cancellation.draft.lead_id, &reply, None).answer_alone().await?,
         };
-        Ok(Attempted::Committed { committed, reply })
+        Ok(WriteResult::Committed { committed, reply })
     }
 }

@@ -1,13 +1,12 @@
-//! `/v1/crm/calendars`, `/v1/crm/bookings` and what is below it: when a coach can be booked, and what is booked, one
-//! file per operation.
+//! `/v1/crm/calendars` and `/v1/crm/bookings`: calendars, availability and bookings. One file per operation.
 
 mod availability;
 mod calendars;
 mod cancel;
 mod create;
 mod list;
+mod render;
 mod reschedule;
-mod told;
 
 use axum::Router;
 use axum::routing::{get, patch, post};

@@ -1,4 +1,4 @@
-//! `GET /v1/crm/bookings`: a page of the bookings that are not cancelled, each by the wall clock of its calendar.
+//! `GET /v1/crm/bookings`: a page of the bookings that are not cancelled, each in the time zone of its calendar.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -13,8 +13,8 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |caller: CrmCaller| {
         let page = app.bookings.page(&caller.coach, crm::page(&inbound)?);
         let (listed, calendars) = try_join(page, app.calendars.all(&caller.coach)).await?;
-        let otherwise = caller.time_zone.zone()?;
-        let view = |event: CalendarEvent| event.view(zone_of(&calendars, event.calendar_id, otherwise));
+        let workspace_zone = caller.time_zone.zone()?;
+        let view = |event: CalendarEvent| event.view(zone_of(&calendars, event.calendar_id, workspace_zone));
         crm::page_reply(listed, |event| event.id.0, view)
     };
     app.gate.crm(&inbound, work).await

@@ -7,14 +7,14 @@ use domain::change::Change;
 use domain::id::CalendarEventId;
 use domain::time::Timestamp;
 use domain::tz::Tz;
-use edge::crm::{Attempt, Attempted, Write};
+use edge::crm::{Write, WriteContext, WriteResult};
 use edge::{CrmCaller, Inbound, Problem, Reply, crm};
 use store::StoreError;
 use store::booking::ChangeRead;
 use store::calendar::{find, zone_of};
 
 use crate::App;
-use crate::told::{refused, shown};
+use crate::render::{booking_view, problem_of};
 
 pub(crate) async fn reschedule(State(app): State<App>, inbound: Inbound) -> Response {
     app.writer.answer(&app.gate, &inbound, &Reschedule(&app)).await
@@ -22,7 +22,7 @@ pub(crate) async fn reschedule(State(app): State<App>, inbound: Inbound) -> Resp
 
 struct Reschedule<'a>(&'a App);
 
-/// The booking that a request names, and the slot that it is to move to.
+/// The booking that a request names, and its new slot.
 pub(crate) struct Rescheduling {
     booking: CalendarEventId,
     draft: RescheduleDraft,
@@ -37,41 +37,47 @@ impl Write for Reschedule<'_> {
         Ok(Rescheduling { booking, draft: RescheduleDraft::parse(crm::body(inbound)?)? })
     }
 
-    async fn read(&self, caller: &CrmCaller, asked: &Rescheduling) -> Result<ChangeRead, StoreError> {
-        let Rescheduling { booking, draft } = asked;
+    async fn read(&self, caller: &CrmCaller, rescheduling: &Rescheduling) -> Result<ChangeRead, StoreError> {
+        let Rescheduling { booking, draft } = rescheduling;
         self.0.bookings.read_change(&caller.coach, *booking, draft.lead_id, Some(draft.date)).await
     }
 
-    async fn attempt(
+    async fn commit(
         &self,
-        attempt: &Attempt<'_>,
-        asked: &Rescheduling,
+        context: &WriteContext<'_>,
+        rescheduling: &Rescheduling,
         found: ChangeRead,
-    ) -> Result<Attempted, Problem> {
-        let caller = attempt.caller;
-        let to = decide(&found, asked, caller.time_zone.zone()?, caller.now).map_err(refused)?;
-        let event = found.event.as_ref().map(|found| &found.event).ok_or_else(|| refused(Refusal::UnknownBooking))?;
+    ) -> Result<WriteResult, Problem> {
+        let caller = context.caller;
+        let to = decide(&found, rescheduling, caller.time_zone.zone()?, caller.now).map_err(problem_of)?;
+        let event =
+            found.event.as_ref().map(|found| &found.event).ok_or_else(|| problem_of(Refusal::UnknownBooking))?;
         let previous = event.span.starts_at;
-        // No change is emitted if the API has put the booking there before.
-        let is_news = to != Move::Nowhere || !event.is_placed_by_us();
+        // Repeating the API's own move emits no change.
+        let is_change = to != Move::Nowhere || !event.is_placed_by_us();
         let event = match to {
             Move::Nowhere => event.stayed(caller.now),
             Move::To(busy) => event.moved(&busy, caller.now),
         };
-        let view = shown(&event, &found.calendars, caller)?;
-        let told = || Change::booking_rescheduled(&caller.coach, &view, previous, event.said_at());
-        let change = is_news.then(told);
+        let view = booking_view(&event, &found.calendars, caller)?;
+        let emitted = || Change::booking_rescheduled(&caller.coach, &view, previous, event.said_at());
+        let change = is_change.then(emitted);
         let reply = Reply::ok(&BookingOutcome::moved_from(view, previous))?;
-        let write = attempt.leaving(asked.draft.lead_id, &reply, change);
-        Ok(Attempted::Committed { committed: self.0.bookings.change(&found, &event, &write).await?, reply })
+        let write = context.crm_write(rescheduling.draft.lead_id, &reply, change);
+        Ok(WriteResult::Committed { committed: self.0.bookings.change(&found, &event, &write).await?, reply })
     }
 }
 
-fn decide(found: &ChangeRead, asked: &Rescheduling, otherwise: Tz, now: Timestamp) -> Result<Move, Refusal> {
+fn decide(
+    found: &ChangeRead,
+    rescheduling: &Rescheduling,
+    workspace_zone: Tz,
+    now: Timestamp,
+) -> Result<Move, Refusal> {
     let event = found.event.as_ref().map(|found| &found.event);
     let on = event.and_then(|event| event.calendar_id);
     let calendar = find(&found.calendars, on).map(|found| &found.calendar);
-    let zone = zone_of(&found.calendars, on, otherwise);
-    let others = found.busy.without(asked.booking);
-    booking::reschedule(&asked.draft, found.lead, event, calendar, zone, &others, now)
+    let zone = zone_of(&found.calendars, on, workspace_zone);
+    let others = found.busy.without(rescheduling.booking);
+    booking::reschedule(&rescheduling.draft, found.lead, event, calendar, zone, &others, now)
 }

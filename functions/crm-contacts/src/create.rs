@@ -1,17 +1,17 @@
-//! `POST /v1/crm/contacts`: makes a contact, or finds the one that has the address and leaves it as it is.
+//! `POST /v1/crm/contacts`: creates a contact, or returns the contact that has the address, unchanged.
 
 use axum::extract::State;
 use axum::response::Response;
 use domain::change::Change;
 use domain::contact::{ContactDraft, KnownContact};
 use domain::id::{ContactId, new_uuid};
-use edge::crm::{Attempt, Attempted, Write};
+use edge::crm::{Write, WriteContext, WriteResult};
 use edge::{CrmCaller, Inbound, Problem, Reply, crm};
 use runtime::random_bytes;
 use store::StoreError;
 use store::contact::StoredContact;
 
-use crate::{App, shown};
+use crate::{App, contact_body};
 
 pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response {
     app.writer.answer(&app.gate, &inbound, &Create(&app)).await
@@ -32,22 +32,22 @@ impl Write for Create<'_> {
         self.0.contacts.with_email(&caller.coach, &draft.email.key()).await
     }
 
-    async fn attempt(
+    async fn commit(
         &self,
-        attempt: &Attempt<'_>,
+        context: &WriteContext<'_>,
         draft: &ContactDraft,
         found: Option<StoredContact>,
-    ) -> Result<Attempted, Problem> {
+    ) -> Result<WriteResult, Problem> {
         if let Some(found) = found {
-            let reply = Reply::created(&shown(found.contact()))?;
-            let committed = attempt.leaving(found.contact().id, &reply, None).answer_alone().await?;
-            return Ok(Attempted::Committed { committed, reply });
+            let reply = Reply::created(&contact_body(found.contact()))?;
+            let committed = context.crm_write(found.contact().id, &reply, None).answer_alone().await?;
+            return Ok(WriteResult::Committed { committed, reply });
         }
-        let now = attempt.caller.now;
-        let made = KnownContact::create(ContactId(new_uuid(now.ms(), random_bytes())), draft, now);
-        let change = Change::contact_created(&attempt.caller.coach, &made.contact);
-        let reply = Reply::created(&shown(&made.contact))?;
-        let write = attempt.leaving(made.contact.id, &reply, Some(change));
-        Ok(Attempted::Committed { committed: self.0.contacts.create(&made, &write).await?, reply })
+        let now = context.caller.now;
+        let created = KnownContact::create(ContactId(new_uuid(now.ms(), random_bytes())), draft, now);
+        let change = Change::contact_created(&context.caller.coach, &created.contact);
+        let reply = Reply::created(&contact_body(&created.contact))?;
+        let write = context.crm_write(created.contact.id, &reply, Some(change));
+        Ok(WriteResult::Committed { committed: self.0.contacts.create(&created, &write).await?, reply })
     }
 }

@@ -34,7 +34,7 @@ pub async fn router(env: &Environment) -> Result<Router, BoxError> {
     Ok(router.with_state(app))
 }
 
-/// The contact as answers to writes show it.
-fn shown(contact: &Contact) -> Value {
+/// The body of an answer to a write.
+fn contact_body(contact: &Contact) -> Value {
     json!({ "contact": contact })
 }

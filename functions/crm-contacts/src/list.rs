@@ -1,4 +1,4 @@
-//! `GET /v1/crm/contacts`: a coach's contacts by UUID, those that were merged away left out.
+//! `GET /v1/crm/contacts`: a page of a coach's contacts, without merged ones.
 
 use axum::extract::State;
 use axum::response::Response;

@@ -1,16 +1,16 @@
-//! `PATCH /v1/crm/contacts/{id}`: a new name, or the suppression, which is not lifted here.
+//! `PATCH /v1/crm/contacts/{id}`: sets the name or the suppression. The API cannot lift a suppression.
 
 use axum::extract::State;
 use axum::response::Response;
 use domain::change::Change;
 use domain::contact::ContactPatch;
 use domain::id::ContactId;
-use edge::crm::{Attempt, Attempted, Write};
+use edge::crm::{Write, WriteContext, WriteResult};
 use edge::{CrmCaller, Inbound, Problem, Reply, crm};
 use store::StoreError;
 use store::contact::ContactState;
 
-use crate::{App, shown};
+use crate::{App, contact_body};
 
 pub(crate) async fn update(State(app): State<App>, inbound: Inbound) -> Response {
     app.writer.answer(&app.gate, &inbound, &Update(&app)).await
@@ -18,34 +18,39 @@ pub(crate) async fn update(State(app): State<App>, inbound: Inbound) -> Response
 
 struct Update<'a>(&'a App);
 
-/// The contact that a request names, and the change that it asks for.
-pub(crate) struct Asked {
+/// The contact that a request names, and its patch.
+pub(crate) struct ContactUpdate {
     contact: ContactId,
     patch: ContactPatch,
 }
 
 impl Write for Update<'_> {
-    type Request = Asked;
+    type Request = ContactUpdate;
     type Found = ContactState;
 
-    fn parse(&self, inbound: &Inbound) -> Result<Asked, Problem> {
+    fn parse(&self, inbound: &Inbound) -> Result<ContactUpdate, Problem> {
         let contact = crm::path_id(inbound, ContactId::parse)?;
-        Ok(Asked { contact, patch: ContactPatch::parse(crm::body(inbound)?)? })
+        Ok(ContactUpdate { contact, patch: ContactPatch::parse(crm::body(inbound)?)? })
     }
 
-    async fn read(&self, caller: &CrmCaller, asked: &Asked) -> Result<ContactState, StoreError> {
-        self.0.contacts.state(&caller.coach, asked.contact).await
+    async fn read(&self, caller: &CrmCaller, update: &ContactUpdate) -> Result<ContactState, StoreError> {
+        self.0.contacts.state(&caller.coach, update.contact).await
     }
 
-    async fn attempt(&self, attempt: &Attempt<'_>, asked: &Asked, found: ContactState) -> Result<Attempted, Problem> {
+    async fn commit(
+        &self,
+        context: &WriteContext<'_>,
+        update: &ContactUpdate,
+        found: ContactState,
+    ) -> Result<WriteResult, Problem> {
         let found = found.live().map_err(|into| into.map_or(Problem::NotFound("contact"), Problem::ContactMerged))?;
-        let changed = found.known.change(&asked.patch, attempt.caller.now);
+        let changed = found.known.change(&update.patch, context.caller.now);
         let contact = &changed.contact;
-        let reply = Reply::ok(&shown(contact))?;
-        // No change is emitted if the API has set the same before.
-        let is_news = contact != found.contact();
-        let change = is_news.then(|| Change::contact_updated(&attempt.caller.coach, contact));
-        let write = attempt.leaving(contact.id, &reply, change);
-        Ok(Attempted::Committed { committed: self.0.contacts.change(&found, &changed, &write).await?, reply })
+        let reply = Reply::ok(&contact_body(contact))?;
+        // Repeating the API's own update emits no change.
+        let is_change = contact != found.contact();
+        let change = is_change.then(|| Change::contact_updated(&context.caller.coach, contact));
+        let write = context.crm_write(contact.id, &reply, change);
+        Ok(WriteResult::Committed { committed: self.0.contacts.change(&found, &changed, &write).await?, reply })
     }
 }

@@ -7,7 +7,7 @@ mod update;
 
 use axum::Router;
 use axum::routing::{get, patch};
-use edge::crm::{Attempted, Writer};
+use edge::crm::{WriteResult, Writer};
 use edge::{Gate, Problem};
 use runtime::{BoxError, Environment};
 use store::Db;
@@ -25,9 +25,9 @@ struct App {
     pipelines: Pipelines,
 }
 
-/// The refusal where the configured pipeline or its initial stage is gone. In the order of checks the configuration
-/// stands before the claim, so the refusal is not recorded.
-const NOT_CONFIGURED: Attempted = Attempted::Withdrawn(Problem::CrmNotConfigured);
+/// The refusal if the configured pipeline or its initial stage is gone. In the order of checks the configuration comes
+/// before the claim, so the refusal is not recorded.
+const NOT_CONFIGURED: WriteResult = WriteResult::Withdrawn(Problem::CrmNotConfigured);
 
 /// The function's routes.
 pub async fn router(env: &Environment) -> Result<Router, BoxError> {

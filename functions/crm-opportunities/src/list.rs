@@ -1,4 +1,4 @@
-//! `GET /v1/crm/opportunities`: a page of a coach's opportunities, whatever pipeline they are in.
+//! `GET /v1/crm/opportunities`: a page of a coach's opportunities, in all pipelines.
 
 use axum::extract::State;
 use axum::response::Response;

@@ -1,4 +1,4 @@
-//! `PATCH /v1/crm/opportunities/{id}`: a name, a value or a place in the pipeline that the coach configured.
+//! `PATCH /v1/crm/opportunities/{id}`: sets the name, the value or the stage of an opportunity.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -6,7 +6,7 @@ use domain::change::Change;
 use domain::id::OpportunityId;
 use domain::opportunity::{OpportunityPatch, OpportunityResult, Refusal, apply};
 use domain::pipeline::Pipeline;
-use edge::crm::{Attempt, Attempted, Write};
+use edge::crm::{Write, WriteContext, WriteResult};
 use edge::{CrmCaller, Inbound, Problem, Reply, crm};
 use futures::future::try_join;
 use store::StoreError;
@@ -22,53 +22,58 @@ pub(crate) async fn update(State(app): State<App>, inbound: Inbound) -> Response
 
 struct Update<'a>(&'a App);
 
-/// The opportunity that a request names, and the change that it asks for.
-pub(crate) struct Asked {
+/// The opportunity that a request names, and its patch.
+pub(crate) struct OpportunityUpdate {
     opportunity: OpportunityId,
     patch: OpportunityPatch,
 }
 
-/// The opportunity as it is, and the pipeline that the coach configured.
-pub(crate) struct Found {
+/// The records that decide the update: the opportunity and the configured pipeline.
+pub(crate) struct UpdateRead {
     opportunity: Option<StoredOpportunity>,
     pipeline: Option<Pipeline>,
 }
 
 impl Write for Update<'_> {
-    type Request = Asked;
-    type Found = Found;
+    type Request = OpportunityUpdate;
+    type Found = UpdateRead;
 
-    fn parse(&self, inbound: &Inbound) -> Result<Asked, Problem> {
+    fn parse(&self, inbound: &Inbound) -> Result<OpportunityUpdate, Problem> {
         let opportunity = crm::path_id(inbound, OpportunityId::parse)?;
-        Ok(Asked { opportunity, patch: OpportunityPatch::parse(crm::body(inbound)?)? })
+        Ok(OpportunityUpdate { opportunity, patch: OpportunityPatch::parse(crm::body(inbound)?)? })
     }
 
-    async fn read(&self, caller: &CrmCaller, asked: &Asked) -> Result<Found, StoreError> {
-        let opportunity = self.0.opportunities.get(&caller.coach, asked.opportunity);
+    async fn read(&self, caller: &CrmCaller, update: &OpportunityUpdate) -> Result<UpdateRead, StoreError> {
+        let opportunity = self.0.opportunities.get(&caller.coach, update.opportunity);
         let pipeline = self.0.pipelines.get(&caller.coach, &caller.crm.pipeline_id);
         let (opportunity, pipeline) = try_join(opportunity, pipeline).await?;
-        Ok(Found { opportunity, pipeline })
+        Ok(UpdateRead { opportunity, pipeline })
     }
 
-    async fn attempt(&self, attempt: &Attempt<'_>, asked: &Asked, found: Found) -> Result<Attempted, Problem> {
-        let caller = attempt.caller;
+    async fn commit(
+        &self,
+        context: &WriteContext<'_>,
+        update: &OpportunityUpdate,
+        found: UpdateRead,
+    ) -> Result<WriteResult, Problem> {
+        let caller = context.caller;
         let Some(pipeline) = found.pipeline else { return Ok(NOT_CONFIGURED) };
         let found = found.opportunity.ok_or(Problem::NotFound(OPPORTUNITY))?;
-        let changed = apply(&found.opportunity, &pipeline, &asked.patch, caller.now)
-            .map_err(|refusal| refused(refusal, &pipeline))?;
+        let changed = apply(&found.opportunity, &pipeline, &update.patch, caller.now)
+            .map_err(|refusal| problem_of(refusal, &pipeline))?;
         let view = changed.view(Some(&pipeline));
-        // No change is emitted if the API has set the same before.
-        let is_news = changed.updated_at != found.opportunity.updated_at;
-        let change = is_news.then(|| Change::opportunity_updated(&caller.coach, &view));
+        // Repeating the API's own update emits no change.
+        let is_change = changed.updated_at != found.opportunity.updated_at;
+        let change = is_change.then(|| Change::opportunity_updated(&caller.coach, &view));
         let reply = Reply::ok(&OpportunityResult { opportunity: view })?;
-        let write = attempt.leaving(changed.contact_id, &reply, change);
+        let write = context.crm_write(changed.contact_id, &reply, change);
         let committed = self.0.opportunities.change(&found, &changed, &write).await?;
-        Ok(Attempted::Committed { committed, reply })
+        Ok(WriteResult::Committed { committed, reply })
     }
 }
 
 /// The problem of a refusal.
-fn refused(refusal: Refusal, pipeline: &Pipeline) -> Problem {
+fn problem_of(refusal: Refusal, pipeline: &Pipeline) -> Problem {
     match refusal {
         Refusal::NotFound => Problem::NotFound(OPPORTUNITY),
         Refusal::StagePaymentControlled => Problem::StagePaymentControlled,

@@ -1,4 +1,4 @@
-//! `/v1/crm/workflows`: what workflows a coach has, never what they send, one file per operation.
+//! `/v1/crm/workflows`: a coach's workflows, without the messages that they send. One file per operation.
 
 mod list;
 

@@ -1,5 +1,5 @@
-//! Admission: a slot of an endpoint that answers in time, a place at a late one. Whatever is queued for a receiver that
-//! hangs, it holds up few functions.
+//! Admission: an endpoint slot if the endpoint answers in time, a reserved place if it is late. However many orders
+//! wait for a receiver that hangs, they occupy few functions.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use store::endpoint::{EndpointRef, Slot};
 use crate::App;
 use crate::receiver::Receiver;
 
-/// Waits for a slot, which a quick endpoint gives back soon; a second in all.
+/// Waits between tries to acquire a slot, one second in all. A quick endpoint frees its slots soon.
 const WAITS_MS: [u64; 5] = [30, 60, 120, 240, 550];
-/// A place that comes as soon is waited for: no queue delays a message by less than a second.
+/// A place within this time is awaited: no queue delays a message by less than a second.
 const SHORT_WAIT: TimeDelta = TimeDelta::seconds(1);
-/// The wait of orders that found no slot: so long, and up to as long again, so that they do not come back as one. If
-/// the slots are taken because the endpoint does not answer, the endpoint is known to be late by then.
+/// Delay of orders that found no slot, plus jitter of up to the same length. If the slots are taken because the
+/// endpoint does not answer, the endpoint is known to be late by then.
 const PUT_OFF: TimeDelta = TimeDelta::seconds(2);
 
 /// The time at which a group of orders may be carried out.
@@ -35,14 +35,14 @@ impl App {
     /// Admits a group of orders that are due.
     pub(crate) async fn admit(
         &self,
-        whose: &EndpointRef,
+        endpoint: &EndpointRef,
         receiver: &Receiver,
         readiness: Readiness,
     ) -> Result<Admission, StoreError> {
         match receiver.gap(self.now()) {
             _ if readiness == Readiness::Off => Ok(Admission::Now(None)),
-            Some(gap) => self.place(whose, gap).await,
-            None => self.slot(whose).await,
+            Some(gap) => self.place(endpoint, gap).await,
+            None => self.slot(endpoint).await,
         }
     }
 
@@ -54,7 +54,7 @@ impl App {
             }
             if let Some(wait_ms) = wait_ms {
                 tokio::time::sleep(Duration::from_millis(wait_ms)).await;
-                // A read: a write that is refused costs as much as one that is done.
+                // A read, since a refused write costs as much as a successful one.
                 is_free = self.endpoints.has_free_slot(coach, id, self.now()).await?;
             }
         }
@@ -73,10 +73,10 @@ impl App {
         Ok(Admission::Now(None))
     }
 
-    /// Gives a slot back. One that cannot be given back runs out.
+    /// Releases a slot. A slot that cannot be released expires.
     pub(crate) async fn release(&self, slot: Slot) {
         if let Err(error) = self.endpoints.release_slot(&slot).await {
-            tracing::warn!(error = error_chain(&error), "a slot was not released and expires by itself");
+            tracing::warn!(error = error_chain(&error), "could not release a slot; it expires by itself");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Attempts: claim, send, record, and what follows.
+//! Attempts: claim, send, record, and carry out the consequences.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
@@ -16,22 +16,22 @@ use tokio::sync::oneshot;
 use webhook::{Answer, Answering, Webhook};
 
 use crate::batch::Outcomes;
+use crate::metrics_line::write_attempt;
 use crate::order::Ordered;
 use crate::receiver::{Receiver, sendable};
-use crate::telling::tell;
 use crate::{App, DeliverError};
 
-/// Told, or dropped, once the receiver has sent its status or nothing is waited for.
+/// Signals that the receiver has sent its status. Dropped if no status is awaited.
 type Answered = oneshot::Sender<()>;
 
 impl App {
-    /// Makes the attempts of a group. Its slot is given back once all receivers have sent their status: the slot does
-    /// not wait for bodies or for the log.
+    /// Makes the attempts of a group. The group's slot is released once all receivers have sent their status: the slot
+    /// does not wait for bodies or for the log.
     pub(crate) async fn attempt_all(&self, orders: Vec<Ordered>, receiver: &Receiver, slot: Option<Slot>) -> Outcomes {
         let start = |ordered: Ordered| {
             let (answered, answer) = oneshot::channel();
             let attempt = async move {
-                // An attempt that panics, by a fault of ours, keeps no other attempt from being made.
+                // A panic, a fault of ours, fails this attempt only.
                 let attempt = AssertUnwindSafe(self.attempt(&ordered, receiver, answered)).catch_unwind();
                 let outcome = attempt.await.unwrap_or(Err(DeliverError::Panicked));
                 (ordered.message, outcome)
@@ -49,22 +49,22 @@ impl App {
         outcomes
     }
 
-    /// Makes an order's attempt, if it is still to be made.
+    /// Makes an order's attempt, unless it was made.
     async fn attempt(&self, ordered: &Ordered, receiver: &Receiver, answered: Answered) -> Result<(), DeliverError> {
         match self.deliveries.claim(&ordered.order, self.now()).await? {
             AttemptClaim::Taken(taken) => match &receiver.endpoint {
                 Ok(endpoint) => {
-                    let (line, retry_after) = self.send(&taken, endpoint, receiver, answered).await;
-                    self.conclude(&taken, endpoint, &line, retry_after.as_deref()).await
+                    let (sent, retry_after) = self.send(&taken, endpoint, receiver, answered).await;
+                    self.conclude(&taken, endpoint, &sent, retry_after.as_deref()).await
                 }
                 Err(reason) => self.end_unsent(&taken, reason).await,
             },
             AttemptClaim::Held => Err(DeliverError::Held),
-            AttemptClaim::Spent(spent) => self.make_up_for(ordered, spent).await,
+            AttemptClaim::Spent(spent) => self.catch_up(ordered, spent).await,
         }
     }
 
-    /// Signs and sends; the attempt's line in the log, and the receiver's `Retry-After`.
+    /// Signs and sends the webhook. Returns the attempt for the delivery log, and the receiver's `Retry-After`.
     async fn send(
         &self,
         taken: &ClaimedAttempt,
@@ -81,17 +81,17 @@ impl App {
             signature: signature_header(&signed.secrets, &taken.event_id, at.unix_s(), &taken.body),
             body: taken.body.clone(),
         };
-        let answering = self.noting_pace(taken, receiver, self.webhooks.send(webhook)).await;
-        // Nobody listens where there is no slot.
+        let answering = self.await_status(taken, receiver, self.webhooks.send(webhook)).await;
+        // A closed channel means that no slot waits.
         let _ = answered.send(());
-        // The slot is given back before this attempt is recorded.
+        // Lets the slot be released before this attempt is recorded.
         tokio::task::yield_now().await;
         let Answer { result, duration_ms, excerpt, retry_after } = answering.read().await;
         (Attempt { at, result, duration_ms, response_excerpt: excerpt }, retry_after)
     }
 
-    /// Waits for the receiver's status, and notes of an endpoint that is late how late it is.
-    async fn noting_pace(
+    /// Awaits the receiver's status, and records the pace of a late endpoint.
+    async fn await_status(
         &self,
         taken: &ClaimedAttempt,
         receiver: &Receiver,
@@ -101,50 +101,50 @@ impl App {
         if let Ok(answering) = tokio::time::timeout(LATE_AFTER, &mut status).await {
             return answering;
         }
-        let (answering, ()) = join(status, self.note_pace(taken, receiver, Lateness::Waiting)).await;
+        let (answering, ()) = join(status, self.record_pace(taken, receiver, Lateness::Waiting)).await;
         let lateness = match answering.result() {
             AttemptResult::StatusCode(_) => {
-                Lateness::Answered(TimeDelta::from_std(answering.took()).unwrap_or(TimeDelta::MAX))
+                Lateness::Answered(TimeDelta::from_std(answering.time_to_status()).unwrap_or(TimeDelta::MAX))
             }
             AttemptResult::Error(_) => Lateness::TimedOut,
         };
-        self.note_pace(taken, receiver, lateness).await;
+        self.record_pace(taken, receiver, lateness).await;
         answering
     }
 
-    async fn note_pace(&self, taken: &ClaimedAttempt, receiver: &Receiver, lateness: Lateness) {
-        let Some(pace) = receiver.pace_to_note(lateness, self.now()) else { return };
+    async fn record_pace(&self, taken: &ClaimedAttempt, receiver: &Receiver, lateness: Lateness) {
+        let Some(pace) = receiver.pace_to_record(lateness, self.now()) else { return };
         let DeliveryOrder { coach_id, endpoint_id, .. } = &taken.order;
         if let Err(error) = self.endpoints.note_pace(coach_id, endpoint_id, pace).await {
             let (coach_id, endpoint_id) = (coach_id.as_str(), endpoint_id.as_str());
-            tracing::warn!(coach_id, endpoint_id, %error, "the pace of a late endpoint is not noted");
+            tracing::warn!(coach_id, endpoint_id, %error, "could not record the pace of a late endpoint");
         }
     }
 
-    /// Decides what follows an attempt, records it, and carries out the rest. An end of the endpoint is written before
-    /// the attempt: after a crash between the two, the attempt is made again and finds it.
+    /// Decides what follows an attempt, records the attempt, and carries out the decision. An end of the endpoint is
+    /// written before the attempt: after a crash between the two, the repeated attempt finds the end.
     async fn conclude(
         &self,
         taken: &ClaimedAttempt,
         endpoint: &SignedEndpoint,
-        line: &Attempt,
+        attempt: &Attempt,
         retry_after: Option<&str>,
     ) -> Result<(), DeliverError> {
         let (order, now) = (&taken.order, self.now());
-        let after = self.note_failure(taken, endpoint, &line.result).await?;
+        let after = self.endpoint_after(taken, endpoint, &attempt.result).await?;
         let jitter = u16::from_be_bytes(random_bytes());
-        let made = AttemptMade { result: &line.result, retry_after, number: order.attempt, ended_at: now, jitter };
+        let made = AttemptMade { result: &attempt.result, retry_after, number: order.attempt, ended_at: now, jitter };
         let next = after_attempt(&made, &after);
-        tell(taken, line, &next, now);
-        let recorded = self.deliveries.record(taken, line, &next, now).await?;
-        // After the record: an order that was sent and an attempt that was forgotten would be two chains.
+        write_attempt(taken, attempt, &next, now);
+        let recorded = self.deliveries.record(taken, attempt, &next, now).await?;
+        // The order is sent after the record: an order without a recorded attempt would start a second chain.
         match (recorded, next) {
             (AttemptRecording::Lost, _) => tracing::warn!(
                 coach_id = %order.coach_id,
                 endpoint_id = %order.endpoint_id,
                 delivery_id = %order.delivery_id,
                 attempt = order.attempt,
-                "the attempt took longer than its lease and is not recorded"
+                "an attempt outlived its lease and was not recorded"
             ),
             (_, Next::Delivered) => self.endpoints.note_success(&order.coach_id, endpoint, now).await?,
             (AttemptRecording::Done, Next::RetryAt(at)) => {
@@ -158,9 +158,9 @@ impl App {
         }
     }
 
-    /// Notes what a failed attempt says of the endpoint. A failure that cannot be noted is one less to judge by; a
-    /// receiver that is gone has to be known to be.
-    async fn note_failure(
+    /// Records a failed attempt in the endpoint's health, and returns what became of the endpoint. A plain failure that
+    /// cannot be recorded is only logged. A 410 that cannot be recorded fails the message.
+    async fn endpoint_after(
         &self,
         taken: &ClaimedAttempt,
         endpoint: &SignedEndpoint,
@@ -173,16 +173,16 @@ impl App {
         if result.is_gone() {
             return Ok(self.endpoints.note_gone(coach, endpoint, &self.outbox, now).await?);
         }
-        let noted = self.endpoints.note_failure(coach, endpoint, &taken.event_id, &self.outbox, now).await;
-        Ok(noted.unwrap_or_else(|error| {
+        let recorded = self.endpoints.note_failure(coach, endpoint, &taken.event_id, &self.outbox, now).await;
+        Ok(recorded.unwrap_or_else(|error| {
             let (coach_id, endpoint_id) = (coach.as_str(), taken.order.endpoint_id.as_str());
-            tracing::warn!(coach_id, endpoint_id, %error, "a failure of an endpoint is not noted");
+            tracing::warn!(coach_id, endpoint_id, %error, "could not record a failure of an endpoint");
             EndpointAfter::On
         }))
     }
 
-    /// Sends the order of the next attempt, and ends the delivery if its endpoint takes none any more: an endpoint that
-    /// was switched off or deleted during the attempt has ended what waited, but not what was under way.
+    /// Sends the order of the next attempt, and ends the delivery if its endpoint takes no deliveries any more.
+    /// Disabling or deleting an endpoint ends its pending deliveries, but not those with an attempt under way.
     pub(crate) async fn send_next(&self, next: &DeliveryOrder) -> Result<(), DeliverError> {
         let now = self.now();
         self.retries.send(next, now).await?;
@@ -193,12 +193,12 @@ impl App {
             }
         };
         if let Err(error) = ended.await {
-            tracing::warn!(delivery_id = %next.delivery_id, %error, "a delivery may end only when its next attempt is due");
+            tracing::warn!(delivery_id = %next.delivery_id, %error, "could not end a delivery now; it ends when its next attempt is due");
         }
         Ok(())
     }
 
-    /// Ends a delivery whose endpoint takes none any more.
+    /// Ends a delivery whose endpoint takes no deliveries.
     async fn end_unsent(&self, taken: &ClaimedAttempt, reason: &str) -> Result<(), DeliverError> {
         let (order, now) = (&taken.order, self.now());
         tracing::info!(
@@ -207,7 +207,7 @@ impl App {
             delivery_id = %order.delivery_id,
             event_id = %taken.event_id,
             reason,
-            "not sent"
+            "ended a delivery without an attempt"
         );
         self.deliveries.record(taken, &Attempt::unsent(now, reason), &Next::Exhausted, now).await?;
         Ok(())

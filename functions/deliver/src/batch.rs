@@ -1,5 +1,5 @@
-//! The messages of a batch. Orders for one endpoint are a group, which needs one slot or place; groups know nothing of
-//! each other, and no order waits for another's receiver.
+//! The messages of a batch. Orders for one endpoint are a group, which needs one endpoint slot or place. Groups are
+//! independent: no order waits for another endpoint's receiver.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::{App, DeliverError};
 
 const QUEUE_WAIT_MS: Metric = Metric::new("queue_wait_ms", Unit::Milliseconds);
 
-/// Each message, and what came of it.
+/// Each message with its result.
 pub(crate) type Outcomes = Vec<(SqsMessage, Result<(), DeliverError>)>;
 
 /// A batch, parsed.
@@ -40,13 +40,13 @@ impl Batch {
         for message in messages {
             match read_message(message.body.as_deref().unwrap_or_default()) {
                 Ok(Message::Order(order)) => {
-                    note_wait(&message, &order, now);
+                    record_queue_wait(&message, &order, now);
                     let is_early = order.due_at > now && !order.placed;
                     let endpoint = EndpointRef { coach: order.coach_id.clone(), id: order.endpoint_id.clone() };
                     let ordered = Ordered { message, order };
                     if is_early { &mut batch.early } else { batch.groups.entry(endpoint).or_default() }.push(ordered);
                 }
-                Ok(Message::Resumption(asked)) => batch.resumptions.push((message, asked)),
+                Ok(Message::Resumption(resumption)) => batch.resumptions.push((message, resumption)),
                 Err(error) => batch.malformed.push((message, error)),
             }
         }
@@ -54,8 +54,9 @@ impl Batch {
     }
 }
 
-/// Notes how long an order lay in its queue, unless it was delayed on purpose, as all are but the first of a chain.
-fn note_wait(message: &SqsMessage, order: &DeliveryOrder, now: Timestamp) {
+/// Records the time of an order in its queue. Only the first order of a chain counts: all others are delayed on
+/// purpose.
+fn record_queue_wait(message: &SqsMessage, order: &DeliveryOrder, now: Timestamp) {
     let sent_at_ms = message.attributes.get("SentTimestamp").and_then(|ms| ms.parse::<i64>().ok());
     if let (1, 0, Some(sent_at_ms)) = (order.attempt, order.hop, sent_at_ms) {
         add(QUEUE_WAIT_MS, (now.ms() - sent_at_ms).max(0) as f64);
@@ -63,11 +64,11 @@ fn note_wait(message: &SqsMessage, order: &DeliveryOrder, now: Timestamp) {
 }
 
 impl App {
-    /// Does what the messages of a batch ask for.
+    /// Handles the messages of a batch.
     pub(crate) async fn carry_out_all(&self, messages: Vec<SqsMessage>) -> Outcomes {
         let Batch { groups, early, resumptions, malformed } = Batch::parse(messages, self.now());
-        let resume = async |(message, asked): (SqsMessage, Resumption)| {
-            let outcome = self.resume(&asked).await;
+        let resume = async |(message, resumption): (SqsMessage, Resumption)| {
+            let outcome = self.resume(&resumption).await;
             (message, outcome)
         };
         let (mut outcomes, put_back, resumed) = tokio::join!(
@@ -81,7 +82,7 @@ impl App {
         outcomes
     }
 
-    /// Reads the endpoints by one request, and delivers to each.
+    /// Reads the endpoints with one request, and delivers to each.
     async fn deliver_all(&self, groups: BTreeMap<EndpointRef, Vec<Ordered>>) -> Outcomes {
         if groups.is_empty() {
             return Outcomes::new();
@@ -91,15 +92,20 @@ impl App {
             Ok(endpoints) => endpoints,
             Err(error) => return failed(groups.into_iter().flatten(), error),
         };
-        let delivered = refs.iter().zip(groups).zip(endpoints).map(async |((endpoint, orders), read)| match read {
-            Ok(read) => self.deliver(endpoint, orders, read).await,
+        let delivered = refs.iter().zip(groups).zip(endpoints).map(async |((endpoint_ref, orders), read)| match read {
+            Ok(read) => self.deliver(endpoint_ref, orders, read).await,
             Err(error) => failed(orders, error),
         });
         join_all(delivered).await.into_iter().flatten().collect()
     }
 
-    /// Delivers the orders for one endpoint whose turn it is, and puts the others back.
-    async fn deliver(&self, whose: &EndpointRef, orders: Vec<Ordered>, read: Option<SignedEndpoint>) -> Outcomes {
+    /// Delivers the orders of one endpoint whose turn it is, and puts the others back.
+    async fn deliver(
+        &self,
+        endpoint_ref: &EndpointRef,
+        orders: Vec<Ordered>,
+        read: Option<SignedEndpoint>,
+    ) -> Outcomes {
         let (receiver, now) = (Receiver::new(read), self.now());
         let readiness = receiver.readiness(now);
         let (mut going, mut asking, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
@@ -112,7 +118,7 @@ impl App {
         }
         let (mut outcomes, admitted, put_back) = tokio::join!(
             self.attempt_all(going, &receiver, None),
-            self.admit_all(whose, asking, &receiver, readiness),
+            self.admit_all(endpoint_ref, asking, &receiver, readiness),
             self.put_back_all(waiting),
         );
         outcomes.extend(admitted);
@@ -122,7 +128,7 @@ impl App {
 
     async fn admit_all(
         &self,
-        whose: &EndpointRef,
+        endpoint_ref: &EndpointRef,
         orders: Vec<Ordered>,
         receiver: &Receiver,
         readiness: Readiness,
@@ -130,7 +136,7 @@ impl App {
         if orders.is_empty() {
             return Outcomes::new();
         }
-        match self.admit(whose, receiver, readiness).await {
+        match self.admit(endpoint_ref, receiver, readiness).await {
             Ok(Admission::Now(slot)) => self.attempt_all(orders, receiver, slot).await,
             Ok(Admission::Later { due_at, placed }) => {
                 let later = orders.into_iter().map(|Ordered { message, order }| Ordered {
@@ -152,7 +158,7 @@ impl App {
     }
 }
 
-/// All of them come again.
+/// Fails orders, so that their messages are redelivered.
 fn failed(orders: impl IntoIterator<Item = Ordered>, error: StoreError) -> Outcomes {
     let error = Arc::new(error);
     let failed = |ordered: Ordered| (ordered.message, Err(DeliverError::Group(Arc::clone(&error))));

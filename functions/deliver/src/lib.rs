@@ -1,17 +1,17 @@
 //! Signs and sends webhooks, and keeps the delivery log.
 //!
-//! A message is an order for one attempt. The way of an order: its endpoint is read (`batch`), it is admitted
-//! (`admission`) or put back (`order`), the attempt is claimed, sent and recorded, and what follows is carried out
-//! (`attempt`). The delivery's item decides whether the order still counts: messages arrive twice, late, and after a
-//! function died half-way. Messages of a batch are worked on at once and fail one by one.
+//! A message is an order for one attempt. The path of an order: its endpoint is read (`batch`), the order is admitted
+//! (`admission`) or put back (`order`), the attempt is claimed, sent and recorded, and its consequences are carried out
+//! (`attempt`). The delivery's item decides whether an order still counts: messages arrive twice, late, and after a
+//! function died half-way. Messages of a batch are handled concurrently and fail one by one.
 
 mod admission;
 mod attempt;
 mod batch;
+mod metrics_line;
 mod order;
 mod receiver;
 mod resume;
-mod telling;
 
 use std::sync::Arc;
 
@@ -28,17 +28,17 @@ use store::vault::Vault;
 use store::{Db, StoreError};
 use webhook::WebhookClient;
 
-/// Messages that come again since something failed. Neither Lambda's errors nor the age of the queue tell of them.
+/// Messages that are redelivered after a failure. Neither Lambda's errors nor the age of the queue show them.
 const MESSAGES_FAILED: Metric = Metric::new("messages_failed", Unit::Count);
 
-/// The failure for which a message is to be brought again.
+/// The failure for which a message is redelivered.
 #[derive(Debug, thiserror::Error)]
 enum DeliverError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
     Queue(#[from] QueueError),
-    /// An error of ours. Brought again it fails again, until it lies with the dead letters for someone to see.
+    /// A fault of ours. Redeliveries fail, too, until the message is a dead letter.
     #[error(transparent)]
     Malformed(#[from] NotAnOrder),
     /// The endpoint of several orders could not be read, or gave no slot or place.
@@ -46,7 +46,7 @@ enum DeliverError {
     Group(Arc<StoreError>),
     #[error("the attempt panicked")]
     Panicked,
-    /// Another function makes the attempt. If that function dies, the message has to be there.
+    /// Another function makes the attempt. The message must remain in case that function dies.
     #[error("the attempt is under way elsewhere")]
     Held,
 }
@@ -78,14 +78,14 @@ impl App {
         })
     }
 
-    /// Handles a batch; the answer names the messages that are to be brought again.
+    /// Handles a batch. The answer names the messages to redeliver.
     pub async fn handle(&self, event: LambdaEvent<SqsEvent>) -> SqsBatchResponse {
         let LambdaEvent { payload, context } = event;
         self.observer.event(&context.request_id, self.take_all(payload)).await
     }
 
     async fn take_all(&self, event: SqsEvent) -> SqsBatchResponse {
-        // Said of every batch: an alarm sees that failures have ended.
+        // Reported for every batch, so that an alarm sees the end of failures.
         add(MESSAGES_FAILED, 0.0);
         let mut response = SqsBatchResponse::default();
         for (message, outcome) in self.carry_out_all(event.records).await {

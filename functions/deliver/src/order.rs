@@ -1,4 +1,4 @@
-//! Orders that go back to the queue, and orders that count no more.
+//! Orders that go back to the queue, and orders whose attempt was recorded before.
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use domain::delivery::DeliveryOrder;
@@ -13,7 +13,7 @@ pub(crate) struct Ordered {
 }
 
 impl Ordered {
-    /// Returns true if the queue has brought this message before. The function that had it may have died on the way.
+    /// Returns true if the message was delivered before. The function that had it may have died.
     pub(crate) fn is_redelivered(&self) -> bool {
         let count = self.message.attributes.get("ApproximateReceiveCount").and_then(|count| count.parse::<u32>().ok());
         count.is_some_and(|count| count > 1)
@@ -21,20 +21,21 @@ impl Ordered {
 }
 
 impl App {
-    /// Puts the order back into the queue until it is due. Copies of a message would double at each hop of a long wait:
-    /// one of them goes on. One that was brought again goes on, too.
+    /// Puts the order back into the queue until it is due. Of several copies of a message only one continues: otherwise
+    /// copies would double at each hop. A redelivered message always continues, since the function that had it may have
+    /// died before sending.
     pub(crate) async fn put_back(&self, ordered: &Ordered) -> Result<(), DeliverError> {
         let (order, now) = (&ordered.order, self.now());
         match self.deliveries.put_back(order, now).await? {
             PutBackOutcome::Noted if !ordered.is_redelivered() => Ok(()),
             PutBackOutcome::Ours | PutBackOutcome::Noted => Ok(self.retries.send(&order.put_back(), now).await?),
-            PutBackOutcome::Spent(spent) => self.make_up_for(ordered, spent).await,
+            PutBackOutcome::Spent(spent) => self.catch_up(ordered, spent).await,
         }
     }
 
-    /// Does what is left to do after an attempt that was recorded. The function that recorded the attempt does so
-    /// itself, unless it dies: then its message comes again.
-    pub(crate) async fn make_up_for(&self, ordered: &Ordered, spent: SpentOrder) -> Result<(), DeliverError> {
+    /// Carries out the consequences of a recorded attempt. The function that recorded the attempt does this itself,
+    /// unless it dies; then its message is redelivered.
+    pub(crate) async fn catch_up(&self, ordered: &Ordered, spent: SpentOrder) -> Result<(), DeliverError> {
         if !ordered.is_redelivered() {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! The endpoint of a group of orders, and what the group's attempts learn of it.
+//! The endpoint of a group of orders, and the pace that the group's attempts observe.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,7 +10,7 @@ use domain::time::Timestamp;
 
 /// An endpoint as it was read for a group of orders.
 pub(crate) struct Receiver {
-    /// The endpoint, or why nothing is sent, for the log.
+    /// The endpoint, or the reason why nothing is sent, for the delivery log.
     pub(crate) endpoint: Result<SignedEndpoint, String>,
     /// The latest pace that the group knows of.
     pace: Mutex<Option<Pace>>,
@@ -36,16 +36,17 @@ impl Receiver {
         pace.filter(|pace| pace.until > now).map(|pace| pace.gap)
     }
 
-    /// The pace that is to be noted. Attempts of a group see the same at the same time: one of them notes it.
-    pub(crate) fn pace_to_note(&self, lateness: Lateness, now: Timestamp) -> Option<Pace> {
+    /// The pace to record, if it has changed. Attempts of a group observe the same lateness at the same time: one of
+    /// them records it.
+    pub(crate) fn pace_to_record(&self, lateness: Lateness, now: Timestamp) -> Option<Pace> {
         let mut known = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
-        let noted = Pace::to_note(*known, lateness, now)?;
-        *known = Some(noted);
-        Some(noted)
+        let changed = Pace::to_note(*known, lateness, now)?;
+        *known = Some(changed);
+        Some(changed)
     }
 }
 
-/// The endpoint, if it takes deliveries; else the reason why it does not, for the log.
+/// The endpoint if it takes deliveries, or the reason why it does not, for the delivery log.
 pub(crate) fn sendable(endpoint: Option<SignedEndpoint>) -> Result<SignedEndpoint, String> {
     let endpoint = endpoint.ok_or(DELETED)?;
     match endpoint.endpoint.status {

@@ -1,7 +1,7 @@
-//! Takes the messages of a batch in their order, each with a deadline of its own.
+//! Handles the messages of a batch in order, each with a deadline of its own.
 //!
-//! A message waits for the one before it. If that one is slow, both are taken at the same time. So a fact that hangs
-//! holds up no other and fails alone. The whole batch ends before the function's time-out, even after a slow look-up.
+//! A message waits for the previous one. If the previous message is slow, both are handled concurrently. So a fact that
+//! hangs fails alone. The whole batch ends before the function's time-out, even after a slow look-up.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use runtime::BoxError;
 use tokio::time::timeout;
 
-/// How long a message may hold up the next one.
+/// Time for which a message may hold up the next.
 const HEAD_START: Duration = Duration::from_millis(500);
-/// How long a message may take. What it has done by then stays done, as if the function had died.
+/// Time limit of a message. Writes that were made by then stay, as after a crash.
 const DEADLINE: Duration = Duration::from_secs(15);
 
-/// Takes each of `messages`. What came of them, in no order, each with its place.
+/// Handles each message with `take`. Returns the results with the indexes of their messages, in no order.
 pub(crate) async fn take_each<'m, M, F>(
     messages: &'m [M],
     take: impl Fn(&'m M) -> F,
@@ -22,25 +22,25 @@ pub(crate) async fn take_each<'m, M, F>(
 where
     F: Future<Output = Result<(), BoxError>>,
 {
-    let in_time = async |place: usize| {
-        let taken = timeout(DEADLINE, take(&messages[place])).await;
-        (place, taken.unwrap_or_else(|_| Err(format!("it took longer than {} s", DEADLINE.as_secs()).into())))
+    let in_time = async |index: usize| {
+        let taken = timeout(DEADLINE, take(&messages[index])).await;
+        (index, taken.unwrap_or_else(|_| Err(format!("it took longer than {} s", DEADLINE.as_secs()).into())))
     };
     let mut under_way = FuturesUnordered::new();
     let mut ended = Vec::new();
-    for place in 0..messages.len() {
-        under_way.push(in_time(place));
-        let until_it_ends = async {
+    for index in 0..messages.len() {
+        under_way.push(in_time(index));
+        let until_this_ends = async {
             while let Some(taken) = under_way.next().await {
-                let is_it = taken.0 == place;
+                let is_this = taken.0 == index;
                 ended.push(taken);
-                if is_it {
+                if is_this {
                     break;
                 }
             }
         };
         // Timed out: this message continues beside the next.
-        let _ = timeout(HEAD_START, until_it_ends).await;
+        let _ = timeout(HEAD_START, until_this_ends).await;
     }
     while let Some(taken) = under_way.next().await {
         ended.push(taken);
@@ -57,7 +57,7 @@ mod tests {
 
     use super::*;
 
-    /// How long a message takes.
+    /// The behaviour of a message.
     #[derive(Clone, Copy)]
     enum Taking {
         Quick,
@@ -67,7 +67,7 @@ mod tests {
     }
     use Taking::{Failing, Hanging, Quick, Slow};
 
-    /// Takes messages; when each began and when all had ended, in ms, and the places of those that failed.
+    /// Handles messages. Returns the start times and the end in ms, and the indexes of the messages that failed.
     async fn taken(messages: &[Taking]) -> (Vec<u128>, u128, Vec<usize>) {
         let (start, begun) = (Instant::now(), Mutex::new(Vec::new()));
         let ended = take_each(messages, async |message| {

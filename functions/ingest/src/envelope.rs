@@ -1,4 +1,4 @@
-//! The EventBridge event around a fact. Read down to what is known: what is sent on carries nothing else.
+//! The EventBridge event around a fact. Only known fields are read, so a message that is sent on holds nothing else.
 
 use domain::fact::Known;
 use domain::fields::Invalid;
@@ -8,19 +8,19 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// A fact on its way.
+/// A fact with the state of its processing.
 #[derive(Clone, Default, Serialize)]
 pub(crate) struct Envelope {
     #[serde(rename = "detail-type")]
     pub(crate) detail_type: String,
     /// An object of known fields alone.
     pub(crate) detail: Value,
-    /// The reason why the fact cannot be read, where it cannot.
+    /// The reason why the fact cannot be read, if so.
     #[serde(skip)]
     pub(crate) unreadable: Option<Invalid>,
-    /// The time when the fact first came, where it has gone round before.
+    /// The time when the fact first arrived, if the fact has gone round.
     pub(crate) first_seen: Option<Timestamp>,
-    /// The number of rounds that the fact has gone.
+    /// The number of rounds of the fact so far.
     pub(crate) rounds: u32,
     /// The number of passes over the fact since it was stored.
     pub(crate) passes: u32,
@@ -30,13 +30,13 @@ pub(crate) struct Envelope {
 }
 domain::discreet! { Envelope }
 
-/// Longest name of a fact that is repeated to anybody.
+/// Limit of a fact's name in logs and dead letters.
 const MAX_DETAIL_TYPE_CHARS: usize = 128;
 
 impl Envelope {
-    /// The fact that a message's body holds, as far as it can be read.
+    /// Parses a message's body, as far as it can be read.
     pub(crate) fn parse(body: &str) -> Self {
-        // A byte order mark says nothing.
+        // A byte order mark is no part of the JSON.
         let body = body.trim_start_matches('\u{feff}');
         let Pieces { pieces, is_whole } = Pieces::of_object(body).unwrap_or_default();
         // The last of two members with one name counts.
@@ -65,12 +65,12 @@ impl Envelope {
         }
     }
 
-    /// The message that takes the fact round again.
+    /// The message for the next round of the fact.
     pub(crate) fn next_round(&self, first_seen: Timestamp) -> String {
         Self { first_seen: Some(first_seen), rounds: self.rounds + 1, ..self.clone() }.message()
     }
 
-    /// The message that has the fact gone over again.
+    /// The message for the next pass over the fact.
     pub(crate) fn next_pass(&self) -> String {
         Self { passes: self.passes + 1, after: None, ..self.clone() }.message()
     }

@@ -1,12 +1,12 @@
-//! Stores the application's facts, which come off the feed queue one message each.
+//! Stores the application's facts, one per message of the feed queue.
 //!
-//! A fact that cannot be read is set aside at once, with its reason and without anything that the service has no
-//! business with. One that refers to what has not been seen yet goes round again for a while. Neither holds up the
-//! others. Each fact of a batch has a deadline of its own (module `batch`).
+//! An unreadable fact is set aside at once, with the reason and with known fields only. A fact that refers to an
+//! unknown record goes round again for a while. Neither holds up other facts. Each fact of a batch has a deadline of
+//! its own (module `batch`).
 
 mod batch;
 mod envelope;
-mod patience;
+mod retry_limits;
 mod set_aside;
 mod store_fact;
 
@@ -46,10 +46,10 @@ use crate::store_fact::{Stored, coach_of, marks_itself, store_fact};
 
 /// Time of a fact in the queue. A fact that goes round again is delayed on purpose and not measured.
 const QUEUE_WAIT_MS: Metric = Metric::new("queue_wait_ms", Unit::Milliseconds);
-/// Messages that come again since something failed. Neither Lambda's errors nor the age of the queue show them.
+/// Messages that are redelivered after a failure. Neither Lambda's errors nor the age of the queue show them.
 const MESSAGES_FAILED: Metric = Metric::new("messages_failed", Unit::Count);
 
-/// The function.
+/// A started ingest.
 pub struct App {
     keys: Keys,
     workspaces: Workspaces,
@@ -72,7 +72,7 @@ pub struct App {
 }
 
 impl App {
-    /// The function in its environment.
+    /// Connects to everything that the ingest uses.
     pub async fn new(env: &Environment) -> Result<Self, BoxError> {
         let db = Db::new(env);
         let vault = Vault::open(env).await?;
@@ -110,16 +110,20 @@ impl App {
     }
 
     async fn take_all(&self, event: SqsEvent) -> Result<SqsBatchResponse, BoxError> {
-        // Said of every batch: an alarm sees that failures have ended.
+        // Reported for every batch, so that an alarm sees the end of failures.
         add(MESSAGES_FAILED, 0.0);
         let incoming: Vec<Incoming> = event.records.into_iter().map(Incoming::new).collect();
         let ids = incoming.iter().filter_map(Incoming::fact_id).collect();
         let seen = Mutex::new(self.facts.seen(&ids, Timestamp::new(self.clock.now())).await?);
         let mut response = SqsBatchResponse::default();
-        for (place, taken) in batch::take_each(&incoming, |incoming| self.take(incoming, &seen)).await {
+        for (index, taken) in batch::take_each(&incoming, |incoming| self.take(incoming, &seen)).await {
             let Err(error) = taken else { continue };
-            let message_id = incoming[place].message.message_id.clone().unwrap_or_default();
-            tracing::error!(message_id, error = error_chain(&*error), "a fact could not be stored; it comes again");
+            let message_id = incoming[index].message.message_id.clone().unwrap_or_default();
+            tracing::error!(
+                message_id,
+                error = error_chain(&*error),
+                "could not store a fact; the queue redelivers it"
+            );
             add(MESSAGES_FAILED, 1.0);
             response.add_failure(message_id);
         }
@@ -128,13 +132,13 @@ impl App {
 
     async fn take(&self, incoming: &Incoming, seen: &Mutex<HashSet<FactId>>) -> Result<(), BoxError> {
         let receives = receives(&incoming.message);
-        if patience::is_worn_out(receives) {
+        if retry_limits::is_over(receives) {
             return self.give_up(&incoming.envelope).await;
         }
-        // One that makes us panic, by a fault of ours, keeps nobody else's facts from being stored.
+        // A panic, a fault of ours, fails this fact only.
         let stored = AssertUnwindSafe(self.store(incoming, seen)).catch_unwind().await;
-        match stored.unwrap_or_else(|_| Err("storing it panicked".into())) {
-            Err(error) if patience::is_hopeless(&*error, receives) => {
+        match stored.unwrap_or_else(|_| Err("the function panicked while storing a fact".into())) {
+            Err(error) if retry_limits::is_final(&*error, receives) => {
                 tracing::error!(error = error_chain(&*error), receives, "a fact cannot be stored");
                 self.give_up(&incoming.envelope).await
             }
@@ -181,16 +185,20 @@ impl App {
             Stored::InPart(after) => self.queues.send_rest(envelope, after).await,
             Stored::Erased => self.queues.send_erasure_again(envelope).await,
             Stored::Refused(reason) => self.queues.set_aside(envelope, reason, now).await,
-            Stored::Waits(reason) | Stored::Provisional(reason) if patience::waits_on(since, now) => {
-                tracing::debug!(fact_id = fact.id.as_str(), reason, "a fact waits");
-                // Copies of a message would double with each round: one of them goes on. One that was brought again
-                // does too, since whoever took it before may have died before sending.
+            Stored::Waits(reason) | Stored::Provisional(reason) if retry_limits::still_waits(since, now) => {
+                tracing::debug!(fact_id = fact.id.as_str(), reason, "a fact waits for a record that it refers to");
+                // Of several copies of a message only one continues: otherwise copies would double with each round. A
+                // redelivered message always continues: the function that had it may have died before sending.
                 let is_ours = self.facts.begin_round(&fact.id, since, envelope.rounds, now).await?;
                 if is_ours || receives(message) > 1 { self.queues.send_round(envelope, since).await } else { Ok(()) }
             }
             Stored::Waits(reason) => self.queues.set_aside(envelope, &reason, now).await,
             Stored::Provisional(reference) => {
-                tracing::info!(fact_id = fact.id.as_str(), reference, "a fact is stored without what it refers to");
+                tracing::info!(
+                    fact_id = fact.id.as_str(),
+                    reference,
+                    "stored a fact before the record that it refers to"
+                );
                 Ok(())
             }
         }
@@ -209,7 +217,7 @@ impl Incoming {
         Self { message, envelope }
     }
 
-    /// The fact's id, if it has one and is not applied once by itself.
+    /// The fact's id, unless the fact's mark is written with its change.
     fn fact_id(&self) -> Option<FactId> {
         if marks_itself(&self.envelope.detail_type) {
             return None;
@@ -218,7 +226,7 @@ impl Incoming {
     }
 }
 
-/// The number of times that the queue has brought this message.
+/// The number of times that the queue has delivered this message.
 fn receives(message: &SqsMessage) -> u32 {
     let count = message.attributes.get("ApproximateReceiveCount").and_then(|count| count.parse().ok());
     count.unwrap_or(1)

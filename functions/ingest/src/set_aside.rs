@@ -1,4 +1,7 @@
-//! Where facts go that cannot be stored: round again, or to the dead letters.
+//! Queues for facts that are not stored: another round through the feed queue, or the dead letters.
+//!
+//! A fact that the bus itself cannot bring to the queue becomes a dead letter unchanged, scores included: losing the
+//! fact would be worse.
 
 use domain::fact::{is_known, without_judged};
 use domain::id::FactId;
@@ -12,8 +15,8 @@ use crate::envelope::Envelope;
 /// Waits between a fact's rounds, in seconds; the last one repeats.
 const ROUND_DELAYS_S: [i32; 4] = [5, 10, 20, 60];
 
-/// Waits before an erasure is gone over again: for attempts and claims that were under way, and for what the relay's
-/// schedule sends.
+/// Delays before the further passes of an erasure. The first finds attempts and claims that were under way, the
+/// second what the relay's schedule has sent.
 const ERASURE_DELAYS_S: [i32; 2] = [120, 900];
 
 /// Facts that went to the dead letters.
@@ -36,12 +39,13 @@ impl Queues {
         Ok(self.feed.send(envelope.next_round(first_seen), ROUND_DELAYS_S[index]).await?)
     }
 
-    /// Sends what is left of a fact, to be stored at once.
+    /// Sends the rest of a fact, without delay.
     pub(crate) async fn send_rest(&self, envelope: &Envelope, after: Option<String>) -> Result<(), BoxError> {
         Ok(self.feed.send(envelope.rest(after), 0).await?)
     }
 
-    /// Sends an erasure round to be gone over again when what it met on its way has come to an end, a few times.
+    /// Sends an erasure round for its next pass, after work that was under way has ended. The number of passes is
+    /// limited.
     pub(crate) async fn send_erasure_again(&self, envelope: &Envelope) -> Result<(), BoxError> {
         match ERASURE_DELAYS_S.get(usize::try_from(envelope.passes)?) {
             Some(delay_s) => Ok(self.feed.send(envelope.next_pass(), *delay_s).await?),
@@ -51,7 +55,7 @@ impl Queues {
 
     /// Puts a fact among the dead letters, with the reason.
     pub(crate) async fn set_aside(&self, envelope: &Envelope, reason: &str, now: Timestamp) -> Result<(), BoxError> {
-        // What has not the form of an id, or of a name, may be anything.
+        // Text that is not a valid id, or not a known name, may hold anything, so it is not logged.
         let fact_id = envelope.detail.get("id").and_then(|id| FactId::parse(id.as_str()?).ok());
         let fact_id = fact_id.as_ref().map_or("", FactId::as_str);
         let detail_type = if is_known(&envelope.detail_type) { envelope.detail_type.as_str() } else { "" };

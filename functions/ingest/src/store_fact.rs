@@ -1,4 +1,4 @@
-//! Takes each kind of fact to its place.
+//! Stores each kind of fact through its module of the store.
 
 use domain::fact::{CalendarEventSaved, ClientHappening, Fact, FactBody, Merge};
 use domain::fact_time::FactTime;
@@ -24,30 +24,31 @@ use crate::envelope::Envelope;
 /// Confirmed bookings that an event of the feed overlaps.
 const BOOKING_CONFLICTS: Metric = Metric::new("booking_conflicts", Unit::Count);
 
-/// Recorded answers about a contact that are removed before the fact goes on later.
+/// Limit of the recorded answers that one message removes per contact.
 const MAX_FORGOTTEN: i32 = 50;
 /// Contacts whose answers are removed at once.
 const CONCURRENT_CONTACTS: usize = 16;
 
-/// What came of a fact.
+/// The result of storing a fact.
 pub(crate) enum Stored {
-    /// It is stored, or what is stored is newer.
+    /// The fact is stored, or a newer record is.
     Done,
     /// The fact is stored, and its mark with it.
     Marked,
-    /// A part of it is stored, up to what is named where it says so: the rest is next.
+    /// A part of the fact is stored, up to this position if given. The rest is next.
     InPart(Option<String>),
-    /// A client or a contact is erased, but for what is on its way.
+    /// A client or a contact is erased. A later pass erases what was under way.
     Erased,
-    /// It cannot be yet, for this reason: it refers to what has not been seen, or another fact has to come first.
+    /// The fact cannot be stored yet, for this reason: a record that it refers to is unknown, or another fact comes
+    /// first.
     Waits(String),
-    /// It is stored. There is more to do once this is seen, which it refers to.
+    /// The fact is stored. More follows once this record arrives, which the fact refers to.
     Provisional(String),
-    /// It cannot be, for this reason.
+    /// The fact is refused, for this reason.
     Refused(&'static str),
 }
 
-/// Stores a fact, or goes over it again. Where the work grows with what is stored already, it is done in parts.
+/// Stores a fact, or repeats a pass over it. Work that grows with the stored data is done in parts.
 pub(crate) async fn store_fact(
     app: &App,
     fact: &Fact,
@@ -59,7 +60,7 @@ pub(crate) async fn store_fact(
     match &fact.body {
         FactBody::WorkspaceSaved(workspace) => match app.workspaces.save(workspace, &app.watches, context).await? {
             Saved::Done(stored) => {
-                // A fact that dies here comes again, is equally old, and copies again.
+                // After a crash here the redelivered fact is as old as the stored one, and is copied again.
                 app.keys.copy_entitlements(&stored, now).await?;
                 Ok(Stored::Done)
             }
@@ -76,13 +77,13 @@ pub(crate) async fn store_fact(
             FeedOutcome::UnknownWorkspace => Ok(unknown("coach_id", saved.coach_id.as_str())),
         },
         FactBody::ProgrammeSaved(programme) => {
-            within(app, &programme.coach_id, app.rules.save_programme(programme, context)).await
+            in_workspace(app, &programme.coach_id, app.rules.save_programme(programme, context)).await
         }
         FactBody::AutomationSaved(automation) => {
-            within(app, &automation.coach_id, app.rules.save_automation(automation, said_at, now)).await
+            in_workspace(app, &automation.coach_id, app.rules.save_automation(automation, said_at, now)).await
         }
         FactBody::AutomationDeleted(automation, coach) => {
-            within(app, coach, app.rules.delete_automation(coach, automation, said_at, now)).await
+            in_workspace(app, coach, app.rules.delete_automation(coach, automation, said_at, now)).await
         }
         FactBody::CalendarSaved(saved) => {
             let (coach, mut is_done) = (&saved.coach_id, true);
@@ -93,20 +94,20 @@ pub(crate) async fn store_fact(
                 is_done = app.bookings.give_buffers(coach, saved.calendar.id).await?;
                 Ok(())
             };
-            let stored = within(app, coach, save).await?;
+            let stored = in_workspace(app, coach, save).await?;
             Ok(if is_done { stored } else { Stored::InPart(Some("calendar".to_owned())) })
         }
         FactBody::CalendarEventSaved(saved) => calendar_event(app, fact, saved, now).await,
         FactBody::PipelineSaved(saved) => {
             let coach = &saved.coach_id;
-            within(app, coach, app.pipelines.save(coach, &saved.pipeline, said_at)).await
+            in_workspace(app, coach, app.pipelines.save(coach, &saved.pipeline, said_at)).await
         }
         FactBody::OpportunitySaved(saved) => {
-            within(app, &saved.coach_id, app.opportunities.save(saved, said_at, now)).await
+            in_workspace(app, &saved.coach_id, app.opportunities.save(saved, said_at, now)).await
         }
         FactBody::WorkflowSaved(saved) => {
             let coach = &saved.coach_id;
-            within(app, coach, app.workflows.save(coach, &saved.workflow, said_at)).await
+            in_workspace(app, coach, app.workflows.save(coach, &saved.workflow, said_at)).await
         }
         FactBody::OfClient(client, ClientHappening::Erased) => {
             erase(app, client, said_at, now, envelope.after.as_deref()).await
@@ -116,7 +117,9 @@ pub(crate) async fn store_fact(
             RecordOutcome::Unchanged => Ok(Stored::Done),
             RecordOutcome::UnknownClient => Ok(unknown("client_id", client.as_str())),
         },
-        FactBody::ContactSaved(saved) => within(app, &saved.coach_id, app.contacts.save(saved, said_at, now)).await,
+        FactBody::ContactSaved(saved) => {
+            in_workspace(app, &saved.coach_id, app.contacts.save(saved, said_at, now)).await
+        }
         FactBody::ContactMerged(coach, merge) => {
             if app.workspaces.get(coach).await?.is_none() {
                 return Ok(unknown("coach_id", coach.as_str()));
@@ -132,8 +135,8 @@ pub(crate) async fn store_fact(
     }
 }
 
-/// Stores what belongs to a coach, if the coach's workspace has been seen.
-async fn within(
+/// Stores a record of a coach, if the coach's workspace is known.
+async fn in_workspace(
     app: &App,
     coach: &CoachId,
     save: impl Future<Output = Result<(), StoreError>>,
@@ -145,7 +148,7 @@ async fn within(
     Ok(Stored::Done)
 }
 
-/// Stores an event, whatever it overlaps, and whether or not its calendar has been seen.
+/// Stores a calendar event, even if it overlaps others or its calendar is unknown.
 async fn calendar_event(
     app: &App,
     fact: &Fact,
@@ -155,15 +158,15 @@ async fn calendar_event(
     let Some(workspace) = app.workspaces.get(&saved.coach_id).await? else {
         return Ok(unknown("coach_id", saved.coach_id.as_str()));
     };
-    let told = EventFact { id: &fact.id, saved, occurred_at: fact.occurred_at, backfill: fact.backfill };
-    let conflicts = app.bookings.save(told, workspace.zone()?, now).await?;
+    let event = EventFact { id: &fact.id, saved, occurred_at: fact.occurred_at, backfill: fact.backfill };
+    let conflicts = app.bookings.save(event, workspace.zone()?, now).await?;
     if conflicts > 0 {
         add(BOOKING_CONFLICTS, conflicts as f64);
     }
     Ok(Stored::Done)
 }
 
-/// Everything that happens to a client but its erasure.
+/// Stores a fact about a client, except an erasure.
 async fn record(
     app: &App,
     client: &ClientId,
@@ -206,12 +209,12 @@ async fn merge_contacts(app: &App, coach: &CoachId, merge: &Merge, context: Merg
         MergeOutcome::TooFar => {
             Stored::Refused("merged_into was itself merged through some hundred contacts: name the last of them")
         }
-        // It may come before the merge that leads the other one elsewhere.
+        // The merge that moves the target on may still arrive.
         MergeOutcome::Circle => Stored::Waits("the contact that merged_into names was merged into this one".to_owned()),
     })
 }
 
-/// Removes the recorded answers that are about any of these contacts. False: there are more.
+/// Removes the recorded answers about these contacts. Returns false if some are left.
 async fn forget_answers(app: &App, contacts: &[ContactRef]) -> Result<bool, StoreError> {
     let mut forgetting = Vec::new();
     for contact in contacts {
@@ -229,8 +232,8 @@ async fn forget_answers_about(app: &App, contact: &ContactRef) -> Result<bool, S
     Ok(answers.len() < MAX_FORGOTTEN as usize)
 }
 
-/// Erases a client everywhere. The tombstone comes first: what is on its way meanwhile finds it, or is found by a later
-/// pass.
+/// Erases a client everywhere. The tombstone comes first: work under way finds the tombstone, or a later pass finds the
+/// work.
 async fn erase(
     app: &App,
     client: &ClientId,
@@ -257,7 +260,7 @@ async fn erase(
     })
 }
 
-/// The facts whose mark is written with what they change, so that nobody has to look for the mark before.
+/// The facts whose mark is written in the transaction of their change. They need no look-up before.
 const SELF_MARKING: [&str; 11] = [
     "client.saved",
     "check_in.submitted",
@@ -272,12 +275,12 @@ const SELF_MARKING: [&str; 11] = [
     "message.received",
 ];
 
-/// True for a fact about a client, which is applied once by itself.
+/// Returns true for a fact whose mark is written with its change.
 pub(crate) fn marks_itself(detail_type: &str) -> bool {
     SELF_MARKING.contains(&detail_type)
 }
 
-/// The coach whom a fact names. What happens to a client names the client alone.
+/// The coach that a fact names. A fact about what happened to a client names only the client.
 pub(crate) fn coach_of(body: &FactBody) -> Option<&CoachId> {
     match body {
         FactBody::WorkspaceSaved(saved) => Some(&saved.coach_id),

@@ -1,5 +1,5 @@
-//! `GET /.well-known/jwks.json`: the keys that verify assertions. All of the secret's keys are there, so that a new one
-//! is known before it signs.
+//! `GET /.well-known/jwks.json`: the keys that verify assertions. The set holds all keys of the secret, so verifiers
+//! know a new key before it signs.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -7,7 +7,7 @@ use edge::{Inbound, Reply};
 
 use crate::App;
 
-/// How long a verifier may keep the set. A new key is published for longer than that before it signs.
+/// Cache time of the key set. A new key is published for longer before it signs.
 const MAX_AGE_S: u32 = 300;
 
 pub(crate) async fn keys(State(app): State<App>, inbound: Inbound) -> Response {

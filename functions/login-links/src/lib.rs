@@ -1,5 +1,5 @@
-//! Links that sign clients in: minted for partners, opened by clients, verified once, and answered to the application
-//! with an assertion that it can check by the published keys.
+//! Login links for clients: minted for partners, opened by clients, used once. The application gets an assertion, which
+//! it verifies with the published keys.
 
 mod keys;
 mod mint;

@@ -29,7 +29,7 @@ pub(crate) async fn mint(State(app): State<App>, inbound: Inbound) -> Response {
     app.gate.partner_within(&inbound, LOGIN_LINK_REQUEST, find(&app, inbound.parameter(0)), work).await
 }
 
-/// The client that a path names. What is no id names nobody.
+/// The client in the path. `None` if the path holds no client id.
 async fn find(app: &App, id: &str) -> Result<Option<StoredClient>, StoreError> {
     match ClientId::parse(id) {
         Ok(id) => app.clients.get(&id).await,

@@ -1,4 +1,4 @@
-//! Opening a link: the grant that it stands for, if it still holds.
+//! Opens a login link: finds its grant and checks that the grant still holds.
 
 use domain::login_link::{LoginGrant, LoginToken};
 use domain::time::Timestamp;
@@ -9,7 +9,7 @@ use http::StatusCode;
 
 use crate::App;
 
-/// A link that could be used now.
+/// A link that can be used now.
 pub(crate) struct Opened {
     pub(crate) token: LoginToken,
     pub(crate) grant: LoginGrant,
@@ -17,7 +17,7 @@ pub(crate) struct Opened {
 }
 
 impl App {
-    /// The link with that token. `None`: it is unknown, used, expired or killed, and nobody learns which.
+    /// The usable link of a token. `None` if the link is unknown, used, expired or ended; callers cannot tell which.
     pub(crate) async fn open(&self, token: &str, now: Timestamp) -> Result<Option<Opened>, Problem> {
         let Some(token) = LoginToken::parse(token) else { return Ok(None) };
         let Some(grant) = self.links.get(&token).await? else { return Ok(None) };
@@ -33,7 +33,7 @@ impl App {
     }
 }
 
-/// The page for a link that works no longer, or never did.
+/// The page for a link that does not work.
 pub(crate) fn dead_link() -> Page {
     let main = "<h1>This link no longer works</h1>\n\
                 <p>A login link works once, and for 15 minutes. Please ask your coach for a new one.</p>";

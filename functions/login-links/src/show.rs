@@ -1,5 +1,5 @@
-//! `GET /login/{token}`, `HEAD` too: a page with a button. It changes nothing, however often it is opened: mail
-//! scanners and previews open links before people do.
+//! `GET` and `HEAD /login/{token}`: a page with a button. Opening the page changes nothing: mail scanners and previews
+//! open links before people do.
 
 use axum::extract::State;
 use axum::response::Response;

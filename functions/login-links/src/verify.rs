@@ -1,4 +1,4 @@
-//! `POST /login/{token}`: uses the link, once, and sends the browser on to the application with an assertion of who has
+//! `POST /login/{token}`: uses up the link and redirects the browser to the application, with an assertion of who
 //! signed in.
 
 use axum::extract::State;
@@ -21,7 +21,7 @@ pub(crate) async fn verify(State(app): State<App>, inbound: Inbound) -> Response
     outcome.unwrap_or_else(|problem| Page::problem(&problem).into_response_for(&inbound))
 }
 
-/// The URL to which the browser takes its assertion. Everything that can fail comes before the link is used up.
+/// The application's URL with the assertion. Every step that can fail comes before the link is used up.
 async fn session_url(app: &App, token: &str, inbound: &Inbound) -> Result<Option<String>, Problem> {
     inbound.check_size()?;
     let now = arrival(&*app.clock);

@@ -1,4 +1,4 @@
-//! `GET /v1/ping`: tells a caller that its key counts and whose it is. Changes nothing.
+//! `GET /v1/ping`: confirms a key and names its workspace. Changes nothing.
 
 use axum::Router;
 use axum::extract::State;

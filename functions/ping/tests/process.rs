@@ -2,9 +2,9 @@
 
 use std::process::Command;
 
-/// What ends a function is looked for in its log. It is the same for all of them: `runtime::run`.
+/// A fatal error is in the log. All functions share `runtime::run`, so one of them is tested.
 #[test]
-fn what_keeps_a_function_from_running_is_one_line_of_its_log() {
+fn an_error_at_the_start_is_one_line_of_the_log() {
     let ended = Command::new(env!("CARGO_BIN_EXE_ping")).env_clear().output().unwrap();
     assert!(!ended.status.success() && ended.stderr.is_empty(), "{ended:?}");
     let line: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();

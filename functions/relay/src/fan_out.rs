@@ -1,7 +1,7 @@
-//! From events to deliveries, one for each endpoint that wants them, and from deliveries to orders in the queue.
+//! Turns events into deliveries, one for each endpoint that wants them, and enqueues the orders of deliveries.
 //!
-//! Deliveries that come together are ordered by one or two requests: those of an endpoint beside each other, since a
-//! batch of the deliverer's reads an endpoint, and takes its slot, once.
+//! The orders of a group go out in one or two requests. Orders of one endpoint are adjacent, so a batch of `deliver`
+//! reads the endpoint, and takes its slot, once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::slice;
@@ -20,26 +20,26 @@ use store::delivery::{DeliveryCreation, NewDelivery};
 use store::outbox::{Content, Entry};
 
 use crate::App;
-use crate::carry::{Outcomes, Placed};
+use crate::publish::{Indexed, Outcomes};
 
-/// Deliveries that are stored and ordered together: two requests to the queue.
+/// Deliveries that are stored and enqueued together: two requests to the queue.
 const GROUP: usize = 20;
-/// Groups at once. Each delivery of theirs is a request to the store.
+/// Groups at once. Each delivery of a group is a request to the store.
 const CONCURRENT_GROUPS: usize = 2;
 
-/// The endpoints of the workspaces that a batch has events of: read once for all of them.
+/// The endpoints of the workspaces with events in a batch, read once per workspace.
 type EndpointsByCoach = HashMap<CoachId, Result<Vec<Endpoint>, Arc<StoreError>>>;
 
-/// What an entry asks for, with the entry's place.
+/// A part of an entry's work, with the entry's index.
 struct Part<'a> {
-    place: usize,
+    index: usize,
     work: Work<'a>,
 }
 
 enum Work<'a> {
-    /// An event for an endpoint that wants it, or misses it.
+    /// An event for an endpoint that wants or misses it.
     Delivery { event: &'a Event, endpoint: &'a Endpoint, made_at: Timestamp },
-    /// A delivery that a coach asked for. It is stored.
+    /// A stored delivery that a coach ordered.
     Order(&'a DeliveryOrder),
 }
 
@@ -52,69 +52,70 @@ impl Work<'_> {
     }
 }
 
-/// Entries, by their places, of which something was not done.
+/// Errors, each with the index of its entry.
 type Failures = Vec<(usize, BoxError)>;
 
 impl App {
-    /// Makes a delivery for each endpoint that wants an entry's event, and notes it for each that misses it; orders
-    /// those, and what entries order themselves. An entry is done when all of its parts are. All are tried, whatever
-    /// becomes of one.
-    pub(crate) async fn order_all(&self, entries: &[Placed<'_>]) -> Outcomes {
+    /// Creates a delivery for each endpoint that wants an entry's event, and one without attempts for each that misses
+    /// the event. Enqueues the orders of deliveries and of order entries. An entry is done when all its parts are. A
+    /// failed part does not stop the others.
+    pub(crate) async fn enqueue_all(&self, entries: &[Indexed<'_>]) -> Outcomes {
         let endpoints = self.endpoints_of(entries).await;
         let (mut parts, mut outcomes) = (Vec::new(), BTreeMap::new());
-        for (place, entry) in entries {
-            let place = *place;
-            let asked = match &entry.content {
-                Content::Event(event) => of_events(slice::from_ref(&**event), entry, &endpoints),
-                Content::Events { events } => of_events(events, entry, &endpoints),
+        for (index, entry) in entries {
+            let index = *index;
+            let works = match &entry.content {
+                Content::Event(event) => deliveries_of(slice::from_ref(&**event), entry, &endpoints),
+                Content::Events { events } => deliveries_of(events, entry, &endpoints),
                 Content::Order(order) => Ok(vec![Work::Order(order)]),
                 Content::Change(_) | Content::Notice(_) => continue,
             };
-            let asked = asked.map(|works| parts.extend(works.into_iter().map(|work| Part { place, work })));
-            outcomes.insert(place, asked);
+            let done = works.map(|works| parts.extend(works.into_iter().map(|work| Part { index, work })));
+            outcomes.insert(index, done);
         }
-        // Those of an endpoint stay in their order. A receiver that hangs is then in batches of its own, too.
-        parts.sort_by(|one: &Part<'_>, other| one.work.endpoint_id().cmp(other.work.endpoint_id()));
-        let groups: Vec<_> = parts.chunks(GROUP).map(|group| self.order_group(group)).collect();
+        // The sort is stable: orders of an endpoint keep their order. A receiver that hangs then has batches of its
+        // own.
+        parts.sort_by(|a: &Part<'_>, b| a.work.endpoint_id().cmp(b.work.endpoint_id()));
+        let groups: Vec<_> = parts.chunks(GROUP).map(|group| self.enqueue_group(group)).collect();
         let failures: Vec<Failures> = stream::iter(groups).buffered(CONCURRENT_GROUPS).collect().await;
-        outcomes.extend(failures.into_iter().flatten().map(|(place, error)| (place, Err(error))));
+        outcomes.extend(failures.into_iter().flatten().map(|(index, error)| (index, Err(error))));
         outcomes.into_iter().collect()
     }
 
-    async fn order_group(&self, group: &[Part<'_>]) -> Failures {
-        let (mut placed_orders, mut failures) = (Vec::new(), Failures::new());
-        let stored = join_all(group.iter().map(|part| self.stored(&part.work))).await;
-        for (Part { place, .. }, stored) in group.iter().zip(stored) {
+    async fn enqueue_group(&self, group: &[Part<'_>]) -> Failures {
+        let (mut indexed_orders, mut failures) = (Vec::new(), Failures::new());
+        let stored = join_all(group.iter().map(|part| self.store_delivery(&part.work))).await;
+        for (Part { index, .. }, stored) in group.iter().zip(stored) {
             match stored {
-                Ok(order) => placed_orders.extend(order.map(|order| (*place, order))),
-                Err(error) => failures.push((*place, error.into())),
+                Ok(order) => indexed_orders.extend(order.map(|order| (*index, order))),
+                Err(error) => failures.push((*index, error.into())),
             }
         }
-        let (places, orders): (Vec<usize>, Vec<DeliveryOrder>) = placed_orders.into_iter().unzip();
+        let (indexes, orders): (Vec<usize>, Vec<DeliveryOrder>) = indexed_orders.into_iter().unzip();
         let sent = self.queue.send_all(&orders, self.now()).await;
-        failures.extend(places.into_iter().zip(sent).filter_map(|(place, sent)| Some((place, sent.err()?.into()))));
+        failures.extend(indexes.into_iter().zip(sent).filter_map(|(index, sent)| Some((index, sent.err()?.into()))));
         failures
     }
 
-    /// Stores a delivery, unless it is; its first order, if that may never have been sent.
-    async fn stored(&self, work: &Work<'_>) -> Result<Option<DeliveryOrder>, StoreError> {
+    /// Stores a delivery unless it exists. Returns its first order if that may not have been sent yet.
+    async fn store_delivery(&self, work: &Work<'_>) -> Result<Option<DeliveryOrder>, StoreError> {
         let now = self.now();
         match work {
             Work::Order(order) => Ok(Some((*order).clone())),
             Work::Delivery { event, endpoint, made_at } => {
                 let delivery = delivery_to(endpoint, event, *made_at);
                 let order = DeliveryOrder::first(&event.coach_id, &endpoint.id, &delivery.id, now);
-                // A delivery that is stored as not to be sent has no order.
-                let is_sent = delivery.not_sent.is_none();
+                // A missed event is in the delivery log, but has no order.
+                let has_order = delivery.not_sent.is_none();
                 Ok(match self.deliveries.create(delivery, now).await? {
-                    DeliveryCreation::New | DeliveryCreation::Waiting => is_sent.then_some(order),
+                    DeliveryCreation::New | DeliveryCreation::Waiting => has_order.then_some(order),
                     DeliveryCreation::Known => None,
                 })
             }
         }
     }
 
-    async fn endpoints_of(&self, entries: &[Placed<'_>]) -> EndpointsByCoach {
+    async fn endpoints_of(&self, entries: &[Indexed<'_>]) -> EndpointsByCoach {
         let coaches: BTreeSet<&CoachId> = entries
             .iter()
             .filter_map(|(_, entry)| match &entry.content {
@@ -130,9 +131,8 @@ impl App {
     }
 }
 
-/// The deliveries of an entry's events. An automation's steps may name endpoints of other coaches, which are not among
-/// these.
-fn of_events<'a>(
+/// The deliveries of an entry's events. An automation's steps may name endpoints of other coaches. These get nothing.
+fn deliveries_of<'a>(
     events: &'a [Event],
     entry: &'a Entry,
     endpoints: &'a EndpointsByCoach,
@@ -143,11 +143,11 @@ fn of_events<'a>(
         None => return Err("the event's endpoints were not read".into()),
     };
     let made_at = entry.send_after;
-    let of_one = |event: &'a Event| {
+    let deliveries_of_one = |event: &'a Event| {
         let concerned = endpoints.iter().filter(|endpoint| endpoint.wants(event) || endpoint.misses(event));
         concerned.map(move |endpoint| Work::Delivery { event, endpoint, made_at })
     };
-    Ok(events.iter().flat_map(of_one).collect())
+    Ok(events.iter().flat_map(deliveries_of_one).collect())
 }
 
 fn delivery_to<'a>(endpoint: &'a Endpoint, event: &'a Event, made_at: Timestamp) -> NewDelivery<'a> {

@@ -1,14 +1,13 @@
-//! Carries outbox entries on: events to the delivery queue, one order per endpoint, and facts to the bus.
+//! Publishes outbox entries: events to the delivery queue, one order per endpoint, changes to the bus, notices by mail.
 //!
-//! Two ways lead here. The table's stream brings entries as they are written. The schedule looks for what the stream
-//! has not carried by now: a record that the stream gave up on, an entry that was held back and whose holder died. An
-//! entry is deleted once it has been sent, so whatever dies in between is done again; ids are derived, so that this
-//! changes nothing for receivers.
+//! Entries arrive in two ways. The table's stream brings them as they are written. The schedule finds entries that the
+//! stream has not published: a record that the stream gave up on, a held entry whose holder died. An entry is deleted
+//! once it was sent, so a crash repeats the work. Ids are derived, so receivers get nothing new from a repeat.
 
-mod carry;
 mod erased;
-mod event;
 mod fan_out;
+mod invocation;
+mod publish;
 mod unsent;
 
 use std::sync::Arc;
@@ -31,9 +30,9 @@ use store::outbox::{Content, Entry, Outbox};
 use store::vault::Vault;
 use store::workspace::Workspaces;
 
-pub use event::Event;
+pub use invocation::Invocation;
 
-/// The clocks of two machines differ: an entry that is due within this time is due.
+/// Tolerance for differing clocks: an entry that is due within this time counts as due.
 const CLOCK_SKEW: TimeDelta = TimeDelta::seconds(2);
 
 /// A started relay.
@@ -71,21 +70,21 @@ impl App {
         })
     }
 
-    /// Handles what the stream brings, or the schedule's call.
-    pub async fn handle(&self, event: LambdaEvent<Event>) -> Result<DynamoDbEventResponse, BoxError> {
+    /// Handles a batch of the stream, or the schedule's call.
+    pub async fn handle(&self, event: LambdaEvent<Invocation>) -> Result<DynamoDbEventResponse, BoxError> {
         let LambdaEvent { payload, context } = event;
         let work = async {
             match payload {
-                Event::Stream(stream) => self.carry_stream(stream.records).await,
-                Event::Scheduled { .. } => self.carry_unsent().await.map(|()| DynamoDbEventResponse::default()),
+                Invocation::Stream(stream) => self.publish_stream(stream.records).await,
+                Invocation::Scheduled { .. } => self.publish_unsent().await.map(|()| DynamoDbEventResponse::default()),
             }
         };
         self.observer.event(&context.request_id, work).await
     }
 
-    /// Carries a batch of the stream. The first record that failed is named, and Lambda brings it and all after it
-    /// again.
-    async fn carry_stream(&self, records: Vec<EventRecord>) -> Result<DynamoDbEventResponse, BoxError> {
+    /// Publishes a batch of the stream. The answer names the first record that failed, and Lambda redelivers that
+    /// record and all after it.
+    async fn publish_stream(&self, records: Vec<EventRecord>) -> Result<DynamoDbEventResponse, BoxError> {
         let mut batch: Vec<(String, Entry)> = Vec::with_capacity(records.len());
         for record in records.into_iter().filter(|record| record.event_name != "REMOVE") {
             let sequence_number = record.change.sequence_number.ok_or("a stream record has no sequence number")?;
@@ -95,20 +94,21 @@ impl App {
                     batch.retain(|(_, earlier)| earlier.content.id() != entry.content.id());
                     batch.push((sequence_number, entry));
                 }
-                // It would hold up its shard to no end. It stays in the table, where the schedule complains of it.
+                // An unreadable entry would block its shard for ever. The entry stays in the table, and the schedule
+                // reports it.
                 Err(error) => tracing::error!(sequence_number, error = error_chain(&error), "an entry cannot be read"),
             }
         }
         let due_by = self.now() + CLOCK_SKEW;
         batch.retain(|(_, entry)| entry.send_after <= due_by);
         let (sequence_numbers, entries): (Vec<String>, Vec<Entry>) = batch.into_iter().unzip();
-        let carried = self.carry(&entries).await;
-        // A mail that is refused would hold up everybody's events: it is the schedule's to send.
-        let has_failed = |(entry, carried): (&Entry, &Result<(), BoxError>)| {
-            carried.is_err() && !matches!(entry.content, Content::Notice(_))
+        let published = self.publish(&entries).await;
+        // A refused mail must not hold up the entries behind it. The schedule retries the mail.
+        let has_failed = |(entry, published): (&Entry, &Result<(), BoxError>)| {
+            published.is_err() && !matches!(entry.content, Content::Notice(_))
         };
         let mut response = DynamoDbEventResponse::default();
-        if let Some(first) = entries.iter().zip(&carried).position(has_failed) {
+        if let Some(first) = entries.iter().zip(&published).position(has_failed) {
             let mut failure = DynamoDbBatchItemFailure::default();
             failure.item_identifier = Some(sequence_numbers[first].clone());
             response.batch_item_failures.push(failure);

@@ -1,4 +1,4 @@
-//! `/settings/keys`: a coach's API keys. A key itself is in the answer to its creation, once.
+//! `/settings/keys`: a coach's API keys. The key itself is only in the answer that creates it.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -31,8 +31,8 @@ pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response
     let work = async |session: Session| {
         let draft = KeyDraft::parse(Fields::body(inbound.json()?)?, session.now)?;
         let key = new_api_key(draft.scope);
-        let made = app.keys.create(&app.workspaces, &session.coach, &draft, &key, session.now).await?;
-        made_reply(made, Some(&key))
+        let created = app.keys.create(&app.workspaces, &session.coach, &draft, &key, session.now).await?;
+        creation_reply(created, Some(&key))
     };
     app.sessions.answer(&inbound, work).await
 }
@@ -41,7 +41,7 @@ pub(crate) async fn rotate(State(app): State<App>, inbound: Inbound) -> Response
     let work = async |session: Session| {
         let id = KeyId::parse(inbound.parameter(0)).map_err(|_| Problem::NotFound(KEY))?;
         let rotated = app.keys.rotate(&app.workspaces, &session.coach, &id, new_api_key, session.now).await?;
-        made_reply(rotated.0, rotated.1.as_ref())
+        creation_reply(rotated.0, rotated.1.as_ref())
     };
     app.sessions.answer(&inbound, work).await
 }
@@ -55,8 +55,8 @@ pub(crate) async fn revoke(State(app): State<App>, inbound: Inbound) -> Response
     app.sessions.answer(&inbound, work).await
 }
 
-fn made_reply(made: KeyCreation, key: Option<&ApiKey>) -> Result<Reply, Problem> {
-    let record = match made {
+fn creation_reply(created: KeyCreation, key: Option<&ApiKey>) -> Result<Reply, Problem> {
+    let record = match created {
         KeyCreation::Done(record) => *record,
         KeyCreation::TooMany => return Err(Problem::KeyLimit),
         KeyCreation::UnknownWorkspace => return Err(Problem::WorkspaceUnknown),
@@ -76,7 +76,7 @@ fn view(record: KeyRecord) -> KeyView {
         display: record.display,
         created_at: record.created_at,
         expires_at: record.expires_at.map(Timestamp::from_ms),
-        // Stored by the minute, which may have begun before the key did.
+        // Stored by the minute, which may have begun before the key was created.
         last_used_at: record.last_used_at.map(|at| Timestamp::from_ms(at).max(record.created_at)),
         revoked_at: record.revoked_at.map(Timestamp::from_ms),
     }

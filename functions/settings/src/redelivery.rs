@@ -1,8 +1,8 @@
-//! Deliveries that a coach asks for: a test, one event again, everything that failed. What is asked for is on its way
-//! when it is answered; the delivery log tells what comes of it.
+//! Deliveries that a coach orders: a test event, the retry of one delivery, the recovery of all failed deliveries. The
+//! answer comes once the outbox entries of the orders are stored. The delivery log shows the results.
 //!
-//! The receiver may be a stranger's, so orders are limited: test events by the minute and endpoint, recoveries to one
-//! at a time, and all requests by the minute.
+//! The receiver may belong to a stranger, so orders are limited: test events per minute and endpoint, one recovery at a
+//! time, and all requests per minute.
 
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ use crate::App;
 use crate::session::Session;
 use crate::webhooks::find;
 
-/// Time for which a recovery begins chains. The function has 25 s.
+/// Time within which a recovery starts retry chains. The function has 25 s.
 const RECOVERY: Duration = Duration::from_secs(18);
 
 /// `POST /settings/webhooks/{id}/test`
@@ -65,8 +65,8 @@ pub(crate) async fn retry(State(app): State<App>, inbound: Inbound) -> Response 
         if kept.is_test() {
             count_test(&app, &session, &endpoint).await?;
         }
-        let whose = EndpointRef { coach: session.coach.clone(), id: endpoint.id };
-        match app.deliveries.restart(&whose, &kept, &app.outbox, session.now).await? {
+        let endpoint_ref = EndpointRef { coach: session.coach.clone(), id: endpoint.id };
+        match app.deliveries.restart(&endpoint_ref, &kept, &app.outbox, session.now).await? {
             Restarted::Done => Reply::accepted(&Ordered { delivery_id }),
             Restarted::Busy => Err(Problem::DeliveryInProgress),
         }
@@ -86,12 +86,12 @@ pub(crate) async fn recover(State(app): State<App>, inbound: Inbound) -> Respons
                     return Err(Problem::RecoveryRunning { retry_after_s: recovery_ends_in_s(until, session.now) });
                 }
             };
-        let whose = EndpointRef { coach: session.coach.clone(), id: endpoint.id.clone() };
+        let endpoint_ref = EndpointRef { coach: session.coach.clone(), id: endpoint.id.clone() };
         let until = Instant::now() + RECOVERY;
-        let recovered = app.deliveries.recover(&whose, since, &app.outbox, session.now, until).await;
+        let recovered = app.deliveries.recover(&endpoint_ref, since, &app.outbox, session.now, until).await;
         let last = recovered.as_ref().ok().and_then(|recovery| recovery.last.as_ref());
         if let Err(error) = app.endpoints.end_recovery(&lease, last).await {
-            tracing::warn!(endpoint_id = %endpoint.id, error = error_chain(&error), "a recovery ends with its lease");
+            tracing::warn!(endpoint_id = %endpoint.id, error = error_chain(&error), "could not end a recovery; its lease expires");
         }
         let Recovery { deliveries, .. } = recovered?;
         Reply::accepted(&Recovered { deliveries })
@@ -99,7 +99,7 @@ pub(crate) async fn recover(State(app): State<App>, inbound: Inbound) -> Respons
     app.sessions.answer(&inbound, work).await
 }
 
-/// Counts a test event for an endpoint, sent the first time or again.
+/// Counts a test event of an endpoint, whether new or retried.
 async fn count_test(app: &App, session: &Session, endpoint: &Endpoint) -> Result<(), Problem> {
     let counted = app.endpoints.count_test(&session.coach, &endpoint.id, session.now).await?;
     counted.used_up.map_or(Ok(()), |used_up| Err(Problem::RateLimited(used_up)))

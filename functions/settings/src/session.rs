@@ -14,11 +14,11 @@ use store::workspace::Workspaces;
 #[derive(Debug, Clone)]
 pub(crate) struct Session {
     pub(crate) coach: CoachId,
-    /// When the request arrived.
+    /// Time of the request's arrival.
     pub(crate) now: Timestamp,
 }
 
-/// Reads sessions out of verified tokens.
+/// Reads sessions from verified tokens.
 #[derive(Clone)]
 pub(crate) struct Sessions {
     claim: String,
@@ -32,8 +32,8 @@ impl Sessions {
         Ok(Self { claim, clock: env.clock(), workspaces: workspaces.clone() })
     }
 
-    /// Counts a signed-in coach's request, does its work and answers it. A coach whose workspace has not been handed
-    /// over yet has no settings.
+    /// Counts a signed-in coach's request, does its work and answers it. A coach without a stored workspace has no
+    /// settings.
     pub(crate) async fn answer(
         &self,
         inbound: &Inbound,
@@ -56,7 +56,7 @@ impl Sessions {
             work(session).await
         };
         let result = result.await;
-        // A limit that only some routes have.
+        // The limit of this route is not among the quotas of all routes.
         if let Err(Problem::RateLimited(used_up)) = &result
             && !quotas.contains(used_up)
         {

@@ -1,5 +1,4 @@
-//! `/settings/webhooks`: the endpoints that a coach registers. A secret is in the answer to its endpoint's creation,
-//! once.
+//! `/settings/webhooks`: the endpoints that a coach registers. A signing secret is only in the answer that creates it.
 
 use std::time::Duration;
 
@@ -19,7 +18,7 @@ use crate::session::Session;
 use crate::{App, receiver};
 
 const ENDPOINT: &str = "webhook endpoint";
-/// Time for which a change goes on ending the deliveries that waited.
+/// Time within which a change ends the pending deliveries.
 const ENDING: Duration = Duration::from_secs(15);
 
 pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
@@ -60,7 +59,7 @@ pub(crate) async fn change(State(app): State<App>, inbound: Inbound) -> Response
         match app.endpoints.change(&session.coach, &id, &change, session.now).await? {
             EndpointUpdate::Done(endpoint) => {
                 if change.enabled == Some(false) {
-                    end_waiting(&app, &endpoint.id, &endpoint.not_sent(), session.now).await;
+                    end_pending(&app, &endpoint.id, &endpoint.not_sent(), session.now).await;
                 }
                 Reply::ok(&endpoint)
             }
@@ -75,7 +74,7 @@ pub(crate) async fn delete(State(app): State<App>, inbound: Inbound) -> Response
     let work = async |session: Session| {
         let deleted = app.endpoints.delete(&session.coach, &parse(inbound.parameter(0))?, session.now).await?;
         let deleted = deleted.ok_or(Problem::NotFound(ENDPOINT))?;
-        end_waiting(&app, &deleted.id, DELETED, session.now).await;
+        end_pending(&app, &deleted.id, DELETED, session.now).await;
         Reply::ok(&deleted)
     };
     app.sessions.answer(&inbound, work).await
@@ -103,14 +102,13 @@ fn parse(id: &str) -> Result<EndpointId, Problem> {
     EndpointId::parse(id).map_err(|_| Problem::NotFound(ENDPOINT))
 }
 
-/// Ends the deliveries that wait. The change does not fail over this: deliveries that are left waiting end when they
-/// are due.
-async fn end_waiting(app: &App, endpoint: &EndpointId, reason: &str, now: Timestamp) {
+/// Ends the pending deliveries. The change succeeds even if this fails: deliveries that are left end at their due time.
+async fn end_pending(app: &App, endpoint: &EndpointId, reason: &str, now: Timestamp) {
     let ended = tokio::time::timeout(ENDING, app.deliveries.end_waiting(endpoint, reason, now)).await;
     let left = match ended {
         Ok(Ok(())) => return,
         Ok(Err(error)) => error_chain(&error),
-        Err(_) => "there was no time".to_owned(),
+        Err(_) => "timed out".to_owned(),
     };
-    tracing::warn!(endpoint_id = %endpoint, error = left, "deliveries of an endpoint that takes none wait on");
+    tracing::warn!(endpoint_id = %endpoint, error = left, "could not end all pending deliveries of an endpoint");
 }

@@ -1,13 +1,12 @@
-//! The sweep: evaluates the clients that are due under their coach's automations on computed events. Nothing else
-//! evaluates them.
+//! The sweep: evaluates due clients under their coach's automations on computed events. Nothing else evaluates them.
 //!
-//! The schedule's call looks into each shard of the due index, says how late the sweep is, and sends a message for each
-//! shard with somebody who is due. A message's call goes through its shard. It has a time, and where that does not
-//! suffice sends the message anew. A client that is not reached, or fails, stays due: the next call finds it. Each
-//! client is written in one transaction.
+//! The schedule's call reads the oldest due time of each shard of the due index, reports the lag, and enqueues each
+//! shard with a due client. A look at a shard with nobody due costs half a read unit and sends no message. A message's
+//! call sweeps its shard within a time limit, and enqueues the shard again if clients are left. A client that was not
+//! reached, or failed, stays due: the next call finds it. Each client is written in one transaction.
 
 mod evaluate;
-mod event;
+mod invocation;
 mod pass;
 mod rulebook;
 mod shard;
@@ -29,9 +28,9 @@ use store::watch::{SHARDS, Watches};
 use store::workspace::Workspaces;
 use tokio::sync::Semaphore;
 
-pub use event::Event;
+pub use invocation::Invocation;
 
-/// Time for which the client that has waited longest has been due.
+/// Time for which the longest-waiting client has been due.
 const SWEEP_LAG_S: Metric = Metric::new("sweep_lag_s", Unit::Seconds);
 
 /// A started sweep.
@@ -43,7 +42,7 @@ pub struct App {
     records: RecordReader,
     outbox: Outbox,
     queue: Queue,
-    /// One permit for each client that is being evaluated, of a page of the index or of a pass.
+    /// One permit for each client that is being evaluated, for pages and passes together.
     evaluating: Semaphore,
     observer: Observer,
 }
@@ -66,18 +65,18 @@ impl App {
         })
     }
 
-    /// Handles the schedule's call, or goes through the shards that messages name.
-    pub async fn handle(&self, event: LambdaEvent<Event>) -> Result<(), BoxError> {
+    /// Handles the schedule's call, or sweeps the shards of a batch.
+    pub async fn handle(&self, event: LambdaEvent<Invocation>) -> Result<(), BoxError> {
         let LambdaEvent { payload, context } = event;
         self.observer.event(&context.request_id, self.take(payload)).await
     }
 
-    async fn take(&self, event: Event) -> Result<(), BoxError> {
-        match event {
-            Event::Scheduled { .. } => self.look().await,
-            Event::Shards(batch) => {
+    async fn take(&self, invocation: Invocation) -> Result<(), BoxError> {
+        match invocation {
+            Invocation::Scheduled { .. } => self.enqueue_due_shards().await,
+            Invocation::Shards(batch) => {
                 for message in batch.records {
-                    // A message that is no order would come back to no end.
+                    // A malformed message is dropped: it would be redelivered for ever.
                     match ShardOrder::read(message.body.as_deref().unwrap_or_default()) {
                         Ok(order) => self.sweep(order.shard).await?,
                         Err(error) => tracing::error!(error = error_chain(&error), "a message names no shard"),
@@ -88,21 +87,20 @@ impl App {
         }
     }
 
-    /// Finds the shards with somebody who is due, and has them gone through. A shard that fails does not stop the
-    /// others.
-    async fn look(&self) -> Result<(), BoxError> {
+    /// Enqueues the shards with a due client, and reports the lag. A shard that fails does not stop the others.
+    async fn enqueue_due_shards(&self) -> Result<(), BoxError> {
         let now = self.now();
-        let looks = join_all((0..SHARDS).map(|shard| self.look_into(shard, now))).await;
-        // Of a shard that could not be read the lag is not known: nothing is said then, and the alarm takes that for
-        // the worst.
-        let looks = looks.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let lag_s = looks.iter().flatten().min().map_or(0, |since| (now.ms() - since.ms()).max(0) / 1000);
+        let oldest = join_all((0..SHARDS).map(|shard| self.enqueue_if_due(shard, now))).await;
+        // The lag of an unreadable shard is unknown. No value is reported then, and the alarm treats that as the worst
+        // case.
+        let oldest = oldest.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let lag_s = oldest.iter().flatten().min().map_or(0, |since| (now.ms() - since.ms()).max(0) / 1000);
         add(SWEEP_LAG_S, lag_s as f64);
         Ok(())
     }
 
-    /// Since when the one who has waited longest in a shard has been due.
-    async fn look_into(&self, shard: u8, now: Timestamp) -> Result<Option<Timestamp>, BoxError> {
+    /// Enqueues a shard if it has a due client. Returns the oldest due time.
+    async fn enqueue_if_due(&self, shard: u8, now: Timestamp) -> Result<Option<Timestamp>, BoxError> {
         let since = self.watches.oldest_due(shard, now).await?;
         if since.is_some() {
             self.queue.send(ShardOrder { shard }.message(), 0).await?;

@@ -12,7 +12,7 @@ use crate::App;
 use crate::rulebook::Rulebook;
 use crate::shard::{CONCURRENT, Tally};
 
-/// Clients of one page, which the coach's rules are read once for.
+/// Clients per page. The coach's rules are read once per page.
 const PAGE: u32 = 200;
 
 impl App {
@@ -30,20 +30,20 @@ impl App {
         while watch.is_due(self.now()) {
             let rules = Rulebook::read(&self.workspaces, &watch, self.now()).await?;
             let done = self.pass_page(&watch, &rules, tally).await?;
-            // Refused: the rules have changed meanwhile, and the pass begins anew.
+            // `None`: the rules have changed, and the pass starts again.
             watch = match self.watches.save_pass(done).await? {
                 Some(next) => next,
                 None => self.watches.coach(coach).await?,
             };
             if watch.is_due(self.now()) && Instant::now() >= until {
-                tally.is_cut = true;
+                tally.is_out_of_time = true;
                 break;
             }
         }
         Ok(())
     }
 
-    /// Evaluates the clients of the next page. The coach's watch as it is to be stored afterwards.
+    /// Evaluates the clients of the next page. Returns the coach's watch to store afterwards.
     async fn pass_page(
         &self,
         watch: &CoachWatch,
@@ -52,7 +52,7 @@ impl App {
     ) -> Result<CoachWatch, StoreError> {
         let is_watched = rules.is_watched();
         if !is_watched && !watch.is_watched {
-            // Nobody is in the index because of this coach's rules.
+            // No client is in the due index because of this coach's rules.
             return Ok(watch.clone().with_pass_done(rules.as_of, false));
         }
         let page = self.clients.active_page(&rules.coach_id, watch.pass_after(), PAGE).await?;
@@ -65,8 +65,8 @@ impl App {
         })
     }
 
-    /// A client whose evaluation fails does not keep the pass from the others. It is marked as due; where that fails
-    /// too, the pass comes to this page again.
+    /// Evaluates one client. A client whose evaluation fails is marked as due, so the pass continues. If the mark fails
+    /// too, the pass repeats this page.
     async fn pass_one(&self, client: &ClientId, rules: &Rulebook) -> Result<Tally, StoreError> {
         let outcome = self.evaluate(client, rules).await;
         if outcome.is_err() {

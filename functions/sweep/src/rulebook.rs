@@ -17,7 +17,7 @@ use tokio::sync::Mutex;
 #[derive(Debug)]
 pub(crate) struct Rulebook {
     pub(crate) coach_id: CoachId,
-    /// The version of the rules. They are at least as new: the version is read before them.
+    /// The version of the rules. The version is read before the rules, so the rules are at least as new.
     pub(crate) version: u64,
     /// Clients who were evaluated under an earlier version are evaluated silently.
     pub(crate) silent_version: u64,
@@ -30,7 +30,7 @@ pub(crate) struct Rulebook {
 }
 
 impl Rulebook {
-    /// Reads what belongs to a coach's watch that was read before. `now` was taken before, too.
+    /// Reads the rules and the time zone of a coach. `watch` and `now` must be read before.
     pub(crate) async fn read(workspaces: &Workspaces, watch: &CoachWatch, now: Timestamp) -> Result<Self, StoreError> {
         let coach = &watch.coach_id;
         let zone = async || match watch.zone {
@@ -49,19 +49,19 @@ impl Rulebook {
         })
     }
 
-    /// True if a client could match anything.
+    /// Returns true if the rules can match a client.
     pub(crate) fn is_watched(&self) -> bool {
         is_watched(&self.rules)
     }
 
-    /// The phases of a programme; none where no rule asks for them.
+    /// The phases of a programme. Empty if no rule asks for phases.
     pub(crate) async fn phases(
         &self,
         workspaces: &Workspaces,
         programme: Option<&ProgrammeId>,
     ) -> Result<Vec<ProgrammePhase>, StoreError> {
         let Some(id) = programme.filter(|_| asks_for_phases(&self.rules)) else { return Ok(Vec::new()) };
-        // The lock is held over the read: of many clients in one programme the first reads it.
+        // The lock is held during the read, so clients of one programme read its phases once.
         let mut known = self.programmes.lock().await;
         if let Some(phases) = known.get(id) {
             return Ok(phases.clone());

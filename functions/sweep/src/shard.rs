@@ -1,4 +1,4 @@
-//! Going through one shard, who has waited longest first.
+//! Sweeps one shard, longest-due clients first.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use crate::App;
 use crate::evaluate::Outcome;
 use crate::rulebook::Rulebook;
 
-/// Who is read of the index at once. Coaches' rules are read once for all of them.
+/// Entries of the due index per page. A coach's rules are read once per page.
 const PAGE: i32 = 100;
 /// Clients that are evaluated at once.
 pub(crate) const CONCURRENT: usize = 32;
-/// How long one call goes through a shard before it leaves the rest to another: half of the function's time-out.
+/// Time limit of one call, half of the function's time-out. The rest of the shard is left to another call.
 const TIME: Duration = Duration::from_secs(60);
 
 /// Clients that were evaluated, events that were emitted, clients and coaches whose evaluation failed.
@@ -28,25 +28,25 @@ const EVALUATED: Metric = Metric::new("sweep_judged", Unit::Count);
 const EMITTED: Metric = Metric::new("sweep_told", Unit::Count);
 const FAILED: Metric = Metric::new("sweep_failed", Unit::Count);
 
-/// What came of a part of a sweep.
+/// The counts of a part of a sweep.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Tally {
     pub(crate) evaluated: u64,
     pub(crate) emitted: u64,
     pub(crate) failed: u64,
-    /// Something is left that there was no time for.
-    pub(crate) is_cut: bool,
+    /// True if time ran out with clients left.
+    pub(crate) is_out_of_time: bool,
 }
 
 impl Tally {
-    pub(crate) const FAILED: Self = Self { evaluated: 0, emitted: 0, failed: 1, is_cut: false };
+    pub(crate) const FAILED: Self = Self { evaluated: 0, emitted: 0, failed: 1, is_out_of_time: false };
 
     pub(crate) fn add(self, other: Self) -> Self {
         Self {
             evaluated: self.evaluated + other.evaluated,
             emitted: self.emitted + other.emitted,
             failed: self.failed + other.failed,
-            is_cut: self.is_cut || other.is_cut,
+            is_out_of_time: self.is_out_of_time || other.is_out_of_time,
         }
     }
 
@@ -54,7 +54,7 @@ impl Tally {
         parts.into_iter().fold(Self::default(), Self::add)
     }
 
-    /// One client. A failure is logged here; whoever failed stays due.
+    /// The counts of one client. A failure is logged here, and the client stays due.
     pub(crate) fn of(result: &Result<Outcome, BoxError>, client: &str) -> Self {
         match result {
             Ok(Outcome::Emitted(count)) => Self { evaluated: 1, emitted: *count as u64, ..Self::default() },
@@ -89,7 +89,7 @@ impl Rulebooks<'_> {
 }
 
 impl App {
-    /// Evaluates all of a shard who are due now.
+    /// Evaluates all due clients of a shard.
     pub(crate) async fn sweep(&self, shard: u8) -> Result<(), BoxError> {
         let (now, until) = (self.now(), Instant::now() + TIME);
         let mut tally = Tally::default();
@@ -102,14 +102,14 @@ impl App {
                 break;
             }
             if Instant::now() >= until {
-                tally.is_cut = true;
+                tally.is_out_of_time = true;
                 break;
             }
         }
         for (metric, count) in [(EVALUATED, tally.evaluated), (EMITTED, tally.emitted), (FAILED, tally.failed)] {
             add(metric, count as f64);
         }
-        if tally.is_cut {
+        if tally.is_out_of_time {
             self.queue.send(ShardOrder { shard }.message(), 0).await?;
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! Function environments, as AWS Lambda runs them.
 //!
-//! - An environment handles one event at a time. The pool starts more on demand.
+//! - An environment handles one event at a time, so an injected crash ends exactly one invocation. The pool starts more
+//!   on demand.
 //! - A crash fault, a panic or a time-out ends the environment and its invocation.
 
 use std::collections::BTreeMap;

@@ -56,9 +56,9 @@ pub fn all() -> Functions {
         .with("settings", http_function!(settings))
         .with("docs", http_function!(docs))
         .with("ingest", event_function!(ingest, SqsEvent))
-        .with("relay", event_function!(relay, relay::Event))
+        .with("relay", event_function!(relay, relay::Invocation))
         .with("deliver", event_function!(deliver, SqsEvent))
-        .with("sweep", event_function!(sweep, sweep::Event))
+        .with("sweep", event_function!(sweep, sweep::Invocation))
 }
 
 struct Http(Router, Observer);

@@ -1,4 +1,4 @@
-//! The stable names of problems. Callers branch on them: one that has been published stays, and keeps its status.
+//! The stable codes of problems. Callers branch on codes: a published code stays and keeps its status.
 
 use std::fmt;
 
@@ -6,31 +6,31 @@ use http::StatusCode;
 
 macro_rules! codes {
     ($($name:ident = $text:literal $status:ident $meaning:literal,)*) => {
-        /// What went wrong, as `code` tells it.
+        /// The `code` of a problem.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Code {
             $($name,)*
         }
 
         impl Code {
-            /// All of them, by status.
+            /// All codes, by status.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 
-            /// The name in answers.
+            /// The value of `code` in answers.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$name => $text,)*
                 }
             }
 
-            /// The status that goes with it.
+            /// The status of the code.
             pub fn status(self) -> StatusCode {
                 match self {
                     $(Self::$name => StatusCode::$status,)*
                 }
             }
 
-            /// What it means, in a sentence or two of Markdown for the reference.
+            /// The meaning, in one or two sentences of Markdown for the reference.
             pub fn meaning(self) -> &'static str {
                 match self {
                     $(Self::$name => $meaning,)*

@@ -1,5 +1,8 @@
-//! The routes of the CRM beyond the gate: writes that are done once and whose fate can always be found out, ids in
-//! paths, pages.
+//! CRM routes behind the gate: idempotent writes, ids in paths, pages.
+//!
+//! A write happens at most once, and a retry learns its result. If the store does not answer in time, the function
+//! answers 503 itself, before the gateway would. The retry replays what was committed, or takes over the claim. After
+//! the takeover the earlier request can no longer commit.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -28,9 +31,9 @@ use crate::inbound::Inbound;
 use crate::problem::{Fault, Problem};
 use crate::reply::Reply;
 
-/// A write, as an endpoint says what is to be done.
+/// A write operation of a route.
 pub trait Write: Sync {
-    /// The request, parsed.
+    /// The parsed request.
     type Request: Send + Sync;
     /// The records that decide the write.
     type Found: Send;
@@ -40,44 +43,43 @@ pub trait Write: Sync {
         inbound.payload()
     }
 
-    /// Reads the request.
+    /// Parses the request.
     fn parse(&self, inbound: &Inbound) -> Result<Self::Request, Problem>;
 
-    /// Reads what the write is decided by.
+    /// Reads the records that decide the write.
     fn read(
         &self,
         caller: &CrmCaller,
         request: &Self::Request,
     ) -> impl Future<Output = Result<Self::Found, StoreError>> + Send;
 
-    /// Decides, and writes the records together with the answer.
-    fn attempt(
+    /// Decides, and commits the records and the answer in one transaction.
+    fn commit(
         &self,
-        attempt: &Attempt<'_>,
+        context: &WriteContext<'_>,
         request: &Self::Request,
         found: Self::Found,
-    ) -> impl Future<Output = Result<Attempted, Problem>> + Send;
+    ) -> impl Future<Output = Result<WriteResult, Problem>> + Send;
 }
 
-/// The result of an attempt at a write.
-pub enum Attempted {
-    /// The records and their answer were committed, or were not.
+/// The result of [`Write::commit`].
+pub enum WriteResult {
+    /// The transaction was tried, with this result.
     Committed { committed: Committed, reply: Reply },
     /// The write was refused, and the refusal is not recorded.
     Withdrawn(Problem),
 }
 
-/// A write whose claim is taken.
-pub struct Attempt<'a> {
+/// A write under its claim.
+pub struct WriteContext<'a> {
     pub caller: &'a CrmCaller,
     writer: &'a Writer,
     claim: &'a Claim,
 }
 
-impl Attempt<'_> {
-    /// The part of the transaction beside the records: this answer, which is about the contact, and this change if
-    /// there is one to emit.
-    pub fn leaving(&self, contact: ContactId, reply: &Reply, fact: Option<Change>) -> CrmWrite<'_> {
+impl WriteContext<'_> {
+    /// The part of the transaction beside the records: the answer, which is about `contact`, and the change to emit.
+    pub fn crm_write(&self, contact: ContactId, reply: &Reply, change: Option<Change>) -> CrmWrite<'_> {
         CrmWrite {
             claims: &self.writer.claims,
             outbox: &self.writer.outbox,
@@ -85,13 +87,13 @@ impl Attempt<'_> {
             coach: &self.caller.coach,
             contact,
             answer: reply.to_answer(),
-            change: fact,
+            change,
             now: self.caller.now,
         }
     }
 }
 
-/// Does writes, each once.
+/// Runs CRM writes idempotently.
 #[derive(Clone)]
 pub struct Writer {
     claims: Claims,
@@ -109,12 +111,12 @@ impl Writer {
         gate.crm(inbound, async |caller| self.write(inbound, &caller, write).await).await
     }
 
-    /// Does a write once. What it is decided by is read beside the claiming of the key, and again each time that
-    /// another write was in the way.
+    /// Runs a write once. The records are read while the key is claimed, and again after each conflict with another
+    /// write.
     ///
-    /// A repeat is given the recorded answer; another payload under the key is refused. Where the store does not
-    /// answer, nobody knows whether the work was done: the caller gets [`Problem::Unconfirmed`], nothing is recorded,
-    /// and the repeat finds out.
+    /// A repeat gets the recorded answer. Another payload under the key is refused. If the store does not answer, the
+    /// result is unknown: the caller gets [`Problem::Unconfirmed`], nothing is recorded, and the repeat learns the
+    /// result.
     async fn write<W: Write>(&self, inbound: &Inbound, caller: &CrmCaller, write: &W) -> Result<Reply, Problem> {
         let key = required_key_of(inbound, &caller.coach, Scope::Crm)?;
         let read = async {
@@ -123,8 +125,8 @@ impl Writer {
             Ok((request, found))
         };
         let work = async |ticket: Ticket<()>, read: Result<(W::Request, W::Found), Problem>| {
-            let attempt = Attempt { caller, writer: self, claim: &ticket.claim };
-            rounds(write, &attempt, read).await.map_err(unconfirmed)
+            let context = WriteContext { caller, writer: self, claim: &ticket.claim };
+            commit_with_retries(write, &context, read).await.map_err(unconfirmed)
         };
         let repeat = Repeat { key, mismatch: Mismatch::Refused, payload: write.payload(inbound) };
         let done = once(&self.claims, inbound, repeat, caller.now, read, work).await;
@@ -132,33 +134,33 @@ impl Writer {
     }
 }
 
-/// Decides by what was read, and anew by what is read then as long as another write was in the way.
-async fn rounds<W: Write>(
+/// Runs the write. Reads and decides again after each conflict with another write.
+async fn commit_with_retries<W: Write>(
     write: &W,
-    attempt: &Attempt<'_>,
+    context: &WriteContext<'_>,
     read: Result<(W::Request, W::Found), Problem>,
 ) -> Result<Outcome, Problem> {
     let (request, found) = read?;
     let (request, mut found) = (&request, Some(found));
-    retry("what the write rests on", || {
+    retry("a CRM write", || {
         let found = found.take();
         async move {
             let found = match found {
                 Some(found) => found,
-                None => write.read(attempt.caller, request).await?,
+                None => write.read(context.caller, request).await?,
             };
-            Ok(match write.attempt(attempt, request, found).await? {
-                Attempted::Withdrawn(problem) => Some(Outcome::Withdrawn(problem)),
-                Attempted::Committed { committed: Committed::Done, reply } => Some(Outcome::Answered(reply)),
-                Attempted::Committed { committed: Committed::ClaimLost, .. } => Some(Outcome::ClaimLost),
-                Attempted::Committed { committed: Committed::Changed, .. } => None,
+            Ok(match write.commit(context, request, found).await? {
+                WriteResult::Withdrawn(problem) => Some(Outcome::Withdrawn(problem)),
+                WriteResult::Committed { committed: Committed::Done, reply } => Some(Outcome::Answered(reply)),
+                WriteResult::Committed { committed: Committed::ClaimLost, .. } => Some(Outcome::ClaimLost),
+                WriteResult::Committed { committed: Committed::Changed, .. } => None,
             })
         }
     })
     .await
 }
 
-/// No answer of the store is no fault to report: the caller retries and finds out.
+/// Turns a fault of an unavailable store into [`Problem::Unconfirmed`]: the caller retries and learns the result.
 pub(crate) fn unconfirmed(problem: Problem) -> Problem {
     match problem {
         Problem::Internal(Fault { doing, source })
@@ -170,7 +172,7 @@ pub(crate) fn unconfirmed(problem: Problem) -> Problem {
     }
 }
 
-/// The body. What is no JSON breaks the one rule that bodies of the CRM have a code for.
+/// The JSON body. A body that is not JSON is an `invalid_request`: no other code of the CRM fits.
 pub fn body(inbound: &Inbound) -> Result<&Value, Problem> {
     inbound.json().map_err(|problem| match problem {
         Problem::InvalidJson(_) | Problem::TooDeep => Invalid::whole(problem.to_string()).into(),
@@ -178,12 +180,12 @@ pub fn body(inbound: &Inbound) -> Result<&Value, Problem> {
     })
 }
 
-/// The id that a path names.
+/// The id in the path.
 pub fn path_id<T>(inbound: &Inbound, parse: impl FnOnce(&str) -> Result<T, InvalidUuid>) -> Result<T, Problem> {
     parse(inbound.parameter(0)).map_err(|rule| Invalid::field("id", rule).into())
 }
 
-/// Which page a request asks for.
+/// The page that a request asks for.
 pub fn page(inbound: &Inbound) -> Result<PageRequest, Problem> {
     let cursor = inbound.cursor();
     let after = cursor.as_deref().map(domain::id::parse_uuid).transpose();
@@ -191,8 +193,8 @@ pub fn page(inbound: &Inbound) -> Result<PageRequest, Problem> {
     Ok(PageRequest { after, limit: CRM_PAGE.parse(inbound.query("limit").as_deref()) })
 }
 
-/// Answers with a page, or with its beginning where the whole is more than an answer can hold. `id_of` returns a
-/// record's id.
+/// Answers with a page. A page that exceeds the size of an answer is cut, and its cursor names the last record left.
+/// `id_of` returns a record's id.
 pub fn page_reply<T, V: Serialize>(
     listed: Listed<T>,
     id_of: impl Fn(&T) -> Uuid,

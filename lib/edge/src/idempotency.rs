@@ -21,11 +21,11 @@ use crate::problem::Problem;
 use crate::reply::Reply;
 use crate::routes::{Routed, find};
 
-/// Time for the work. After it the work is given up, which leaves time to end its claim before the request is answered
-/// for it.
+/// Time for the work. The time that is left afterwards suffices to release the claim before the request is answered
+/// without the work.
 const WORK_WITHIN: Duration = Duration::from_secs(19);
 
-/// A request whose key is claimed, and the stage that an earlier attempt came to.
+/// A request whose key is claimed, with the stage that an earlier request reached.
 #[derive(Debug)]
 pub struct Ticket<S> {
     pub claim: Claim,
@@ -33,7 +33,7 @@ pub struct Ticket<S> {
     pub stage: Option<S>,
 }
 
-/// The idempotency of a request: its key, and the payload that a repeat has to have.
+/// The idempotency of a request: its key, and the payload that a repeat must have.
 pub struct Repeat<'a> {
     pub key: IdempotencyKey,
     pub mismatch: Mismatch,
@@ -41,18 +41,18 @@ pub struct Repeat<'a> {
     pub payload: Cow<'a, Value>,
 }
 
-/// The end of work under a claim. A refusal of the work is a [`Problem`], which is recorded.
+/// The result of work under a claim. A refusal is a [`Problem`], which is recorded.
 pub enum Outcome {
-    /// The work was done, and recorded this answer itself.
+    /// The work is done and has recorded this answer.
     Answered(Reply),
-    /// A refusal that is not recorded: once its cause is mended, any request may come under the key.
+    /// A refusal that is not recorded. Once its cause is fixed, any request may use the key.
     Withdrawn(Problem),
-    /// Another request has taken over the claim. Its answer is the one that counts.
+    /// Another request has taken over the claim, and its answer counts.
     ClaimLost,
 }
 
-/// The key that the request names, or else the one that its body's `email` stands for; `None` when it has neither.
-/// Checks the body's size and type between the two.
+/// The key in the request's header, or else the key derived from the body's `email`. `None` without either. The body's
+/// size and type are checked in between, in the order of checks.
 pub fn key_of(inbound: &Inbound, coach: &CoachId, scope: Scope) -> Result<Option<IdempotencyKey>, Problem> {
     let named = named_key(inbound, coach, scope)?;
     check_envelope(inbound)?;
@@ -62,7 +62,7 @@ pub fn key_of(inbound: &Inbound, coach: &CoachId, scope: Scope) -> Result<Option
     }))
 }
 
-/// The key that a request names which has to name one. Checks the body's size and type after it.
+/// The required key in the request's header. The body's size and type are checked afterwards.
 pub fn required_key_of(inbound: &Inbound, coach: &CoachId, scope: Scope) -> Result<IdempotencyKey, Problem> {
     let named = named_key(inbound, coach, scope)?.ok_or(Problem::IdempotencyKeyRequired)?;
     check_envelope(inbound)?;
@@ -74,17 +74,17 @@ fn named_key(inbound: &Inbound, coach: &CoachId, scope: Scope) -> Result<Option<
     named.transpose().map_err(|_| Problem::IdempotencyKeyInvalid)
 }
 
-/// Checks size and type of the body before its key is claimed: repeats that mend them have the same payload, and would
+/// Checks the body's size and type before the key is claimed. A repeat that fixes them has the same payload, and would
 /// get the recorded refusal.
 fn check_envelope(inbound: &Inbound) -> Result<(), Problem> {
     inbound.check_size()?;
     inbound.check_media_type()
 }
 
-/// Claims the key and runs the work, or answers for the work that has run or is running. `read` runs beside the
-/// claiming; the work is given what it read.
+/// Claims the key and runs the work, or answers for an earlier request. `read` runs while the key is claimed, and its
+/// result goes to the work.
 ///
-/// A refusal (4xx) is recorded as any answer is. A fault (5xx) ends the claim, so that the next request runs.
+/// A refusal (4xx) is recorded like any answer. A fault (5xx) releases the claim, so the next request runs.
 pub async fn once<S: DeserializeOwned, T>(
     claims: &Claims,
     inbound: &Inbound,
@@ -107,26 +107,26 @@ pub async fn once<S: DeserializeOwned, T>(
         ClaimState::InProgress { .. } => return Err(Problem::IdempotencyInProgress),
         ClaimState::Answered { answer, same_payload } => {
             let reply = Reply::recorded(answer)?.header("idempotent-replay", true);
-            return Ok(marked(reply, same_payload));
+            return Ok(mark_mismatch(reply, same_payload));
         }
     };
     let ticket = Ticket { claim: claim.clone(), key: key.clone(), stage };
     let worked = match timeout_at(until, AssertUnwindSafe(work(ticket, read)).catch_unwind()).await {
         Ok(worked) => worked.unwrap_or_else(|_| Err(Problem::internal("do the work", "it panicked"))),
-        Err(elapsed) => Err(Problem::late(&inbound.method, &inbound.path, elapsed)),
+        Err(elapsed) => Err(Problem::timed_out(&inbound.method, &inbound.path, elapsed)),
     };
     match worked {
-        Ok(Outcome::Answered(reply)) => Ok(marked(reply, same_payload)),
+        Ok(Outcome::Answered(reply)) => Ok(mark_mismatch(reply, same_payload)),
         Ok(Outcome::ClaimLost) => Err(Problem::IdempotencyInProgress),
         Ok(Outcome::Withdrawn(problem)) => {
-            left_to_lapse(claims.withdraw(&claim, now).await);
+            log_failed_release(claims.withdraw(&claim, now).await);
             Err(problem)
         }
         Err(problem) => refuse(claims, &claim, &key, Reply::problem(&problem, inbound), now).await,
     }
 }
 
-/// Records a refusal, or ends the claim of a fault.
+/// Records a refusal (4xx), or releases the claim after a fault (5xx).
 async fn refuse(
     claims: &Claims,
     claim: &Claim,
@@ -135,14 +135,14 @@ async fn refuse(
     now: Timestamp,
 ) -> Result<Reply, Problem> {
     if reply.status.is_server_error() {
-        left_to_lapse(claims.release(claim).await);
+        log_failed_release(claims.release(claim).await);
         return Ok(reply);
     }
     match claims.finish(claim, &reply.to_answer(), None, key.retention(AnswerKind::Refusal), now).await {
         Ok(true) => Ok(reply),
         Ok(false) => Err(Problem::IdempotencyInProgress),
         Err(error) => {
-            left_to_lapse(claims.release(claim).await);
+            log_failed_release(claims.release(claim).await);
             Err(error.into())
         }
     }
@@ -155,7 +155,7 @@ fn fingerprint(inbound: &Inbound, payload: &Value) -> Fingerprint {
     Fingerprint::new(inbound.method.as_str(), Payload { path: &path, body: payload }, as_sent)
 }
 
-/// The request's path with its UUIDs as they are parsed.
+/// The request's path with its UUIDs in canonical form.
 fn parsed_path(inbound: &Inbound) -> String {
     let Routed::Known(route) = find(&inbound.method, &inbound.path) else { return inbound.path.clone() };
     let mut parameters = inbound.parameters.iter();
@@ -167,14 +167,14 @@ fn parsed_path(inbound: &Inbound) -> String {
     segments.collect::<Vec<_>>().join("/")
 }
 
-/// An answer to what an earlier request asked for says so, where this one asks for something else.
-fn marked(reply: Reply, same_payload: bool) -> Reply {
+/// Marks an answer that belongs to an earlier request with another payload.
+fn mark_mismatch(reply: Reply, same_payload: bool) -> Reply {
     if same_payload { reply } else { reply.header("idempotency-payload-mismatch", true) }
 }
 
-/// Logs a release that failed: the lease lapses by itself. The caller gets the fault all the same.
-fn left_to_lapse(released: Result<(), StoreError>) {
+/// Logs a failed release. The claim's lease expires by itself, and the caller gets the fault anyway.
+fn log_failed_release(released: Result<(), StoreError>) {
     if let Err(error) = released {
-        tracing::warn!(%error, "a claim is left to lapse");
+        tracing::warn!(%error, "could not release an idempotency claim; its lease expires");
     }
 }

@@ -1,4 +1,4 @@
-//! A request as the functions see it, and the ways to read it.
+//! A request as handlers see it, and how to read it.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -30,11 +30,11 @@ pub struct Inbound {
     pub headers: HeaderMap,
     /// Names the request in answers and logs.
     pub request_id: String,
-    /// The path's parameters, decoded. What does not decode leaves none.
+    /// The decoded parameters of the path. Empty if one does not decode.
     pub(crate) parameters: Vec<String>,
     query: String,
     body: Bytes,
-    /// The body's JSON, parsed when it is first asked for.
+    /// The body's JSON, parsed on first use.
     parsed: OnceLock<Result<Value, String>>,
     claims: Option<serde_json::Map<String, Value>>,
 }
@@ -75,8 +75,8 @@ fn jwt_claims(context: &lambda_http::request::RequestContext) -> Option<serde_js
 }
 
 impl Inbound {
-    /// The value of the path's parameter at this place, decoded. Empty, which names nothing, where it does not decode:
-    /// the caller gets the refusal after it has been let in.
+    /// The decoded path parameter at this index. Empty if it does not decode: an empty id names nothing, and is refused
+    /// after authentication.
     pub fn parameter(&self, index: usize) -> &str {
         self.parameters.get(index).map_or("", String::as_str)
     }
@@ -86,7 +86,7 @@ impl Inbound {
         form_urlencoded::parse(self.query.as_bytes()).find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
     }
 
-    /// The `cursor` of a list. `None`, also for an empty one: the first page.
+    /// The `cursor` of a list. `None`, also for an empty cursor, means the first page.
     pub fn cursor(&self) -> Option<String> {
         self.query("cursor").filter(|cursor| !cursor.is_empty())
     }
@@ -106,7 +106,7 @@ impl Inbound {
         if self.body.len() > MAX_BODY_BYTES { Err(Problem::BodyTooLarge) } else { Ok(()) }
     }
 
-    /// Refuses a body that is said to be something else than JSON.
+    /// Refuses a `Content-Type` other than JSON.
     pub fn check_media_type(&self) -> Result<(), Problem> {
         match self.headers.get(header::CONTENT_TYPE) {
             Some(kind) if !is_json(kind.as_bytes()) => Err(Problem::UnsupportedMediaType),
@@ -114,7 +114,7 @@ impl Inbound {
         }
     }
 
-    /// The body, which has to be a JSON object and to say so if it says anything.
+    /// The body, a JSON object. A `Content-Type`, if sent, must name JSON.
     pub fn json(&self) -> Result<&Value, Problem> {
         self.check_media_type()?;
         if self.is_bodiless() {
@@ -136,29 +136,29 @@ impl Inbound {
         }
     }
 
-    /// The body of a request that needs none.
+    /// The JSON body of a request whose body is optional.
     pub fn json_if_sent(&self) -> Result<Option<&Value>, Problem> {
         if self.is_bodiless() { Ok(None) } else { self.json().map(Some) }
     }
 
-    /// The body, if it is JSON at all, whatever else is wrong with the request.
+    /// The body, if it is JSON of any kind. Checks nothing else.
     pub fn json_if_any(&self) -> Option<&Value> {
         self.parsed().ok()
     }
 
-    /// The body's JSON, or the reason why it is none.
+    /// The body's JSON, or the parser's error.
     fn parsed(&self) -> Result<&Value, &String> {
         let parse = || serde_json::from_slice(self.text()).map_err(|error| error.to_string());
         self.parsed.get_or_init(parse).as_ref()
     }
 
-    /// The payload by which repeats are recognized: the body's JSON, or its text where it is none.
+    /// The payload that identifies repeats: the body's JSON, or its text if it is not JSON.
     pub fn payload(&self) -> Cow<'_, Value> {
         let as_text = || Cow::Owned(Value::from(String::from_utf8_lossy(self.text())));
         self.json_if_any().map_or_else(as_text, Cow::Borrowed)
     }
 
-    /// The payload as earlier releases took it, which took a body behind a byte order mark for text.
+    /// The payload as earlier releases computed it: a body with a byte order mark counted as text.
     pub(crate) fn payload_with_mark(&self) -> Cow<'_, Value> {
         if self.body.starts_with(BYTE_ORDER_MARK) {
             Cow::Owned(Value::from(String::from_utf8_lossy(&self.body)))

@@ -1,8 +1,8 @@
-//! From the Lambda runtime to a router and back.
+//! Connects the Lambda runtime to a router.
 //!
-//! lambda_http builds the request's URI by string concatenation and panics where a raw query or Host does not fit. Both
-//! are put right before it sees them, and the path is restored as it came: a normalised path would be routed as
-//! something that nobody asked for.
+//! lambda_http builds the request's URI by string concatenation and panics on an invalid raw query or Host. Both are
+//! replaced before lambda_http sees them. The path is restored as it was sent: a normalised path would match a route
+//! that the caller did not ask for.
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
@@ -27,14 +27,14 @@ use crate::problem::Problem;
 use crate::reply::Reply;
 use crate::routes::{Routed, find};
 
-/// The route in the line of a request that has none.
+/// The value of `route` in the log line of a request without a route.
 const UNROUTED: &str = "unrouted";
 
-/// Time for an answer. After it a problem is answered: functions end after 25 s, and what the gateway says then tells a
-/// caller nothing.
+/// Time-out of a handler, after which the function answers with a problem. Functions end after 25 s, and the gateway's
+/// own answer would name no problem.
 const ANSWER_WITHIN: Duration = Duration::from_secs(22);
 
-/// The process of a function behind the API, which serves the routes that `router` makes.
+/// Runs the process of a function behind the API, which serves the routes of `router`.
 pub fn main(router: impl AsyncFnOnce(&Environment) -> Result<Router, BoxError>) -> ExitCode {
     runtime::run(async |env| {
         let (router, observer) = (router(&env).await?, env.observer());
@@ -45,7 +45,7 @@ pub fn main(router: impl AsyncFnOnce(&Environment) -> Result<Router, BoxError>) 
     })
 }
 
-/// Hands one event, as API Gateway makes it, to a router and gives the answer as API Gateway takes it.
+/// Handles one API Gateway event with a router and returns the answer in API Gateway's format.
 pub async fn invoke(router: &Router, observer: &Observer, event: &str, context: Context) -> Result<Value, Error> {
     let request: LambdaRequest = serde_json::from_str(event)?;
     Ok(serde_json::to_value(handle(router, observer, LambdaEvent::new(request, context)).await)?)
@@ -65,10 +65,10 @@ async fn handle(
         async move {
             *request.uri_mut() = Uri::from(target);
             request.extensions_mut().insert(RequestId(request_id));
-            Ok::<Answer, Infallible>(Answer(dispatch(router, request).await))
+            Ok::<GatewayResponse, Infallible>(GatewayResponse(dispatch(router, request).await))
         }
     });
-    // The adapter is not Send: it is gone before the answer is awaited.
+    // The adapter is not Send, so it is dropped before the answer is awaited.
     let answer = Adapter::from(service).call(LambdaEvent::new(payload, context));
     match observer.request(&observed, answer).await {
         Ok(response) => response,
@@ -76,12 +76,11 @@ async fn handle(
     }
 }
 
-/// An answer on its way to the gateway: text as it is, and anything else in base64. lambda_http's own way there knows
-/// every character set, and brings tables of them, a third of a megabyte, into each function; all of ours is UTF-8, or
-/// is none.
-struct Answer(Response);
+/// A response for the gateway: UTF-8 as text, anything else as base64. lambda_http's own conversion links tables of
+/// every character set, a third of a megabyte per function.
+struct GatewayResponse(Response);
 
-impl IntoResponse for Answer {
+impl IntoResponse for GatewayResponse {
     fn into_response(self) -> Pin<Box<dyn Future<Output = http::Response<Body>> + Send>> {
         Box::pin(async move {
             let (parts, body) = self.0.into_parts();
@@ -96,8 +95,8 @@ impl IntoResponse for Answer {
     }
 }
 
-/// Has the request answered, and notes its route and its status for its line in the log: of the path the template
-/// alone, since a login link's path is the secret itself.
+/// Answers the request, and notes its route and status for the log. The route is the path's template: the path of a
+/// login link contains the secret.
 async fn dispatch(router: Router, request: http::Request<Body>) -> Response {
     let routed = find(request.method(), request.uri().path());
     match &routed {
@@ -109,8 +108,8 @@ async fn dispatch(router: Router, request: http::Request<Body>) -> Response {
     response
 }
 
-/// Asks the route table first: axum's own 404 and 405 have neither our body nor `Allow`. A panic is a fault like any
-/// other.
+/// Answers unknown paths and methods from the route table: axum's own 404 and 405 have neither our body nor `Allow`. A
+/// panic becomes a fault.
 async fn answer(router: Router, routed: Routed, request: http::Request<Body>) -> Response {
     let (bare, is_preflight) = (bare(&request), is_preflight(&request));
     let request = request.map(axum::body::Body::new);
@@ -120,11 +119,11 @@ async fn answer(router: Router, routed: Routed, request: http::Request<Body>) ->
             match tokio::time::timeout(ANSWER_WITHIN, handling).await {
                 Ok(Ok(response)) => return response.unwrap_or_else(|never| match never {}),
                 Ok(Err(_)) => Problem::internal("handle a request", "the handler panicked"),
-                Err(elapsed) => Problem::late(bare.method(), bare.uri().path(), elapsed),
+                Err(elapsed) => Problem::timed_out(bare.method(), bare.uri().path(), elapsed),
             }
         }
-        // The gateway answers one by itself only where no route takes it, and `$default` takes all. It does add the
-        // headers that count, but a browser wants a status that says yes.
+        // The gateway answers a preflight itself only if no route matches, and `$default` matches all. The gateway adds
+        // the CORS headers, but the browser needs a 2xx status.
         Routed::OtherMethods(_) | Routed::UnknownPath if is_preflight => {
             return axum::response::IntoResponse::into_response(StatusCode::NO_CONTENT);
         }
@@ -137,13 +136,13 @@ async fn answer(router: Router, routed: Routed, request: http::Request<Body>) ->
     }
 }
 
-/// Returns true if a browser asks, on behalf of a page of another origin, which requests it may make.
+/// Returns true for a CORS preflight.
 fn is_preflight<B>(request: &http::Request<B>) -> bool {
     let asks = [header::ORIGIN, header::ACCESS_CONTROL_REQUEST_METHOD];
     request.method() == Method::OPTIONS && asks.iter().all(|name| request.headers().contains_key(name))
 }
 
-/// As much of a request as an answer has to know that no handler gives.
+/// The parts of a request that an answer without a handler needs.
 fn bare(request: &http::Request<Body>) -> http::Request<axum::body::Body> {
     let mut bare = http::Request::new(axum::body::Body::empty());
     *bare.method_mut() = request.method().clone();
@@ -156,8 +155,8 @@ fn bare(request: &http::Request<Body>) -> http::Request<axum::body::Body> {
     bare
 }
 
-/// Takes path and query out of the event, in a form that a URI can hold, and leaves what cannot go wrong in their
-/// place.
+/// Takes path and query out of the event, percent-encoded for a URI, and leaves safe values in their place. Returns the
+/// request id, too.
 fn take_target(payload: &mut LambdaRequest, context: &Context) -> (PathAndQuery, String) {
     let LambdaRequest::ApiGatewayV2(request) = payload else {
         return (PathAndQuery::from_static("/"), context.request_id.clone());
@@ -179,7 +178,7 @@ fn take_target(payload: &mut LambdaRequest, context: &Context) -> (PathAndQuery,
     (target, request_id)
 }
 
-/// Percent-encodes what RFC 3986 has no place for in a path or query.
+/// Percent-encodes the characters that RFC 3986 does not allow in a path or query.
 fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -261,7 +260,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_comes_as_it_is_where_it_is_text_and_in_base64_where_it_is_not() {
+    async fn a_text_body_is_sent_as_it_is_and_a_binary_body_in_base64() {
         for (body, is_base64, sent) in [
             ("grüße\"🙂".as_bytes(), false, json!("grüße\"🙂")),
             (&[0x1f, 0x8b, 0, 0xff], true, json!("H4sA/w==")),
@@ -304,7 +303,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_takes_too_long_is_answered_before_the_function_ends() {
+    async fn a_handler_that_takes_too_long_is_answered_before_the_function_ends() {
         let never = || async { std::future::pending::<&str>().await };
         for (method, path, status, code) in [
             ("GET", "/v1/ping", 500, "internal"),
@@ -325,7 +324,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_path_is_routed_as_it_came() {
+    async fn a_path_is_routed_as_it_was_sent() {
         assert_eq!(call("GET", "/v1/x/%2e%2e/clients/c1", "", "h").await["statusCode"], 404);
         assert_eq!(call("GET", "/v1/clients/../ping", "", "h").await["statusCode"], 404);
         let other = call("PUT", "/v1/clients/c1", "", "h").await;

@@ -1,8 +1,7 @@
-//! The HTTP kit of the functions behind the API: who calls, what they sent, what they are answered. Nothing here knows
-//! a resource.
+//! The HTTP kit of the functions behind the API: authentication, requests, answers. Nothing here knows a resource.
 //!
 //! Every route goes through the same checks in the same order: key (401), rate (429), scope and permission (403),
-//! entitlement (402), `Idempotency-Key` and body size, the claim where there is one, then the fields.
+//! entitlement (402), `Idempotency-Key` and body size, the claim if there is one, then the fields.
 
 pub mod code;
 pub mod crm;

@@ -1,5 +1,5 @@
-//! Answers for people: whole HTML pages, plain, with headers that keep them out of caches, frames, search engines and
-//! `Referer`. A page with a form has a script, which it works without.
+//! HTML pages for people. Their headers keep them out of caches, frames, search engines and `Referer`. A page with a
+//! form has a script, and works without the script.
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -19,25 +19,25 @@ const SCRIPT: &str = include_str!("page.js");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const ROBOTS_TAG: HeaderName = HeaderName::from_static("x-robots-tag");
 
-/// A page before it is put on the wire.
+/// A page before it becomes an HTTP response.
 #[derive(Debug, Clone)]
 pub struct Page {
     status: StatusCode,
     title: String,
     main: String,
-    forms_go_to: Option<String>,
+    form_target: Option<String>,
 }
 
 impl Page {
     /// A page. `title` is text; `main` is HTML, the page's one `h1` included.
     pub fn new(status: StatusCode, title: &str, main: impl Into<String>) -> Self {
-        Self { status, title: title.to_owned(), main: main.into(), forms_go_to: None }
+        Self { status, title: title.to_owned(), main: main.into(), form_target: None }
     }
 
-    /// Lets the page's forms be sent to where the page is from, and be redirected to `origin` from there: browsers hold
-    /// redirects to the policy of the page with the form. Without this a page sends no forms.
+    /// Allows the page's forms to be posted to the page's own origin and redirected from there to `origin`. Browsers
+    /// apply the policy of the page with the form to redirects, too. Without this a page sends no forms.
     pub fn with_forms_to(mut self, origin: &str) -> Self {
-        self.forms_go_to = Some(origin.to_owned());
+        self.form_target = Some(origin.to_owned());
         self
     }
 
@@ -59,9 +59,9 @@ impl Page {
 
     /// The response.
     pub fn into_response_for(self, inbound: &Inbound) -> Response {
-        let Self { status, title, main, forms_go_to } = self;
+        let Self { status, title, main, form_target } = self;
         let title = escape(&title);
-        let script = forms_go_to.as_ref().map_or_else(String::new, |_| format!("<script>{SCRIPT}</script>\n"));
+        let script = form_target.as_ref().map_or_else(String::new, |_| format!("<script>{SCRIPT}</script>\n"));
         let html = format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -71,12 +71,12 @@ impl Page {
         let mut response = (status, Body::from(html)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-        keep_private(headers, &policy(forms_go_to.as_deref()), inbound);
+        keep_private(headers, &policy(form_target.as_deref()), inbound);
         response
     }
 }
 
-/// Sends a browser that has posted a form on to a URL, by GET.
+/// Redirects a browser that has posted a form to a URL, by GET (303).
 pub fn see_other(url: &str, inbound: &Inbound) -> Result<Response, Problem> {
     let location = HeaderValue::from_str(url).map_err(|error| Problem::internal("send a browser on", error))?;
     let mut response = StatusCode::SEE_OTHER.into_response();
@@ -101,11 +101,11 @@ fn keep_private(headers: &mut HeaderMap, policy: &str, inbound: &Inbound) {
     }
 }
 
-/// Nothing but the page's own style and script, which their hashes name.
-fn policy(forms_go_to: Option<&str>) -> String {
+/// The Content-Security-Policy: only the page's own style and script, named by their hashes.
+fn policy(form_target: Option<&str>) -> String {
     let hash = |text: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)));
     let style = hash(STYLE);
-    let (script, forms) = match forms_go_to {
+    let (script, forms) = match form_target {
         None => (String::new(), "'none'".to_owned()),
         Some(origin) => (format!("script-src {}; ", hash(SCRIPT)), format!("'self' {origin}")),
     };
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_page_may_do_nothing_but_look_as_it_should_and_send_its_form() {
+    async fn a_page_may_only_use_its_own_style_and_script_and_send_its_form() {
         let page = Page::new(StatusCode::OK, "<Sign in>", "<h1>Sign in</h1>");
         let (headers, html) = rendered(page.clone()).await;
         assert!(html.contains("<title>&lt;Sign in&gt;</title>"), "{html}");
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_fault_is_told_by_its_event_id_alone() {
+    async fn a_fault_shows_only_its_event_id() {
         let page = Page::problem(&Problem::internal("test", "a secret reason"));
         assert_eq!(page.status, StatusCode::INTERNAL_SERVER_ERROR);
         let (_, html) = rendered(page).await;

@@ -39,7 +39,7 @@ pub enum Problem {
     CrmNotEntitled,
     #[error("The gym capability is not enabled for this workspace. The coach can enable it.")]
     GymNotEnabled,
-    /// The coach has not configured the CRM for the API, or what is configured is gone.
+    /// The coach has not configured the CRM for the API, or the configured pipeline or stage is gone.
     #[error(
         "The coach has not set the CRM up for the API: a pipeline and its initial open stage, in the application's settings."
     )]
@@ -77,8 +77,8 @@ pub enum Problem {
     IdempotencyInProgress,
     #[error("This contact was merged into another, which mergedIntoId names. Use that one.")]
     ContactMerged(ContactId),
-    /// The stages that there are to choose from.
-    #[error("stage must be the id of an open or lost stage of this key's pipeline: {}.", named(.0))]
+    /// The stages to choose from.
+    #[error("stage must be the id of an open or lost stage of this key's pipeline: {}.", stage_ids(.0))]
     StageUnknown(Vec<StageId>),
     #[error("lostReason is required with a lost stage.")]
     LostReasonRequired,
@@ -125,7 +125,7 @@ pub enum Problem {
     DeliveryInProgress,
     #[error("The client that this event is about is erased, and the event with it.")]
     DeliveryErased,
-    /// Another recovery of the endpoint runs, for as long as this at most.
+    /// Another recovery of the endpoint is running, for at most this long.
     #[error("A recovery of this endpoint is running. Try again in {retry_after_s} s.")]
     RecoveryRunning { retry_after_s: u32 },
     /// The store did not answer a write: it may or may not have happened.
@@ -151,8 +151,8 @@ impl Problem {
         Self::Internal(Fault { doing, source: source.into() })
     }
 
-    /// A request that was not done in time: of a write of the CRM nobody knows whether it has happened.
-    pub(crate) fn late(method: &Method, path: &str, elapsed: Elapsed) -> Self {
+    /// The problem of a request that timed out. A CRM write may have been committed, so it is unconfirmed.
+    pub(crate) fn timed_out(method: &Method, path: &str, elapsed: Elapsed) -> Self {
         let fault = Fault { doing: "answer in time", source: elapsed.into() };
         match find(method, path) {
             Routed::Known(route) if route.writes_to_crm() => Self::Unconfirmed(fault),
@@ -160,7 +160,7 @@ impl Problem {
         }
     }
 
-    /// The stable name, which goes with one status.
+    /// The stable code. Each code has one status.
     pub fn code(&self) -> Code {
         match self {
             Self::Unauthenticated(_) | Self::NoSession => Code::Unauthorized,
@@ -236,7 +236,7 @@ impl Problem {
         }
     }
 
-    /// The field or parameter that is at fault.
+    /// The field or parameter at fault.
     pub fn field(&self) -> Option<String> {
         match self {
             Self::Invalid(invalid) => invalid.field.clone(),
@@ -247,8 +247,8 @@ impl Problem {
     }
 }
 
-/// The first stages by id.
-fn named(stages: &[StageId]) -> String {
+/// The ids of the first stages.
+fn stage_ids(stages: &[StageId]) -> String {
     let ids: Vec<&str> = stages.iter().take(MAX_NAMED_STAGES).map(StageId::as_str).collect();
     let more = if stages.len() > ids.len() { ", .." } else { "" };
     ids.join(", ") + more

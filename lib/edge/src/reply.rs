@@ -1,4 +1,7 @@
-//! Answers: JSON of a record, or a problem in one of its two forms.
+//! Answers: a record as JSON, or a problem in one of its two forms.
+//!
+//! A record is rendered once, straight to text. A tree of values in between cost a sixth of an availability answer. A
+//! caller that asks for problem details pays for parsing the text again.
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -11,7 +14,7 @@ use store::claim::Answer;
 use crate::inbound::Inbound;
 use crate::problem::{Fault, Problem};
 
-/// An answer before it is put on the wire.
+/// An answer before it becomes an HTTP response.
 #[derive(Clone)]
 pub struct Reply {
     pub status: StatusCode,
@@ -42,7 +45,7 @@ impl Reply {
         Ok(Self { status, body, headers: Vec::new() })
     }
 
-    /// The bytes of its body.
+    /// The size of the body in bytes.
     pub fn size(&self) -> usize {
         self.body.len()
     }
@@ -54,7 +57,7 @@ impl Reply {
         Ok(Self { status, body: answer.body, headers: Vec::new() })
     }
 
-    /// The answer's recorded parts.
+    /// The parts of the answer that are recorded.
     pub fn to_answer(&self) -> Answer {
         Answer { status: self.status.as_u16(), body: self.body.clone() }
     }
@@ -65,7 +68,7 @@ impl Reply {
         self
     }
 
-    /// A problem as an answer. A fault is logged here, once, under an `event_id` that the caller is given.
+    /// A problem as an answer. A fault is logged here, once, under the `event_id` in the answer.
     pub fn problem(problem: &Problem, inbound: &Inbound) -> Self {
         let event_id = match problem {
             Problem::Internal(fault) => Some(log_fault(fault)),
@@ -89,19 +92,19 @@ impl Reply {
         reply
     }
 
-    /// Adds what the caller has left of its minute, limit by limit (IETF draft `ratelimit-headers`).
+    /// Adds the caller's quotas of this minute, one entry per limit (IETF draft `ratelimit-headers`).
     pub fn with_quotas(self, quotas: &[Quota]) -> Self {
         if quotas.is_empty() {
             return self;
         }
-        let listed = |one: fn(&Quota) -> String| quotas.iter().map(one).collect::<Vec<_>>().join(", ");
+        let listed = |render: fn(&Quota) -> String| quotas.iter().map(render).collect::<Vec<_>>().join(", ");
         let policies =
             listed(|quota| format!("\"{}\";q={};w={WINDOW_S}", quota.limit.policy(), quota.limit.per_minute()));
         let left = listed(|quota| format!("\"{}\";r={};t={}", quota.limit.policy(), quota.remaining, quota.reset_s));
         self.header("ratelimit-policy", policies).header("ratelimit", left)
     }
 
-    /// The response, in the form of error that the caller asked for.
+    /// The response, in the error format that the caller asked for.
     pub fn into_response_for(self, inbound: &Inbound) -> Response {
         let is_error = self.status.is_client_error() || self.status.is_server_error();
         let (kind, body) = if is_error && inbound.wants_problem_json() {
@@ -127,7 +130,7 @@ impl Reply {
     }
 }
 
-/// An error as problem details (RFC 9457), which hold its own members too.
+/// The problem details (RFC 9457) of an error, with the error's own members.
 pub fn problem_details(status: StatusCode, own: Map<String, Value>) -> Map<String, Value> {
     let mut members = Map::from_iter([
         ("type".to_owned(), json!("about:blank")),
@@ -139,7 +142,7 @@ pub fn problem_details(status: StatusCode, own: Map<String, Value>) -> Map<Strin
     members
 }
 
-/// Logs a fault of ours; the `event_id` under which it is found.
+/// Logs a fault and returns its `event_id`.
 pub(crate) fn log_fault(fault: &Fault) -> String {
     let event_id = format!("err_{}", hex::encode(runtime::random_bytes::<12>()));
     let error = runtime::error_chain(&*fault.source);
@@ -148,13 +151,13 @@ pub(crate) fn log_fault(fault: &Fault) -> String {
     event_id
 }
 
-/// The caller can find out and go on: no fault to hunt for, unless it stays.
+/// Logs an unconfirmed write. The level is a warning, since the caller's retry learns the result.
 fn log_unconfirmed(fault: &Fault) {
     let error = runtime::error_chain(&*fault.source);
     tracing::warn!(doing = fault.doing, error, "a write could not be confirmed");
 }
 
-/// A problem before there is a request to answer: axum's own rejections.
+/// The response of axum's own rejections, which come before there is an [`Inbound`].
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let code = self.code();

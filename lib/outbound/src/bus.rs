@@ -1,4 +1,4 @@
-//! The bus, on which the application learns what was changed through the API.
+//! The bus, on which changes reach the application.
 //!
 //! PutEvents takes 10 entries and 256 KiB at a time, and answers for each entry on its own
 //! (<https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevents.html>).
@@ -12,18 +12,18 @@ use domain::change::{Change, SOURCE};
 use futures::future::join_all;
 use runtime::{BoxError, Environment, without_message};
 
-use crate::on_the_heap;
+use crate::boxed;
 
 const MAX_BATCH_ENTRIES: usize = 10;
 const MAX_BATCH_BYTES: usize = 256 * 1024;
 
-/// A change was not put on the bus. After a failed call it may have been all the same.
+/// The bus refused a change or did not answer. After a call without an answer the change may be on the bus.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("the bus did not take a change")]
 pub struct BusError(#[source] Arc<dyn std::error::Error + Send + Sync>);
 
 impl BusError {
-    fn of(error: impl Into<BoxError>) -> Self {
+    fn new(error: impl Into<BoxError>) -> Self {
         Self(error.into().into())
     }
 }
@@ -41,7 +41,7 @@ impl Bus {
         Ok(Self { client: Client::new(env.sdk()), name: env.config().get("EVENT_BUS")?.to_owned() })
     }
 
-    /// Puts changes on the bus; for each what came of it, in their order.
+    /// Puts changes on the bus and returns one result per change, in their order.
     pub async fn put(&self, changes: &[&Change]) -> Vec<Result<(), BusError>> {
         let details: Vec<String> = changes.iter().map(|change| change.render().to_string()).collect();
         let sizes: Vec<usize> = changes
@@ -62,26 +62,27 @@ impl Bus {
     }
 
     async fn put_batch(&self, entries: Vec<PutEventsRequestEntry>, count: usize) -> Vec<Result<(), BusError>> {
-        match on_the_heap(self.client.put_events().set_entries(Some(entries)).send()).await {
+        match boxed(self.client.put_events().set_entries(Some(entries)).send()).await {
             Ok(answer) => {
                 let mut results: Vec<_> = answer.entries.unwrap_or_default().iter().map(result_of).collect();
-                results.resize(count, Err(BusError::of("no answer for the entry")));
+                results.resize(count, Err(BusError::new("no result for the entry")));
                 results
             }
-            Err(error) => vec![Err(BusError::of(without_message(error))); count],
+            Err(error) => vec![Err(BusError::new(without_message(error))); count],
         }
     }
 }
 
-/// An entry without an id was not taken, whether or not the answer says why.
+/// The result of one entry. An entry without an id was refused, even without an error code.
 fn result_of(entry: &PutEventsResultEntry) -> Result<(), BusError> {
     match (entry.error_code(), entry.event_id()) {
         (None, Some(_)) => Ok(()),
-        (code, _) => Err(BusError::of(code.unwrap_or("no reason given"))),
+        (code, _) => Err(BusError::new(code.unwrap_or("no reason given"))),
     }
 }
 
-/// Successive ranges within both limits. An entry that is too large by itself stands alone, for the bus to refuse.
+/// Splits entries into successive batches within both limits. An entry above the limit is a batch of its own, which the
+/// bus refuses.
 fn batches(sizes: &[usize]) -> Vec<Range<usize>> {
     let mut batches: Vec<Range<usize>> = Vec::new();
     let mut bytes = 0;

@@ -1,5 +1,5 @@
-//! The queues that carry orders to deliver. A queue holds a message back for 15 minutes at most, so an order that is
-//! due later is sent with the longest delay and put back when it comes round.
+//! The queues of delivery orders. SQS delays a message by at most 15 minutes. An order with a later due time is sent
+//! with the longest delay and put back when it arrives.
 
 use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchOutput;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
@@ -9,7 +9,7 @@ use futures::stream::{self, StreamExt};
 use runtime::{BoxError, Environment, without_message};
 use serde::Deserialize;
 
-use crate::on_the_heap;
+use crate::boxed;
 use crate::queue::{Queue, QueueError};
 
 pub use domain::delivery::{DeliveryOrder, Resumption};
@@ -19,7 +19,7 @@ const MAX_BATCH: usize = 10;
 /// Requests at once.
 const CONCURRENT_BATCHES: usize = 8;
 
-/// What a message holds.
+/// The content of a message.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Message {
@@ -27,30 +27,30 @@ pub enum Message {
     Resumption(Resumption),
 }
 
-/// A message is no order.
+/// A message body that is not an order.
 #[derive(Debug, thiserror::Error)]
 #[error("the message is not an order to deliver")]
 pub struct NotAnOrder(#[source] serde_json::Error);
 
-/// One queue of orders. Orders of one endpoint are one group.
+/// A queue of orders. The orders of one endpoint are one message group.
 #[derive(Clone)]
 pub struct DeliveryQueue(Queue);
 
 impl DeliveryQueue {
-    /// The queue whose URL is in that environment variable.
+    /// The queue whose URL is in the environment variable `url_variable`.
     pub fn new(env: &Environment, url_variable: &str) -> Result<Self, BoxError> {
         Queue::new(env, url_variable).map(Self)
     }
 
-    /// Sends an order, to arrive at its time or as late as the queue can.
+    /// Sends an order, to arrive at its due time or after the longest delay of the queue.
     pub async fn send(&self, order: &DeliveryOrder, now: Timestamp) -> Result<(), QueueError> {
-        self.0.send_of_group(order.endpoint_id.as_str(), text(order), delay_s(order, now)).await
+        self.0.send_in_group(order.endpoint_id.as_str(), text(order), delay_s(order, now)).await
     }
 
-    /// Sends orders, ten to a request; what came of each, in their order.
+    /// Sends orders, ten per request, and returns one result per order, in their order.
     pub async fn send_all(&self, orders: &[DeliveryOrder], now: Timestamp) -> Vec<Result<(), QueueError>> {
         match orders {
-            // Without the ids and the list of a batch.
+            // A single order needs no batch.
             [order] => vec![self.send(order, now).await],
             orders => {
                 let batches: Vec<_> = orders.chunks(MAX_BATCH).map(|batch| self.send_batch(batch, now)).collect();
@@ -67,28 +67,28 @@ impl DeliveryQueue {
         };
         let entries = orders.iter().enumerate().map(entry).collect();
         let sending = self.0.client().send_message_batch().queue_url(self.0.url()).set_entries(Some(entries));
-        match on_the_heap(sending.send()).await {
-            Ok(answer) => (0..orders.len()).map(|index| taken(&answer, index)).collect(),
-            Err(error) => vec![Err(QueueError::of(without_message(error))); orders.len()],
+        match boxed(sending.send()).await {
+            Ok(answer) => (0..orders.len()).map(|index| entry_result(&answer, index)).collect(),
+            Err(error) => vec![Err(QueueError::new(without_message(error))); orders.len()],
         }
     }
 
-    /// Sends what asks for an endpoint's orders anew, to arrive at once.
+    /// Sends a request to re-enqueue an endpoint's pending deliveries, without delay.
     pub async fn send_resumption(&self, resumption: &Resumption) -> Result<(), QueueError> {
         let body = serde_json::to_string(resumption).expect("ids convert to JSON");
-        self.0.send_of_group(resumption.resume.as_str(), body, 0).await
+        self.0.send_in_group(resumption.resume.as_str(), body, 0).await
     }
 }
 
-/// The answer to a batch is 200 also where the queue has not taken all of its messages.
-fn taken(answer: &SendMessageBatchOutput, index: usize) -> Result<(), QueueError> {
+/// The result of one entry of a batch. SQS answers 200 even if it refused some entries.
+fn entry_result(answer: &SendMessageBatchOutput, index: usize) -> Result<(), QueueError> {
     let id = index.to_string();
-    if answer.successful.iter().any(|taken| taken.id == id) {
+    if answer.successful.iter().any(|entry| entry.id == id) {
         return Ok(());
     }
-    let failed = answer.failed.iter().find(|failed| failed.id == id);
+    let failed = answer.failed.iter().find(|entry| entry.id == id);
     let reason = failed.map(|failed| failed.code.clone());
-    Err(QueueError::of(reason.unwrap_or_else(|| "it says nothing of it".to_owned())))
+    Err(QueueError::new(reason.unwrap_or_else(|| "no result for the entry".to_owned())))
 }
 
 fn text(order: &DeliveryOrder) -> String {
@@ -99,7 +99,7 @@ fn delay_s(order: &DeliveryOrder, now: Timestamp) -> i32 {
     i32::try_from(queue_delay_s(order.arrives_at(now).utc() - now.utc())).expect("a delay is at most 900 s")
 }
 
-/// What a message's body holds.
+/// Parses the body of a message.
 pub fn read_message(body: &str) -> Result<Message, NotAnOrder> {
     serde_json::from_str(body).map_err(NotAnOrder)
 }
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_batch_what_the_queue_says_that_it_took_is_sent() {
+    fn an_entry_of_a_batch_is_sent_only_if_sqs_lists_it_as_successful() {
         let sent = SendMessageBatchResultEntry::builder().id("1").message_id("m").md5_of_message_body("d").build();
         let refused =
             BatchResultErrorEntry::builder().id("0").code("InternalError").message("Marguerite").sender_fault(false);
@@ -140,18 +140,18 @@ mod tests {
             .failed(refused.build().unwrap())
             .build()
             .unwrap();
-        assert!(taken(&answer, 1).is_ok());
-        for (index, reason) in [(0, "InternalError"), (2, "it says nothing of it")] {
-            let error = runtime::error_chain(&taken(&answer, index).unwrap_err());
+        assert!(entry_result(&answer, 1).is_ok());
+        for (index, reason) in [(0, "InternalError"), (2, "no result for the entry")] {
+            let error = runtime::error_chain(&entry_result(&answer, index).unwrap_err());
             assert_eq!(error, format!("the queue did not take a message: {reason}"));
         }
     }
 
     #[test]
     fn an_operator_names_a_coach_and_an_endpoint_to_resume() {
-        let asked = read_message(r#"{"coach_id": "coach_1", "resume": "we_1"}"#).unwrap();
+        let message = read_message(r#"{"coach_id": "coach_1", "resume": "we_1"}"#).unwrap();
         let (coach_id, resume) = (CoachId::parse("coach_1").unwrap(), EndpointId::parse("we_1").unwrap());
-        assert_eq!(asked, Message::Resumption(Resumption { coach_id, resume, after: None }));
+        assert_eq!(message, Message::Resumption(Resumption { coach_id, resume, after: None }));
         assert!(read_message(r#"{"resume": "we_1"}"#).is_err());
     }
 }

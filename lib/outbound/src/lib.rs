@@ -1,4 +1,4 @@
-//! Effects on the world outside by way of AWS: the queues, the bus, mail. When to use them is decided elsewhere.
+//! Effects through AWS: queues, the bus, mail. Callers decide when to use them.
 
 pub mod bus;
 pub mod delivery;
@@ -6,8 +6,8 @@ pub mod mail;
 pub mod queue;
 pub mod sweep;
 
-/// A request that waits on the heap: the SDK's future of one is five kilobytes, and would be moved with every future
-/// around it. The type is opaque, so that the compiler need not look through the SDK's futures again in each of those.
-fn on_the_heap<T>(request: impl Future<Output = T> + Send) -> impl Future<Output = T> + Send {
+/// Boxes the future of a request. The SDK's future takes five kilobytes, and every future around it would contain and
+/// move them. The opaque return type keeps the compiler from analysing the SDK's future again in each caller.
+fn boxed<T>(request: impl Future<Output = T> + Send) -> impl Future<Output = T> + Send {
     Box::pin(request)
 }

@@ -7,15 +7,15 @@ use domain::email::Email;
 use domain::welcome::Mail;
 use runtime::{BoxError, Environment};
 
-use crate::on_the_heap;
+use crate::boxed;
 
-/// A mail was not accepted for sending. Says nothing of its recipient: SES's own messages name addresses.
+/// A mail was not accepted for sending. SES's message is left out: it may name addresses.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MailError {
     /// SES refused the mail or did not answer.
     #[error("the mail was not accepted: {code}")]
     Refused { code: String },
-    /// No mail can go to the address, now or later: see [`Email::mailbox`].
+    /// The address can never receive mail: see [`Email::mailbox`].
     #[error("the address has no ASCII form that SES delivers to")]
     Unmailable,
 }
@@ -33,7 +33,7 @@ impl Mailer {
         Ok(Self { client: Client::new(env.sdk()), from: env.config().get("MAIL_FROM")?.to_owned() })
     }
 
-    /// Hands a mail over for sending. A request that times out is made again, so that a mail may go out twice.
+    /// Sends a mail. A request that times out is retried, so a mail may go out twice.
     pub async fn send(&self, to: &Email, mail: &Mail) -> Result<(), MailError> {
         let mailbox = to.mailbox().ok_or(MailError::Unmailable)?;
         let body = Body::builder().text(utf8(&mail.text)).html(utf8(&mail.html)).build();
@@ -42,7 +42,7 @@ impl Mailer {
         let request = request
             .destination(Destination::builder().to_addresses(mailbox).build())
             .content(EmailContent::builder().simple(message).build());
-        let sent = on_the_heap(request.send()).await;
+        let sent = boxed(request.send()).await;
         sent.map(drop).map_err(|error| MailError::Refused { code: error.code().unwrap_or("no answer").to_owned() })
     }
 }

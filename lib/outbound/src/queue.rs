@@ -1,4 +1,4 @@
-//! A queue of SQS, by which one function has another work, or itself later.
+//! An SQS queue: work for another function, or for the same function later.
 
 use std::sync::Arc;
 
@@ -6,20 +6,20 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sqs::operation::send_message::builders::SendMessageFluentBuilder;
 use runtime::{BoxError, Environment, without_message};
 
-use crate::on_the_heap;
+use crate::boxed;
 
-/// A message was not taken. It may have been all the same.
+/// The queue refused a message or did not answer. After a call without an answer the message may be in the queue.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("the queue did not take a message")]
 pub struct QueueError(#[source] Arc<dyn std::error::Error + Send + Sync>);
 
 impl QueueError {
-    pub(crate) fn of(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+    pub(crate) fn new(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self(source.into().into())
     }
 }
 
-/// One queue.
+/// An SQS queue.
 #[derive(Clone)]
 pub struct Queue {
     client: Client,
@@ -27,7 +27,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// The queue whose URL is in that environment variable.
+    /// The queue whose URL is in the environment variable `url_variable`.
     pub fn new(env: &Environment, url_variable: &str) -> Result<Self, BoxError> {
         Ok(Self { client: Client::new(env.sdk()), url: env.config().get(url_variable)?.to_owned() })
     }
@@ -40,13 +40,13 @@ impl Queue {
         &self.url
     }
 
-    /// Sends a message, to arrive after so many seconds: 900 at most.
+    /// Sends a message that arrives after `delay_s` seconds, at most 900.
     pub async fn send(&self, body: String, delay_s: i32) -> Result<(), QueueError> {
         Self::put(self.message(body, delay_s)).await
     }
 
-    /// Sends a message of a group: where messages of one group pile up, SQS lets others go first.
-    pub(crate) async fn send_of_group(&self, group: &str, body: String, delay_s: i32) -> Result<(), QueueError> {
+    /// Sends a message of a group. If messages of one group pile up, SQS delivers other groups first.
+    pub(crate) async fn send_in_group(&self, group: &str, body: String, delay_s: i32) -> Result<(), QueueError> {
         Self::put(self.message(body, delay_s).message_group_id(group)).await
     }
 
@@ -55,6 +55,6 @@ impl Queue {
     }
 
     async fn put(message: SendMessageFluentBuilder) -> Result<(), QueueError> {
-        on_the_heap(message.send()).await.map(drop).map_err(|error| QueueError::of(without_message(error)))
+        boxed(message.send()).await.map(drop).map_err(|error| QueueError::new(without_message(error)))
     }
 }

@@ -1,15 +1,15 @@
-//! The messages of the queue of shards that a sweep is to go through.
+//! Messages of the sweep queue.
 
 use serde::{Deserialize, Serialize};
 
-/// A shard of the due index, to be gone through.
+/// An order to sweep one shard of the due index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShardOrder {
     pub shard: u8,
 }
 
 impl ShardOrder {
-    /// The order that a message's body holds.
+    /// Parses the body of a message.
     pub fn read(body: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(body)
     }

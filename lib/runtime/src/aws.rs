@@ -1,6 +1,6 @@
 //! The settings that all AWS SDK clients share.
 //!
-//! The SDK's own loader is left out: a function's credentials and region are environment variables, and looking for
+//! The SDK's own loader is not used: a function's credentials and region are environment variables, and looking for
 //! them elsewhere costs start-up time.
 
 use std::time::Duration;
@@ -18,14 +18,13 @@ use rustls::pki_types::pem::PemObject;
 use crate::config::{Config, ConfigError};
 use crate::http::{Http, amazon_roots, roots};
 
-/// A call to AWS is given up after this long, retries included: well inside the 25 s that functions behind the API
-/// have.
+/// Time-out of a call to AWS, retries included: well within the 25 s of functions behind the API.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(10);
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(4);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Settings from `AWS_REGION`, the credential variables of the Lambda runtime and, where AWS is somewhere else,
-/// `AWS_ENDPOINT_URL`, and `AWS_CA_BUNDLE` with the file of those roots (PEM) that are trusted there.
+/// Settings from `AWS_REGION` and the credential variables of the Lambda runtime. Optional are `AWS_ENDPOINT_URL` and
+/// `AWS_CA_BUNDLE`, a PEM file with the roots to trust instead of Amazon's.
 pub(crate) fn sdk_config(config: &Config) -> Result<SdkConfig, ConfigError> {
     let credentials = Credentials::new(
         config.get("AWS_ACCESS_KEY_ID")?,
@@ -46,7 +45,7 @@ pub(crate) fn sdk_config(config: &Config) -> Result<SdkConfig, ConfigError> {
         .sleep_impl(TokioSleep::new())
         .timeout_config(timeouts)
         .retry_config(RetryConfig::standard())
-        // Answers are small and the time-outs above bound them: there is no stream to watch.
+        // Answers are a few kilobytes with a time-out each, and watching the throughput costs more than reading them.
         .stalled_stream_protection(StalledStreamProtectionConfig::disabled());
     builder.set_endpoint_url(config.find("AWS_ENDPOINT_URL").map(str::to_owned));
     Ok(builder.build())
@@ -77,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bundle_that_vouches_for_nobody_is_refused_by_name() {
+    fn a_bundle_without_certificates_is_refused_by_name() {
         let dir = tempfile::tempdir().unwrap();
         let file = |name: &str, text: &str| {
             let path = dir.path().join(name);

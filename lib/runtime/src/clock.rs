@@ -1,10 +1,10 @@
-//! The one place that reads the machine's clock. Everything else is given a [`Clock`], or the time itself.
+//! The only reader of the machine's clock. All other code takes a [`Clock`] or the time.
 
 use chrono::{DateTime, SubsecRound, Utc};
 
 /// A source of the current time.
 pub trait Clock: Send + Sync + 'static {
-    /// The current time in UTC, in whole milliseconds: what is stored, rendered and compared has one precision.
+    /// The current time in UTC, in whole milliseconds, the one precision of stored and rendered times.
     fn now(&self) -> DateTime<Utc>;
 }
 

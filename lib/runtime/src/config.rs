@@ -23,28 +23,28 @@ impl ConfigError {
 }
 
 impl Config {
-    /// What the process was started with.
+    /// The variables of this process.
     #[expect(clippy::disallowed_methods, reason = "this is the configuration")]
     pub(crate) fn from_process() -> Self {
         Self::from_vars(std::env::vars())
     }
 
-    /// Given variables instead of the process's own.
+    /// A configuration of these variables instead of the process's own.
     pub fn from_vars(vars: impl IntoIterator<Item = (String, String)>) -> Self {
         Self(Arc::new(vars.into_iter().collect()))
     }
 
-    /// A variable that may be absent. An empty one counts as absent.
+    /// An optional variable. An empty variable counts as absent.
     pub fn find(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// A variable that has to be there.
+    /// A required variable.
     pub fn get(&self, name: &str) -> Result<&str, ConfigError> {
         self.find(name).ok_or_else(|| ConfigError::new(name, "is not set"))
     }
 
-    /// A variable that has to be there, and to read as a value of its type.
+    /// A required variable, parsed.
     pub fn parse<T: FromStr<Err: std::fmt::Display>>(&self, name: &str) -> Result<T, ConfigError> {
         self.get(name)?.parse().map_err(|reason| ConfigError::new(name, reason))
     }

@@ -1,7 +1,8 @@
-//! The HTTP client of the AWS SDK: HTTP/1.1 over TLS that trusts Amazon's roots alone.
+//! The HTTP client of the AWS SDK: HTTP/1.1 over TLS that trusts only Amazon's roots.
 //!
-//! The SDK's own one always brings HTTP/2 along, which no service here speaks, and the operating system's roots. This
-//! is hyper's client behind the SDK's interface.
+//! This is hyper's client behind the SDK's interface. The SDK's own client adds half a megabyte: it always links
+//! HTTP/2, which no service here uses. It also parses the operating system's roots, which is most of a cold start's
+//! CPU. `AWS_CA_BUNDLE` names other roots, as for every SDK.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -39,7 +40,7 @@ pub(crate) fn amazon_roots() -> RootCertStore {
     roots(AMAZON_ROOTS.map(CertificateDer::from)).expect("Amazon's roots are certificates")
 }
 
-/// The roots of these certificates.
+/// A store of these root certificates.
 pub(crate) fn roots<'a>(
     certificates: impl IntoIterator<Item = CertificateDer<'a>>,
 ) -> Result<RootCertStore, rustls::Error> {
@@ -53,7 +54,7 @@ pub(crate) fn roots<'a>(
 pub(crate) struct Http(Client<HttpsConnector<TcpConnector>, SdkBody>);
 
 impl Http {
-    /// Connections to what these roots vouch for. TCP has this long for each; the rest is the attempt's time.
+    /// A client that trusts `roots`. `connect_timeout` covers TCP; the attempt's time-out covers the rest.
     pub(crate) fn new(roots: RootCertStore, connect_timeout: Duration) -> Self {
         let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
             .with_safe_default_protocol_versions()
@@ -112,7 +113,7 @@ fn closable(connection: &CaptureConnection) -> Option<ConnectionMetadata> {
     Some(ConnectionMetadata::builder().proxied(proxied).poison_fn(poison).build())
 }
 
-/// Tells the SDK whether to try again: what is wrong with a connection may be right with the next.
+/// Classifies an error for the SDK's retries. A connection error is retried: the next connection may work.
 fn connector_error(error: ClientError) -> ConnectorError {
     let hyper = error.source().and_then(<dyn Error>::downcast_ref::<hyper::Error>);
     if hyper.is_some_and(hyper::Error::is_user) {

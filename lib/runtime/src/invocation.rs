@@ -1,8 +1,8 @@
-//! The event that a function is at work on: its line in the log, and what all other lines of that time say of it.
+//! The event that a function is handling: its metrics line, and the ids that all other log lines of that time carry.
 //!
-//! Work on an event is a future within [`Observer::request`] or [`Observer::event`]. Whatever code it comes to adds to
-//! the event's line without being handed anything, as it does to any log. A function environment handles one event at a
-//! time, and none of our functions leaves work to tasks of their own: what a future within does belongs to its event.
+//! Work on an event is a future within [`Observer::request`] or [`Observer::event`]. Code inside adds to the event's
+//! line through a task-local, so no handle is passed along. A function environment handles one event at a time and our
+//! functions spawn no tasks, so all work inside the future belongs to its event.
 
 use std::cell::RefCell;
 use std::pin::Pin;
@@ -58,7 +58,8 @@ impl Observer {
         self.observe(request_id, [INVOCATIONS, DURATION_MS], Box::pin(work))
     }
 
-    /// The work is pinned already: it is large, and would be copied into each of the futures around it.
+    /// Runs work on an event and writes the event's line. The work is pinned: it is large, and every future around it
+    /// would contain a copy.
     async fn observe<T>(
         &self,
         request_id: &str,
@@ -66,7 +67,7 @@ impl Observer {
         work: Pin<Box<impl Future<Output = T>>>,
     ) -> T {
         let began = Instant::now();
-        // An event that makes no call consumed nothing, which its line says too.
+        // An event without calls to DynamoDB reports zeros.
         let mut line = Line::default();
         for consumed in [CALLS, READ_UNITS, WRITE_UNITS] {
             line.add(consumed, 0.0);
@@ -94,7 +95,7 @@ impl Invocation {
     }
 }
 
-/// Sets a text of the current event's line. Where no event is handled, there is no line.
+/// Sets a text of the current event's line. Does nothing outside an event.
 pub fn note(name: &'static str, text: impl Into<String>) {
     with_line(|line| line.set(name, text));
 }
@@ -118,7 +119,7 @@ pub fn add_call(read_units: f64, write_units: f64) {
     });
 }
 
-/// Writes a line beside the event's own, about a part of it that has dimensions to itself.
+/// Writes an additional line, for a part of the event that has its own dimensions.
 pub fn write_line(line: &Line) {
     let _ = CURRENT.try_with(|current| current.write(line));
 }
@@ -127,21 +128,21 @@ fn with_line(change: impl FnOnce(&mut Line)) {
     let _ = CURRENT.try_with(|current| change(&mut current.line.borrow_mut()));
 }
 
-/// The event in whose handling a line of the log is written, as the line names it.
-pub(crate) struct Surroundings {
+/// The fields of the current event that every log line carries.
+pub(crate) struct EventContext {
     pub(crate) now: DateTime<Utc>,
     pub(crate) function: Arc<str>,
     pub(crate) request_id: String,
     pub(crate) coach_id: Option<String>,
 }
 
-/// The event that is being handled, if one is.
-pub(crate) fn surroundings() -> Option<Surroundings> {
-    let read = CURRENT.try_with(|current| Surroundings {
+/// The context of the current event. `None` outside an event.
+pub(crate) fn event_context() -> Option<EventContext> {
+    let read = CURRENT.try_with(|current| EventContext {
         now: current.observer.clock.now(),
         function: Arc::clone(&current.observer.function),
         request_id: current.request_id.clone(),
-        // Somebody who is changing the line logs nothing meanwhile.
+        // Borrowed only while the line is changed, and nothing logs then.
         coach_id: current.line.try_borrow().ok().and_then(|line| line.text("coach_id").map(str::to_owned)),
     });
     read.ok()

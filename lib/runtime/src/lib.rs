@@ -1,5 +1,6 @@
-//! The environment of a function: its configuration, clock, randomness, AWS settings, log and metrics. Of the product
-//! it knows names alone, for the log and the metrics: its crates ([`OUR_CRATES`]), `coach_id` and `PartnerApi`.
+//! The environment of a function: its configuration, clock, randomness, AWS settings, log and metrics. The only parts
+//! of the product that this crate knows are names for the log and the metrics: the crates ([`OUR_CRATES`]), `coach_id`
+//! and `PartnerApi`.
 
 mod aws;
 mod aws_error;
@@ -24,7 +25,7 @@ pub use metric::{Line, Metric, Unit};
 pub use random::random_bytes;
 pub use run::run;
 
-/// One function environment: what AWS Lambda gives a function when it starts one, as values.
+/// A function environment: the values that AWS Lambda gives a function at its start.
 #[derive(Clone)]
 pub struct Environment {
     config: Config,
@@ -60,5 +61,5 @@ impl Environment {
     }
 }
 
-/// Any error that stops a function from starting or an event from being handled; its text is for the log alone.
+/// An error that keeps a function from starting or from handling an event. Its text is for the log only.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

@@ -1,7 +1,7 @@
-//! The log: one JSON object a line on standard output, which is where AWS Lambda collects it.
+//! The log: one JSON object per line on standard output, where AWS Lambda collects it.
 //!
-//! The form of a line is our own: a metric's line is the event's field `line` as it is, and all other lines name the
-//! event in whose handling they were written.
+//! A metrics line is the tracing event's field `line`, unchanged. Every other line carries the function, the request id
+//! and the coach of the event that is being handled.
 
 use std::fmt::{self, Write as _};
 
@@ -18,10 +18,10 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::Config;
 use crate::clock::{Clock, SystemClock};
-use crate::invocation::{Surroundings, surroundings};
+use crate::invocation::{EventContext, event_context};
 use crate::metric;
 
-/// The crates of this workspace that a function consists of. `LOG_LEVEL` is about them; of all others come warnings and
+/// The crates of this workspace that functions link. `LOG_LEVEL` applies to them. All other crates log warnings and
 /// errors.
 pub const OUR_CRATES: [&str; 20] = [
     "client_records",
@@ -46,11 +46,11 @@ pub const OUR_CRATES: [&str; 20] = [
     "webhook",
 ];
 
-/// Starts logging for the process. `LOG_LEVEL` is `error`, `warn`, `info` or `debug`, and `info` where it is none of
-/// them; metrics pass at any level.
+/// Starts logging for the process. `LOG_LEVEL` is `error`, `warn`, `info` or `debug`; the default is `info`. Metrics
+/// are written at any level.
 pub(crate) fn log_json(config: &Config) {
     let level = config.find("LOG_LEVEL").and_then(|level| level.parse().ok()).unwrap_or(LevelFilter::INFO);
-    // A process that logs already goes on as it does.
+    // A process that has a subscriber keeps it.
     let _ = tracing::subscriber::set_global_default(lines_to(std::io::stdout, level));
 }
 
@@ -66,7 +66,7 @@ where
     tracing_subscriber::registry().with(layer().event_format(Lines).with_writer(writer)).with(filter)
 }
 
-/// An error with all that caused it, on one line: a log's own rendering stops at the first.
+/// Renders an error with its source chain on one line. An error's own text stops at the first cause.
 pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -78,7 +78,7 @@ pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-/// The form of the lines.
+/// The format of the log lines.
 struct Lines;
 
 impl<S, N> FormatEvent<S, N> for Lines
@@ -87,31 +87,31 @@ where
     N: for<'a> FormatFields<'a> + 'static,
 {
     fn format_event(&self, _: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        writeln!(writer, "{}", line_of(event, surroundings().as_ref()))
+        writeln!(writer, "{}", line_of(event, event_context().as_ref()))
     }
 }
 
-/// The line that a function writes for a tracing event, without its end; `None` where none is at work. For a host that
-/// runs several functions in one process and writes their lines beside its own.
+/// The line that a function writes for a tracing event, without the line break. `None` if no function is handling an
+/// event. For a host that runs several functions in one process and writes their lines beside its own.
 pub fn function_line(event: &Event<'_>) -> Option<String> {
-    let surroundings = surroundings()?;
-    Some(line_of(event, Some(&surroundings)))
+    let context = event_context()?;
+    Some(line_of(event, Some(&context)))
 }
 
-fn line_of(event: &Event<'_>, surroundings: Option<&Surroundings>) -> String {
+fn line_of(event: &Event<'_>, context: Option<&EventContext>) -> String {
     if event.metadata().target() == metric::TARGET {
         let mut line = WholeLine::default();
         event.record(&mut line);
         return line.0;
     }
-    let now = surroundings.map_or_else(|| SystemClock.now(), |surroundings| surroundings.now);
+    let now = context.map_or_else(|| SystemClock.now(), |context| context.now);
     let mut line = format!("{{\"timestamp\":{}", json!(now.to_rfc3339_opts(SecondsFormat::Millis, true)));
     member(&mut line, "level", event.metadata().level().as_str());
     event.record(&mut Fields(&mut line));
-    if let Some(Surroundings { function, request_id, coach_id, .. }) = surroundings {
+    if let Some(EventContext { function, request_id, coach_id, .. }) = context {
         member(&mut line, "function", &**function);
         member(&mut line, "request_id", request_id.as_str());
-        // An event that names a coach itself knows better.
+        // A tracing event's own `coach_id` takes precedence.
         if let Some(coach_id) = coach_id.as_ref().filter(|_| event.metadata().fields().field("coach_id").is_none()) {
             member(&mut line, "coach_id", coach_id.as_str());
         }
@@ -124,7 +124,7 @@ fn member(line: &mut String, name: &str, value: impl Into<Value>) {
     write!(line, ",\"{name}\":{}", value.into()).expect("a string takes text");
 }
 
-/// The field `line` of an event that is nothing else.
+/// Collects the field `line` of a metrics event.
 #[derive(Default)]
 struct WholeLine(String);
 
@@ -136,7 +136,7 @@ impl Visit for WholeLine {
     fn record_debug(&mut self, _: &Field, _: &dyn std::fmt::Debug) {}
 }
 
-/// Writes an event's fields as members of an object that has members already.
+/// Appends an event's fields as members of a JSON object.
 struct Fields<'a>(&'a mut String);
 
 impl Visit for Fields<'_> {
@@ -192,16 +192,16 @@ mod tests {
     const LINE: &str = "a \"b\"";
 
     #[tokio::test]
-    async fn the_level_is_about_our_own_crates_and_others_are_heard_when_they_warn() {
-        for (level, heard) in
+    async fn the_level_applies_to_our_crates_and_others_log_warnings_and_errors() {
+        for (level, count) in
             [(LevelFilter::ERROR, 1), (LevelFilter::WARN, 1), (LevelFilter::INFO, 2), (LevelFilter::DEBUG, 3)]
         {
-            assert_eq!(collected(level, async { logs() }).await.len(), heard, "{level}");
+            assert_eq!(collected(level, async { logs() }).await.len(), count, "{level}");
         }
     }
 
     #[tokio::test]
-    async fn lines_within_an_event_say_whose_it_is_and_its_own_comes_last_at_any_level() {
+    async fn lines_within_an_event_carry_its_ids_and_its_own_line_comes_last_at_any_level() {
         let env = environment();
         let observer = env.observer();
         let work = observer.request("req-1", async {

@@ -1,14 +1,13 @@
-//! Metrics as CloudWatch reads them out of a function's log: lines in the Embedded Metric Format
+//! Metrics that CloudWatch extracts from a function's log: lines in the Embedded Metric Format
 //! (<https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>).
 //!
-//! A line holds metrics and the dimensions that they are kept by, and beside them properties, which are for those who
-//! search the log.
+//! A line holds metrics, their dimensions, and properties for log searches.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-/// Target of the tracing events whose field `line` is such a line.
+/// Target of the tracing events whose field `line` is a metrics line.
 pub(crate) const TARGET: &str = "metric";
 /// Most values of a metric that CloudWatch takes from one line.
 const MAX_VALUES: usize = 100;
@@ -35,7 +34,7 @@ impl Unit {
     }
 }
 
-/// A metric, with the sets of dimensions that it is kept by. Each dimension is a text of the lines that it is in.
+/// A metric with its sets of dimensions. Each dimension is a text of the lines with the metric.
 #[derive(Debug, Clone, Copy)]
 pub struct Metric {
     name: &'static str,
@@ -44,18 +43,18 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// A metric that is kept by function.
+    /// A metric with the dimension `function`.
     pub const fn new(name: &'static str, unit: Unit) -> Self {
         Self { name, unit, by: &[&["function"]] }
     }
 
-    /// The metric, kept by these sets of dimensions instead.
+    /// The metric with these sets of dimensions instead.
     pub const fn by(self, by: &'static [&'static [&'static str]]) -> Self {
         Self { by, ..self }
     }
 }
 
-/// A line in the making.
+/// A metrics line that is being built.
 #[derive(Debug, Default, Clone)]
 pub struct Line {
     /// Dimensions and properties: texts, and lists of texts.
@@ -69,7 +68,7 @@ impl Line {
         self.texts.insert(name.to_owned(), Value::String(text.into()));
     }
 
-    /// Adds a text to a property that is a list, unless it is there, or there are too many.
+    /// Adds a text to a list property. Duplicates, and texts beyond [`MAX_LISTED`], are dropped.
     pub fn list(&mut self, name: &'static str, text: &str) {
         if let Value::Array(all) = self.texts.entry(name).or_insert_with(|| json!([]))
             && all.len() < MAX_LISTED
@@ -88,12 +87,12 @@ impl Line {
         }
     }
 
-    /// The value of a text that is one.
+    /// The value of a single text. `None` for a list.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.texts.get(name)?.as_str()
     }
 
-    /// The line, and as many more as it takes to hold all values.
+    /// Renders the line, with further lines for metrics of more than [`MAX_VALUES`] values.
     pub(crate) fn render(&self, function: &str, request_id: &str, at_ms: i64) -> Vec<String> {
         let most = self.metrics.iter().map(|(_, values)| values.len()).max().unwrap_or_default();
         let parts = most.div_ceil(MAX_VALUES).max(1);
@@ -104,23 +103,23 @@ impl Line {
         let mut line = self.texts.clone();
         line.insert("function".to_owned(), json!(function));
         line.insert("request_id".to_owned(), json!(request_id));
-        let mut ways: BTreeMap<_, Vec<Value>> = BTreeMap::new();
+        let mut by_dimensions: BTreeMap<_, Vec<Value>> = BTreeMap::new();
         for (metric, values) in &self.metrics {
             let Some(values) = values.chunks(MAX_VALUES).nth(part) else { continue };
             let values: Vec<Value> = values.iter().copied().map(number).collect();
             let value = if let [value] = values.as_slice() { value.clone() } else { json!(values) };
             line.insert(metric.name.to_owned(), value);
-            let way = ways.entry(metric.by).or_default();
-            way.push(json!({ "Name": metric.name, "Unit": metric.unit.as_str() }));
+            let metrics = by_dimensions.entry(metric.by).or_default();
+            metrics.push(json!({ "Name": metric.name, "Unit": metric.unit.as_str() }));
         }
         let directive = |(by, metrics)| json!({ "Namespace": "PartnerApi", "Dimensions": by, "Metrics": metrics });
-        let directives: Vec<Value> = ways.into_iter().map(directive).collect();
+        let directives: Vec<Value> = by_dimensions.into_iter().map(directive).collect();
         line.insert("_aws".to_owned(), json!({ "Timestamp": at_ms, "CloudWatchMetrics": directives }));
         Value::Object(line).to_string()
     }
 }
 
-/// A number as short as it can be.
+/// The shortest JSON form of a number.
 fn number(value: f64) -> Value {
     let whole = value as i64;
     if whole as f64 == value { json!(whole) } else { json!(value) }
@@ -135,7 +134,7 @@ mod tests {
     const WAIT: Metric = Metric::new("wait_ms", Unit::Milliseconds);
 
     #[test]
-    fn a_line_tells_cloudwatch_what_to_keep_by_what() {
+    fn a_line_names_its_metrics_and_their_dimensions() {
         let mut line = Line::default();
         line.set("route", "GET /v1/ping");
         line.set("status", "500");

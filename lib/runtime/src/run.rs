@@ -8,8 +8,8 @@ use crate::config::Config;
 use crate::log::{error_chain, log_json};
 use crate::{BoxError, Environment};
 
-/// Starts a function in the environment of this process, and serves until the Lambda runtime ends it. An error that
-/// ends it is a line of the log: of one that does not start, Lambda says no more than that it exited.
+/// Starts a function in the environment of this process and serves until the Lambda runtime ends it. A fatal error is
+/// logged: Lambda itself reports only that the process exited.
 pub fn run<S>(start: impl AsyncFnOnce(Environment) -> Result<S, BoxError>) -> ExitCode
 where
     S: Future<Output = Result<(), BoxError>> + Send + 'static,
@@ -18,7 +18,7 @@ where
     log_json(&config);
     let started = async {
         let serving = start(Environment::new(config, Arc::new(SystemClock))?).await?;
-        // A task is woken by way of a queue; the outermost future is by way of the kernel, and back.
+        // A spawned task is woken through a queue; the outermost future is woken through the kernel.
         tokio::spawn(serving).await?
     };
     let executor = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -1,5 +1,7 @@
-//! Connections to receivers: hyper's client, as the calls to AWS have it too, over names that are checked and with
-//! HTTP/2.
+//! Connections to receivers: hyper's client with checked names and HTTP/2.
+//!
+//! hyper's client rather than `reqwest`: redirects, proxies, cookies, decoding and retries must not apply to receivers,
+//! and leaving them out saves a third of a megabyte.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -21,27 +23,27 @@ use tower::Service;
 use crate::lenient::{Lenient, MAX_HEAD_BYTES};
 use crate::resolve::CheckedResolver;
 
-/// Shorter than the idle time-outs of common servers: a connection that they have closed is not tried.
+/// Time after which an idle connection is closed. Common servers wait longer, so a connection that they have closed is
+/// not tried.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
-/// What connecting may take longer than all the rest, so that it is the deadline that ends it.
+/// Time that connecting may take beyond the deadline of an attempt, so that the deadline ends the attempt.
 const CONNECT_GRACE: Duration = Duration::from_secs(1);
-/// An HTTP/2 connection that does not answer is not used for the next attempt, which would wait for it in vain again.
+/// Interval and time-out of HTTP/2 pings. A dead connection is closed, so the next attempt does not wait for it.
 const PING_INTERVAL: Duration = Duration::from_secs(5);
-/// What an HTTP/2 receiver may send unasked, on a stream and on all streams of a connection.
+/// Flow-control windows: the bytes that a receiver may send in advance, per stream and per connection.
 const STREAM_WINDOW_BYTES: u32 = 64 * 1024;
 const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
 
 /// A pool of connections to receivers.
 pub(crate) type Client = legacy::Client<Connector, Full<Bytes>>;
 
-/// A client for attempts that whoever makes them ends by that deadline. It opens connections, and knows no redirects,
-/// proxies or cookies.
+/// A client for attempts that the caller ends at `deadline`. It follows no redirects, and knows no proxies or cookies.
 pub(crate) fn client(resolver: CheckedResolver, tls: ClientConfig, is_https_only: bool, deadline: Duration) -> Client {
     let limit = deadline + CONNECT_GRACE;
     let mut tcp = TcpConnector::new_with_resolver(resolver);
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
-    // Shared out among the addresses of a name: one that drops packets leaves time for the next.
+    // Divided among the addresses of a name: an address that drops packets leaves time for the next.
     tcp.set_connect_timeout(Some(limit));
     let mut https = HttpsConnector::from((tcp, tls));
     if is_https_only {
@@ -59,8 +61,8 @@ pub(crate) fn client(resolver: CheckedResolver, tls: ClientConfig, is_https_only
         .build(Connector { https, limit })
 }
 
-/// Opens connections, each within its time. An attempt may go on by another connection while its own is being opened:
-/// nobody waits for that any more.
+/// Opens connections, each within a limit of its own. If the attempt continues on another connection, no caller ends
+/// the opening.
 #[derive(Clone)]
 pub(crate) struct Connector {
     https: HttpsConnector<TcpConnector<CheckedResolver>>,

@@ -1,4 +1,4 @@
-//! Why a webhook was not answered, in words for the coach's delivery log: short, always the same, without URL or path.
+//! Reasons for the coach's delivery log why a webhook was not answered: short, fixed texts without URL or path.
 
 use std::error::Error;
 use std::io::ErrorKind;
@@ -9,7 +9,7 @@ use tokio::time::error::Elapsed;
 
 use crate::resolve::ResolveError;
 
-/// The reason in an error of the HTTP client: the first cause in its chain that says something definite.
+/// The reason in an error of the HTTP client: the first known cause in its source chain.
 pub(crate) fn reason(error: &ClientError) -> &'static str {
     let mut cause = error.source();
     while let Some(current) = cause {

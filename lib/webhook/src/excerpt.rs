@@ -2,19 +2,19 @@
 
 use domain::delivery::EXCERPT_BYTES;
 
-/// What is kept of a body.
+/// The kept beginning of a body.
 #[derive(Default)]
 pub(super) struct Excerpt(Vec<u8>);
 
 impl Excerpt {
-    /// Keeps of the chunk what there is room for.
+    /// Appends as much of the chunk as fits.
     pub(super) fn add(&mut self, chunk: &[u8]) {
         let room = EXCERPT_BYTES - self.0.len();
         self.0.extend_from_slice(&chunk[..chunk.len().min(room)]);
     }
 
-    /// The bytes as text of at most [`EXCERPT_BYTES`]; `None` without any. A character that the limit cuts is left out;
-    /// what is no text is marked.
+    /// The bytes as text of at most [`EXCERPT_BYTES`]. `None` if there are none. A character that the limit cuts is
+    /// dropped, and invalid UTF-8 becomes U+FFFD.
     pub(super) fn into_text(self) -> Option<String> {
         let bytes = self.0;
         if bytes.is_empty() {

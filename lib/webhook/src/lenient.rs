@@ -38,7 +38,7 @@ const CHUNK_BYTES: usize = 8 * 1024;
 /// A connection to a receiver.
 pub(crate) struct Lenient<T> {
     inner: T,
-    answers: Box<dyn Answers>,
+    answers: Box<dyn AnswerRewriter>,
     /// Rewritten bytes, and how many of them hyper has read.
     ahead: Vec<u8>,
     ahead_from: usize,
@@ -48,7 +48,7 @@ pub(crate) struct Lenient<T> {
 }
 
 /// The rewriter of the answers on one connection.
-trait Answers: Send {
+trait AnswerRewriter: Send {
     /// Called when the next request is written. The next bytes are the head of its answer.
     fn expect_answer(&mut self) {}
 
@@ -73,7 +73,7 @@ impl<T: Connection> Lenient<T> {
     /// Wraps a connection of the protocol that TLS has negotiated.
     pub(crate) fn new(inner: T) -> Self {
         let is_h2 = inner.connected().is_negotiated_h2();
-        let answers: Box<dyn Answers> = if is_h2 { Box::<Frames>::default() } else { Box::<Heads>::default() };
+        let answers: Box<dyn AnswerRewriter> = if is_h2 { Box::<Frames>::default() } else { Box::<Heads>::default() };
         Self { inner, answers, ahead: Vec::new(), ahead_from: 0, head_timer: None, is_flushed: false }
     }
 }

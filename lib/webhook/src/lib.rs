@@ -1,11 +1,11 @@
-//! The HTTP client for receivers. Nothing about a receiver is trusted: where it is, how fast it answers, how much it
-//! says.
+//! The HTTP client for receivers. Nothing about a receiver is trusted: its address, its speed, the size of its answers.
 //!
-//! One deadline covers name, connection, TLS, answer and body. Redirects are not followed, no proxy is asked, nothing
-//! is decompressed. Names are checked by the resolver; addresses in URLs, which no resolver sees, before sending.
+//! One deadline covers name, connection, TLS, answer and body. Redirects are not followed, proxies are not used, and
+//! nothing is decompressed. The resolver checks names. Addresses in URLs, which no resolver sees, are checked before
+//! sending.
 //!
-//! An attempt sends its request once at most. The status decides, whatever the headers look like. The body is for the
-//! log: it is read until two seconds after the status, up to 64 KiB. Callers learn of the status before that.
+//! An attempt sends its request at most once. The status decides, whatever the headers look like. The body is for the
+//! log: it is read until two seconds after the status, up to 64 KiB. Callers get the status before that.
 
 mod connect;
 mod error;
@@ -33,14 +33,14 @@ use crate::excerpt::Excerpt;
 use crate::lenient::HEAD_GRACE;
 use crate::resolve::{CheckedResolver, Names, SystemNames};
 
-/// Time from the status to the end of the attempt. The rest of the head and the body have to come within it.
+/// Time from the status to the end of the attempt. The rest of the head and the body must arrive within it.
 const STATUS_GRACE: Duration = Duration::from_secs(2);
 /// Limit of an answer's body that is read, so that its connection can be used again. The chunk that reaches it is the
 /// last.
 const MAX_READ_BYTES: usize = 64 * 1024;
-const OUR_NAME: &str = "partner-api-webhooks/1";
+const CLIENT_NAME: &str = "partner-api-webhooks/1";
 
-/// One signed request.
+/// A signed request.
 pub struct Webhook<'a> {
     pub url: &'a ReceiverUrl,
     pub event_id: &'a EventId,
@@ -51,7 +51,7 @@ pub struct Webhook<'a> {
     pub body: Vec<u8>,
 }
 
-/// A receiver's answer as far as its status, or the reason why there is none.
+/// A receiver's status, or the reason why there is none. The body is still to be read.
 pub struct Answering {
     started: Instant,
     answered: Instant,
@@ -87,7 +87,7 @@ impl WebhookClient {
         Self::with(reach, ATTEMPT_TIMEOUT.to_std()?, Arc::new(SystemNames), authorities)
     }
 
-    /// A client that goes by these names and trusts these authorities.
+    /// A client with this resolver and these certificate authorities.
     pub fn with(
         reach: Reach,
         deadline: Duration,
@@ -98,7 +98,7 @@ impl WebhookClient {
         Ok(Self { client, reach, deadline })
     }
 
-    /// Makes one attempt, up to the receiver's status. Whatever comes of it is an answer.
+    /// Makes one attempt, up to the receiver's status. A failure is an answer, too.
     pub async fn send(&self, webhook: Webhook<'_>) -> Answering {
         let started = Instant::now();
         let head = self.exchange(webhook, started + self.deadline).await;
@@ -126,12 +126,12 @@ impl Answering {
         }
     }
 
-    /// Time until the receiver sent its status, or the attempt failed.
-    pub fn took(&self) -> Duration {
+    /// Time until the receiver sent its status or the attempt failed.
+    pub fn time_to_status(&self) -> Duration {
         self.answered - self.started
     }
 
-    /// Reads the beginning of the body, as far as it comes in time.
+    /// Reads the beginning of the body, as far as it arrives in time.
     pub async fn read(self) -> Answer {
         let result = self.result();
         let (mut beginning, mut retry_after) = (Excerpt::default(), None);
@@ -150,7 +150,7 @@ impl Answering {
 fn request(webhook: Webhook<'_>) -> Result<Request<Full<Bytes>>, http::Error> {
     Request::post(webhook.url.expose())
         .header(ACCEPT, "*/*")
-        .header(USER_AGENT, OUR_NAME)
+        .header(USER_AGENT, CLIENT_NAME)
         .header(CONTENT_TYPE, "application/json")
         .header("webhook-id", webhook.event_id.as_str())
         .header("webhook-timestamp", webhook.unix_s)

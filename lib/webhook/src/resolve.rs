@@ -1,6 +1,5 @@
-//! Name resolution for receivers: an answer that holds an address which may not be reached is refused as a whole, and
-//! the connection goes to the addresses that were checked. A name that turns to a private address later (DNS rebinding)
-//! gains nothing.
+//! Name resolution for receivers. If any address of a name may not be reached, the whole name is refused. The
+//! connection goes to the addresses that were checked, so DNS rebinding gains nothing.
 
 use std::future::Future;
 use std::io;
@@ -14,14 +13,14 @@ use domain::receiver_url::Reach;
 use hyper_util::client::legacy::connect::dns::Name;
 use tower::Service;
 
-/// Addresses of a name that are tried. They share the time for connecting: a hundred of them would leave none of them
-/// any.
+/// Limit of the addresses of a name that are tried. They share the time for connecting: a hundred addresses would leave
+/// too little for each.
 const MAX_TRIED: usize = 8;
 
-/// The addresses of a name, later.
+/// A lookup of a name's addresses.
 pub type Lookup = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
-/// Who knows the addresses of names.
+/// A resolver of names.
 pub trait Names: Send + Sync + 'static {
     /// All addresses of the name, unchecked.
     fn lookup(&self, name: &str) -> Lookup;
@@ -40,7 +39,7 @@ impl Names for SystemNames {
     }
 }
 
-/// Why a name leads nowhere.
+/// The reason why a name has no usable address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ResolveError {
     #[error("name does not resolve")]
@@ -49,14 +48,14 @@ pub(crate) enum ResolveError {
     NotAllowed,
 }
 
-/// Resolves names and checks what comes of it.
+/// Resolves names and checks their addresses.
 #[derive(Clone)]
 pub(crate) struct CheckedResolver {
     pub(crate) reach: Reach,
     pub(crate) names: Arc<dyn Names>,
 }
 
-/// Port 0 is replaced by the URL's.
+/// Addresses with port 0, which the connector replaces by the URL's port.
 type Addresses = vec::IntoIter<SocketAddr>;
 
 impl Service<Name> for CheckedResolver {

@@ -2,6 +2,9 @@
 //!
 //! dynoxide neither indexes nor trims its stream records. A second connection to the same file adds an index, reads the
 //! records for event-source mappings, and trims records that every consumer has passed.
+//!
+//! dynoxide was chosen because it runs in process, with streams, transactions and capacity figures, on a file that
+//! survives `kill -9`.
 
 mod inner;
 mod request;

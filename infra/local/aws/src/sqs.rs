@@ -2,6 +2,8 @@
 //!
 //! Queues of the template have a function that consumes them. Queues created with `CreateQueue` have none, so they
 //! count neither as busy nor as due.
+//!
+//! No permissively licensed crate had durability, a movable clock, delays and redrive together.
 
 mod attributes;
 mod batch;

@@ -18,24 +18,24 @@ use tokio_rustls::TlsAcceptor;
 
 use super::*;
 
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How long the SDK waits for an answer that does not come. Loopback answers within far less.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The SDK's time-out of an attempt. Loopback answers far sooner.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(1);
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nx-amzn-requestid: r1\r\ncontent-length: 2\r\n\r\n{}";
 const HALF_AN_ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-le";
 
-/// What a service does with a connection.
+/// The behaviour of a service on a connection.
 #[derive(Debug, Clone, Copy)]
-enum Habit {
-    /// Answers whatever comes.
+enum Behaviour {
+    /// Answers every request.
     Answers,
-    /// Answers once and hangs up, without saying so.
+    /// Answers once and closes the connection without announcing it.
     AnswersOnce,
-    /// Hangs up amid its answer.
+    /// Closes the connection in the middle of its answer.
     Breaks,
-    /// Answers what comes first on a connection with this status, and whatever follows with 200. Keeps the connection.
+    /// Answers the first request of a connection with this status, and the others with 200. Keeps the connection.
     Refuses(u16),
-    /// Does not answer what comes first on a connection, and whatever follows with 200. Keeps the connection.
+    /// Does not answer the first request of a connection, and answers the others with 200. Keeps the connection.
     Ignores,
 }
 
@@ -46,7 +46,7 @@ struct Service {
 }
 
 impl Service {
-    async fn start(habit: Habit, tls: Option<TlsAcceptor>) -> Self {
+    async fn start(behaviour: Behaviour, tls: Option<TlsAcceptor>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let connections = Arc::new(AtomicUsize::new(0));
@@ -55,12 +55,12 @@ impl Service {
             while let Ok((stream, _)) = listener.accept().await {
                 counter.fetch_add(1, Ordering::SeqCst);
                 match &tls {
-                    None => drop(tokio::spawn(serve(habit, stream))),
+                    None => drop(tokio::spawn(serve(behaviour, stream))),
                     Some(tls) => {
                         let accepted = tls.accept(stream);
                         tokio::spawn(async move {
                             if let Ok(stream) = accepted.await {
-                                serve(habit, stream).await;
+                                serve(behaviour, stream).await;
                             }
                         });
                     }
@@ -75,28 +75,28 @@ impl Service {
     }
 }
 
-async fn serve(habit: Habit, mut stream: impl AsyncRead + AsyncWrite + Unpin) {
+async fn serve(behaviour: Behaviour, mut stream: impl AsyncRead + AsyncWrite + Unpin) {
     let mut request = [0; 4096];
     let mut is_first = true;
     while stream.read(&mut request).await.is_ok_and(|read| read > 0) {
-        let answer = match habit {
-            Habit::Breaks => HALF_AN_ANSWER.to_vec(),
-            Habit::Refuses(status) if is_first => {
+        let answer = match behaviour {
+            Behaviour::Breaks => HALF_AN_ANSWER.to_vec(),
+            Behaviour::Refuses(status) if is_first => {
                 format!("HTTP/1.1 {status} Refused\r\ncontent-length: 2\r\n\r\n{{}}").into_bytes()
             }
-            Habit::Ignores if is_first => Vec::new(),
-            Habit::Ignores | Habit::Refuses(_) | Habit::Answers | Habit::AnswersOnce => ANSWER.to_vec(),
+            Behaviour::Ignores if is_first => Vec::new(),
+            Behaviour::Ignores | Behaviour::Refuses(_) | Behaviour::Answers | Behaviour::AnswersOnce => ANSWER.to_vec(),
         };
         stream.write_all(&answer).await.unwrap();
         is_first = false;
-        if matches!(habit, Habit::AnswersOnce | Habit::Breaks) {
+        if matches!(behaviour, Behaviour::AnswersOnce | Behaviour::Breaks) {
             let _ = stream.shutdown().await;
             return;
         }
     }
 }
 
-/// An authority, and a service's certificate by it.
+/// A root store with a new authority, and an acceptor with a certificate of that authority.
 fn certified(host: &str) -> (RootCertStore, TlsAcceptor) {
     let root_key = KeyPair::generate().unwrap();
     let mut root = CertificateParams::new(Vec::new()).unwrap();
@@ -115,7 +115,7 @@ fn certified(host: &str) -> (RootCertStore, TlsAcceptor) {
 }
 
 fn http(roots: RootCertStore) -> Http {
-    Http::new(roots, PATIENCE)
+    Http::new(roots, CONNECT_TIMEOUT)
 }
 
 async fn call(http: &Http, url: &str) -> Result<HttpResponse, ConnectorError> {
@@ -127,7 +127,7 @@ async fn call(http: &Http, url: &str) -> Result<HttpResponse, ConnectorError> {
 
 #[tokio::test]
 async fn one_connection_serves_one_call_after_another() {
-    let service = Service::start(Habit::Answers, None).await;
+    let service = Service::start(Behaviour::Answers, None).await;
     let (http, url) = (http(amazon_roots()), format!("http://127.0.0.1:{}/", service.port));
     for _ in 0..3 {
         let answer = call(&http, &url).await.unwrap();
@@ -139,8 +139,8 @@ async fn one_connection_serves_one_call_after_another() {
 }
 
 #[tokio::test]
-async fn a_connection_that_the_service_closed_meanwhile_is_made_anew() {
-    let service = Service::start(Habit::AnswersOnce, None).await;
+async fn a_connection_that_the_service_closed_is_replaced() {
+    let service = Service::start(Behaviour::AnswersOnce, None).await;
     let (http, url) = (http(amazon_roots()), format!("http://127.0.0.1:{}/", service.port));
     for _ in 0..3 {
         let answer = call(&http, &url).await.unwrap();
@@ -150,9 +150,9 @@ async fn a_connection_that_the_service_closed_meanwhile_is_made_anew() {
 }
 
 #[tokio::test]
-async fn a_service_is_spoken_to_if_a_trusted_authority_vouches_for_its_name() {
+async fn a_service_needs_a_certificate_of_a_trusted_authority_for_its_name() {
     let (trusted, tls) = certified("localhost");
-    let service = Service::start(Habit::Answers, Some(tls)).await;
+    let service = Service::start(Behaviour::Answers, Some(tls)).await;
     let by_name = format!("https://localhost:{}/", service.port);
     assert_eq!(call(&http(trusted.clone()), &by_name).await.unwrap().status().as_u16(), 200);
     let by_address = format!("https://127.0.0.1:{}/", service.port);
@@ -161,8 +161,8 @@ async fn a_service_is_spoken_to_if_a_trusted_authority_vouches_for_its_name() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_connection_is_worth_another_attempt() {
-    let broken = Service::start(Habit::Breaks, None).await;
+async fn connection_errors_are_retryable() {
+    let broken = Service::start(Behaviour::Breaks, None).await;
     let error = call(&http(amazon_roots()), &format!("http://127.0.0.1:{}/", broken.port)).await.unwrap_err();
     assert_eq!(error.as_other(), Some(ErrorKind::TransientError), "{error:?}");
     let nobody = TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap().port();
@@ -171,16 +171,16 @@ async fn what_is_wrong_with_a_connection_is_worth_another_attempt() {
 }
 
 #[rstest::rstest]
-#[case(Habit::Refuses(500), true)]
-#[case(Habit::Refuses(502), true)]
-#[case(Habit::Refuses(503), true)]
-#[case(Habit::Refuses(504), true)]
-#[case(Habit::Ignores, true)]
-#[case(Habit::Refuses(400), false)]
-#[case(Habit::Refuses(403), false)]
+#[case(Behaviour::Refuses(500), true)]
+#[case(Behaviour::Refuses(502), true)]
+#[case(Behaviour::Refuses(503), true)]
+#[case(Behaviour::Refuses(504), true)]
+#[case(Behaviour::Ignores, true)]
+#[case(Behaviour::Refuses(400), false)]
+#[case(Behaviour::Refuses(403), false)]
 #[tokio::test]
-async fn a_connection_that_the_sdk_wants_closed_is_closed(#[case] habit: Habit, #[case] is_closed: bool) {
-    let service = Service::start(habit, None).await;
+async fn a_connection_that_the_sdk_wants_closed_is_closed(#[case] behaviour: Behaviour, #[case] is_closed: bool) {
+    let service = Service::start(behaviour, None).await;
     let config = aws_sdk_sqs::Config::builder()
         .behavior_version(BehaviorVersion::latest())
         .region(Region::new("us-east-1"))

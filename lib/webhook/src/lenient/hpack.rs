@@ -48,9 +48,9 @@ const MAX_CODE_BITS: usize = 30;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
-/// Why a field cannot be decoded.
+/// The reason why a field cannot be decoded.
 enum Stop {
-    /// The bytes end within it.
+    /// The bytes end within the field.
     Short,
     Malformed,
 }
@@ -149,7 +149,7 @@ impl<'a> Reader<'a> {
         Ok(*first)
     }
 
-    /// Reads an integer with a prefix of so many bits (RFC 7541, 5.1).
+    /// Reads an integer with a prefix of `prefix_bits` bits (RFC 7541, 5.1).
     fn integer(&mut self, prefix_bits: u32) -> Result<usize, Stop> {
         let mask = (1 << prefix_bits) - 1;
         let mut value = usize::from(self.byte()?) & mask;
@@ -275,7 +275,7 @@ mod tests {
     #[case::end_of_string_within(&[0x08, 0x84, 0xff, 0xff, 0xff, 0xff])]
     #[case::padding_of_zeros(&[0x08, 0x81, 0x00])]
     #[case::padding_of_a_byte(&[0x08, 0x82, 0x07, 0xff])]
-    fn what_breaks_the_rules_is_malformed(#[case] block: &[u8]) {
+    fn an_invalid_block_is_malformed(#[case] block: &[u8]) {
         assert_eq!(fields(&mut Decoder::default(), block).0, Err(Malformed));
     }
 

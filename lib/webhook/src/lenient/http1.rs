@@ -4,7 +4,7 @@
 //! A status line begins with `HTTP/1.x`, blanks and three digits. Bytes that begin otherwise pass unchanged, and hyper
 //! rejects them.
 
-use super::{Answers, KEPT_LINE_BYTES, MAX_HEAD_BYTES, Status, kept_retry_after};
+use super::{AnswerRewriter, KEPT_LINE_BYTES, MAX_HEAD_BYTES, Status, kept_retry_after};
 
 const VERSION: &[u8] = b"HTTP/1.";
 
@@ -47,7 +47,7 @@ struct Head {
 #[derive(Default, Clone, Copy)]
 enum Length {
     #[default]
-    Untold,
+    Unknown,
     Bytes(u64),
     /// Not a number, or two different numbers.
     Contradictory,
@@ -62,7 +62,7 @@ enum Coding {
     Other,
 }
 
-impl Answers for Heads {
+impl AnswerRewriter for Heads {
     fn expect_answer(&mut self) {
         if self.state == State::Body {
             *self = Self::default();
@@ -112,7 +112,7 @@ impl Answers for Heads {
         self.end_field();
         let head = std::mem::take(&mut self.head);
         if let Some(status) = head.status.filter(|status| !status.is_interim()) {
-            Head { closes: true, length: Length::Untold, coding: Coding::Identity, ..head }.write(status, out);
+            Head { closes: true, length: Length::Unknown, coding: Coding::Identity, ..head }.write(status, out);
         }
         self.state = State::Ended;
     }
@@ -210,11 +210,11 @@ impl Head {
                 framing = format!("content-length: {length}\r\n");
                 closes |= status.has_no_body() && length > 0;
             }
-            (Coding::Identity, Length::Untold) => {}
+            (Coding::Identity, Length::Unknown) => {}
             // HTTP/1.0 has no chunked coding (RFC 9112, 6.1).
             (Coding::Chunked, length) if !self.is_http_1_0 => {
                 framing = "transfer-encoding: chunked\r\n".to_owned();
-                closes |= status.has_no_body() || !matches!(length, Length::Untold);
+                closes |= status.has_no_body() || !matches!(length, Length::Unknown);
             }
             (Coding::Identity | Coding::Chunked | Coding::Other, _) => closes = true,
         }
@@ -236,7 +236,7 @@ impl Length {
         let length = std::str::from_utf8(text).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
         // hyper reserves the largest numbers.
         match (length.and_then(|text| text.parse::<u64>().ok()).filter(|length| *length < u64::MAX / 2), self) {
-            (Some(length), Self::Untold) => Self::Bytes(length),
+            (Some(length), Self::Unknown) => Self::Bytes(length),
             (Some(length), Self::Bytes(before)) if length == before => self,
             _ => Self::Contradictory,
         }
@@ -350,7 +350,7 @@ mod tests {
     #[case(b"HTTP/1.1200 OK\r\n\r\n")]
     #[case(b"HTTP/1.1 200OK\r\n\r\n")]
     #[case(&[b'\t'; 100_000])]
-    fn what_is_no_status_line_passes_as_it_is(#[case] bytes: &[u8]) {
+    fn bytes_that_are_no_status_line_pass_unchanged(#[case] bytes: &[u8]) {
         let (out, heads) = rewritten([bytes]);
         assert_eq!(out.as_bytes(), bytes);
         assert!(heads.passes() && !heads.is_within());

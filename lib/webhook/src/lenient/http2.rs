@@ -6,7 +6,7 @@
 //! Other frames pass unchanged. h2 checks their framing.
 
 use super::hpack::{Decoder, Malformed};
-use super::{Answers, MAX_HEAD_BYTES, Status, kept_retry_after};
+use super::{AnswerRewriter, MAX_HEAD_BYTES, Status, kept_retry_after};
 
 const FRAME_HEAD_BYTES: usize = 9;
 /// Default of `SETTINGS_MAX_FRAME_SIZE`, which our client does not change (RFC 9113, 4.2).
@@ -59,7 +59,7 @@ struct Block {
     retry_after: Option<Vec<u8>>,
 }
 
-impl Answers for Frames {
+impl AnswerRewriter for Frames {
     fn is_within(&self) -> bool {
         self.block.is_some()
     }

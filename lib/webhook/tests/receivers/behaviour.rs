@@ -1,13 +1,12 @@
-//! The webhook client against receivers that misbehave: what the log says, how often they were hit, how long it took,
-//! what was read.
+//! The webhook client against misbehaving receivers: the logged reason, the number of requests, the time, the excerpt.
 
 use std::task::Poll;
 use std::time::Duration;
 
 use crate::tcp_receiver::{OK, TcpAnswer, TcpReceiver};
-use crate::world::{DEADLINE, client, post, said};
+use crate::world::{DEADLINE, client, outcome, post};
 
-/// What the buffers of two sockets hold, and a little read besides.
+/// Limit of the bytes that a receiver can send: the buffers of two sockets, and a little that is read.
 const MOST_SENT_BYTES: u64 = 16 * 1024 * 1024;
 const CLOSED: &str = "connection closed before an answer";
 const LATE: &str = "timed out after 2 s";
@@ -28,11 +27,11 @@ enum Takes {
 }
 use Takes::{AllTheTime, BodyGrace, HeadGrace, NoTime};
 
-/// Meets one attempt so, and checks that the receiver was hit once, and when the client had enough.
-async fn meets(scripted: TcpAnswer, expected: &str, takes: Takes) -> Option<String> {
+/// Makes one attempt against a scripted receiver. Checks the outcome, that the receiver got one request, and the time.
+async fn check(scripted: TcpAnswer, expected: &str, takes: Takes) -> Option<String> {
     let receiver = TcpReceiver::start([scripted.clone()]).await;
     let answer = post(&client(), &receiver.url()).await;
-    assert_eq!(said(&answer), expected, "{scripted:?}");
+    assert_eq!(outcome(&answer), expected, "{scripted:?}");
     let hits = if matches!(scripted, TcpAnswer::Resets) { 0 } else { 1 };
     assert_eq!((receiver.requests().len(), receiver.connections()), (hits, 1), "{expected}: exactly once");
     let took = Duration::from_millis(answer.duration_ms.into());
@@ -45,28 +44,28 @@ async fn meets(scripted: TcpAnswer, expected: &str, takes: Takes) -> Option<Stri
     assert!(in_time, "{expected} took {took:?}");
     assert!(receiver.sent_bytes() < MOST_SENT_BYTES, "{expected}: {} bytes", receiver.sent_bytes());
     assert!(answer.excerpt.as_ref().is_none_or(|excerpt| excerpt.len() <= 1024));
-    assert!(!said(&answer).contains("secret") && !said(&answer).contains("127.0.0.1"));
+    assert!(!outcome(&answer).contains("secret") && !outcome(&answer).contains("127.0.0.1"));
     answer.excerpt
 }
 
 #[tokio::test]
 async fn statuses_count_as_they_are_and_redirects_are_not_followed() {
     for status in [200, 201, 204, 299, 301, 302, 307, 308, 400, 404, 410, 429, 500, 503, 599] {
-        meets(TcpAnswer::status(status), &status.to_string(), NoTime).await;
+        check(TcpAnswer::status(status), &status.to_string(), NoTime).await;
     }
     let moved = b"HTTP/1.1 307 Go\r\nlocation: /other\r\ncontent-length: 0\r\n\r\n";
-    meets(TcpAnswer::sends(moved), "307", NoTime).await;
+    check(TcpAnswer::sends(moved), "307", NoTime).await;
     let early = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
-    meets(TcpAnswer::sends(early), "200", NoTime).await;
+    check(TcpAnswer::sends(early), "200", NoTime).await;
 }
 
 #[tokio::test]
 async fn an_answer_without_a_status_is_late_wherever_it_stops() {
     tokio::join!(
-        meets(TcpAnswer::sends(b""), LATE, AllTheTime),
-        meets(TcpAnswer::sends(b"HTTP/1.1 200 O"), LATE, AllTheTime),
-        meets(TcpAnswer::sends(b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 2"), LATE, AllTheTime),
-        meets(TcpAnswer::SendsAndDrips(b"HTTP/1.1 200 Slo".to_vec()), LATE, AllTheTime),
+        check(TcpAnswer::sends(b""), LATE, AllTheTime),
+        check(TcpAnswer::sends(b"HTTP/1.1 200 O"), LATE, AllTheTime),
+        check(TcpAnswer::sends(b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 2"), LATE, AllTheTime),
+        check(TcpAnswer::SendsAndDrips(b"HTTP/1.1 200 Slo".to_vec()), LATE, AllTheTime),
     );
 }
 
@@ -76,24 +75,24 @@ async fn nothing_behind_a_status_is_waited_for_longer_than_two_seconds() {
     let body = b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\nSlow: ".to_vec();
     let identity = b"HTTP/1.1 200 OK\r\ntransfer-encoding: identity\r\n\r\nok";
     tokio::join!(
-        meets(TcpAnswer::sends(b"HTTP/1.1 200 OK\r\n"), "200", HeadGrace),
-        meets(TcpAnswer::sends(b"HTTP/1.1 410 Gone\r\nx-"), "410", HeadGrace),
-        meets(TcpAnswer::SendsAndDrips(head), "200", HeadGrace),
-        meets(TcpAnswer::sends(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf"), "200", BodyGrace),
-        meets(TcpAnswer::sends(CHUNKED), "200", BodyGrace),
-        async { assert_eq!(meets(TcpAnswer::sends(identity), "200", BodyGrace).await.as_deref(), Some("ok")) },
+        check(TcpAnswer::sends(b"HTTP/1.1 200 OK\r\n"), "200", HeadGrace),
+        check(TcpAnswer::sends(b"HTTP/1.1 410 Gone\r\nx-"), "410", HeadGrace),
+        check(TcpAnswer::SendsAndDrips(head), "200", HeadGrace),
+        check(TcpAnswer::sends(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf"), "200", BodyGrace),
+        check(TcpAnswer::sends(CHUNKED), "200", BodyGrace),
+        async { assert_eq!(check(TcpAnswer::sends(identity), "200", BodyGrace).await.as_deref(), Some("ok")) },
         async {
-            let excerpt = meets(TcpAnswer::SendsAndDrips(body), "200", BodyGrace).await.unwrap();
-            assert!(excerpt.starts_with("Slow: xxx"), "what had come is shown: {excerpt}");
+            let excerpt = check(TcpAnswer::SendsAndDrips(body), "200", BodyGrace).await.unwrap();
+            assert!(excerpt.starts_with("Slow: xxx"), "the bytes that arrived are shown: {excerpt}");
         },
     );
 }
 
 #[tokio::test]
-async fn announcements_that_no_answer_follows_are_dropped_until_the_deadline() {
+async fn interim_answers_without_a_final_answer_time_out() {
     let flood = TcpAnswer::SendsForever(Vec::new(), b"HTTP/1.1 100 Continue\r\n\r\n".to_vec());
     let receiver = TcpReceiver::start([flood]).await;
-    assert_eq!(said(&post(&client(), &receiver.url()).await), LATE);
+    assert_eq!(outcome(&post(&client(), &receiver.url()).await), LATE);
     receiver.until_closed(1).await;
     assert_eq!((receiver.requests().len(), receiver.connections()), (1, 1));
 }
@@ -101,26 +100,26 @@ async fn announcements_that_no_answer_follows_are_dropped_until_the_deadline() {
 #[tokio::test]
 async fn an_answer_that_does_not_end_is_cut_off_and_counts_by_its_status() {
     let endless = b"1000\r\n".iter().copied().chain([b'x'; 0x1000]).chain(*b"\r\n").collect();
-    let untold = "HTTP/1.1 200 OK\r\n\r\n";
+    let without_length = "HTTP/1.1 200 OK\r\n\r\n";
     let huge = "HTTP/1.1 500 Oh\r\ncontent-length: 200000000\r\n\r\n";
     let full = Some("x".repeat(1024));
-    assert_eq!(meets(TcpAnswer::SendsForever(CHUNKED.as_bytes().to_vec(), endless), "200", NoTime).await, full);
-    assert_eq!(meets(TcpAnswer::endless(untold), "200", NoTime).await, full);
-    assert_eq!(meets(TcpAnswer::endless(huge), "500", NoTime).await, full);
+    assert_eq!(check(TcpAnswer::SendsForever(CHUNKED.as_bytes().to_vec(), endless), "200", NoTime).await, full);
+    assert_eq!(check(TcpAnswer::endless(without_length), "200", NoTime).await, full);
+    assert_eq!(check(TcpAnswer::endless(huge), "500", NoTime).await, full);
 }
 
 #[tokio::test]
 async fn a_compressed_answer_stays_compressed() {
-    let excerpt = meets(TcpAnswer::gzip_bomb(), "200", NoTime).await.unwrap();
+    let excerpt = check(TcpAnswer::gzip_bomb(), "200", NoTime).await.unwrap();
     assert!(excerpt.starts_with('\u{1f}') && !excerpt.contains(&"\0".repeat(16)), "{excerpt:?}");
 }
 
 #[tokio::test]
 async fn a_head_without_end_counts_by_its_status() {
-    meets(TcpAnswer::endless("HTTP/1.1 200 OK\r\nx-long: "), "200", NoTime).await;
-    meets(TcpAnswer::endless("HTTP/1.1 503 Oh\r\nx-long: "), "503", NoTime).await;
+    check(TcpAnswer::endless("HTTP/1.1 200 OK\r\nx-long: "), "200", NoTime).await;
+    check(TcpAnswer::endless("HTTP/1.1 503 Oh\r\nx-long: "), "503", NoTime).await;
     let lines = TcpAnswer::SendsForever(b"HTTP/1.1 200 OK\r\n".to_vec(), b"x-many: y\r\n".repeat(1000));
-    meets(lines, "200", NoTime).await;
+    check(lines, "200", NoTime).await;
 }
 
 /// An answer with these lines in its head, whose body is `ok`.
@@ -161,7 +160,11 @@ async fn a_status_counts_whatever_the_headers_look_like_and_the_connection_is_ke
             let client = client();
             for _ in 0..2 {
                 let answer = post(&client, &receiver.url()).await;
-                assert_eq!((said(&answer).as_str(), answer.excerpt.as_deref()), (code, Some("ok")), "{status} {shown}");
+                assert_eq!(
+                    (outcome(&answer).as_str(), answer.excerpt.as_deref()),
+                    (code, Some("ok")),
+                    "{status} {shown}"
+                );
                 assert!(Duration::from_millis(answer.duration_ms.into()) < HEAD_GRACE * 2, "{status} {shown}");
             }
             assert_eq!((receiver.requests().len(), receiver.connections()), (2, 1), "{status} {shown}");
@@ -170,7 +173,7 @@ async fn a_status_counts_whatever_the_headers_look_like_and_the_connection_is_ke
 }
 
 #[tokio::test]
-async fn a_status_counts_where_the_end_of_the_body_is_not_told_and_the_connection_is_not_used_again() {
+async fn a_status_counts_if_the_end_of_the_body_is_unknown_and_the_connection_is_not_used_again() {
     let answers = [
         "HTTP/1.1 200 OK\r\ncontent-length: many\r\n\r\nok",
         "HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\nok",
@@ -181,21 +184,21 @@ async fn a_status_counts_where_the_end_of_the_body_is_not_told_and_the_connectio
         "HTTP/1.0 200 OK\r\ntransfer-encoding: chunked\r\n\r\nok",
         "HTTP/1.0 200 OK\r\n\r\nok",
     ];
-    futures(answers.map(async |answer| {
+    await_all(answers.map(async |answer| {
         let receiver = TcpReceiver::start([TcpAnswer::sends(answer)]).await;
         let client = client();
         for posted in 1..=2 {
-            let met = post(&client, &receiver.url()).await;
-            assert_eq!((said(&met).as_str(), met.excerpt.as_deref()), ("200", Some("ok")), "{answer}");
-            assert!(Duration::from_millis(met.duration_ms.into()) >= BODY_GRACE, "{answer}");
+            let received = post(&client, &receiver.url()).await;
+            assert_eq!((outcome(&received).as_str(), received.excerpt.as_deref()), ("200", Some("ok")), "{answer}");
+            assert!(Duration::from_millis(received.duration_ms.into()) >= BODY_GRACE, "{answer}");
             assert_eq!((receiver.requests().len(), receiver.connections()), (posted, posted), "{answer}");
         }
     }))
     .await;
 }
 
-/// Waits for all of them at once.
-async fn futures(all: impl IntoIterator<Item = impl Future<Output = ()>>) {
+/// Awaits all await_all concurrently.
+async fn await_all(all: impl IntoIterator<Item = impl Future<Output = ()>>) {
     let mut all: Vec<_> = all.into_iter().map(Box::pin).collect();
     std::future::poll_fn(|cx| {
         all.retain_mut(|one| one.as_mut().poll(cx).is_pending());
@@ -207,19 +210,19 @@ async fn futures(all: impl IntoIterator<Item = impl Future<Output = ()>>) {
 #[tokio::test]
 async fn a_connection_that_breaks_is_not_tried_again() {
     let half = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf".to_vec();
-    meets(TcpAnswer::Resets, "connection reset", NoTime).await;
-    meets(TcpAnswer::SendsAndResets(Vec::new()), "connection reset", NoTime).await;
-    meets(TcpAnswer::SendsAndResets(b"HTTP/1.1 200 O".to_vec()), "connection reset", NoTime).await;
-    meets(TcpAnswer::SendsAndCloses(Vec::new()), CLOSED, NoTime).await;
-    meets(TcpAnswer::SendsAndCloses(b"HTTP/1.1 200 OK".to_vec()), CLOSED, NoTime).await;
-    meets(TcpAnswer::SendsAndCloses(b"HTTP/1.1 200 OK\r\n".to_vec()), "200", NoTime).await;
-    meets(TcpAnswer::SendsAndResets(b"HTTP/1.1 410 Gone\r\nx: y".to_vec()), "410", NoTime).await;
-    meets(TcpAnswer::HalfCloses, CLOSED, NoTime).await;
-    assert_eq!(meets(TcpAnswer::SendsAndCloses(half), "200", NoTime).await.as_deref(), Some("half"));
+    check(TcpAnswer::Resets, "connection reset", NoTime).await;
+    check(TcpAnswer::SendsAndResets(Vec::new()), "connection reset", NoTime).await;
+    check(TcpAnswer::SendsAndResets(b"HTTP/1.1 200 O".to_vec()), "connection reset", NoTime).await;
+    check(TcpAnswer::SendsAndCloses(Vec::new()), CLOSED, NoTime).await;
+    check(TcpAnswer::SendsAndCloses(b"HTTP/1.1 200 OK".to_vec()), CLOSED, NoTime).await;
+    check(TcpAnswer::SendsAndCloses(b"HTTP/1.1 200 OK\r\n".to_vec()), "200", NoTime).await;
+    check(TcpAnswer::SendsAndResets(b"HTTP/1.1 410 Gone\r\nx: y".to_vec()), "410", NoTime).await;
+    check(TcpAnswer::HalfCloses, CLOSED, NoTime).await;
+    assert_eq!(check(TcpAnswer::SendsAndCloses(half), "200", NoTime).await.as_deref(), Some("half"));
 }
 
 #[tokio::test]
-async fn what_is_no_http_is_called_so() {
+async fn an_answer_that_is_not_http_is_reported_as_such() {
     for babble in [
         "220 mail.example.com ESMTP\r\n",
         "SSH-2.0-OpenSSH_9.6\r\n",
@@ -230,7 +233,7 @@ async fn what_is_no_http_is_called_so() {
         "HTTP/1.1 099 OK\r\n\r\n",
         "\0\0\0\0\0\0\0\0",
     ] {
-        meets(TcpAnswer::sends(babble), "no valid HTTP answer", NoTime).await;
+        check(TcpAnswer::sends(babble), "no valid HTTP answer", NoTime).await;
     }
 }
 
@@ -238,7 +241,7 @@ async fn what_is_no_http_is_called_so() {
 async fn a_request_carries_the_signed_headers_and_the_exact_body() {
     let receiver = TcpReceiver::start([TcpAnswer::sends(OK)]).await;
     let answer = post(&client(), &receiver.url()).await;
-    assert_eq!((said(&answer).as_str(), answer.excerpt.as_deref()), ("200", Some("ok")));
+    assert_eq!((outcome(&answer).as_str(), answer.excerpt.as_deref()), ("200", Some("ok")));
     let request = receiver.requests().remove(0);
     assert!(request.starts_with("POST /secret-path?token=secret-token HTTP/1.1\r\n"), "{request}");
     for line in [
@@ -275,7 +278,7 @@ async fn any_path_and_query_that_a_url_may_have_can_be_sent() {
         "//x",
     ] {
         let url = format!("http://127.0.0.1:{}{path}", receiver.port());
-        assert_eq!(said(&post(&client, &url).await), "200", "{path}");
+        assert_eq!(outcome(&post(&client, &url).await), "200", "{path}");
     }
     assert_eq!(receiver.requests().len(), 10);
 }
@@ -289,5 +292,5 @@ async fn retry_after_is_passed_on_as_it_came() {
     assert_eq!(post(&client, &receiver.url()).await.retry_after.as_deref(), Some("soon, -5"));
     assert_eq!(post(&client, &receiver.url()).await.retry_after, None);
     let unfinished = post(&client, &receiver.url()).await;
-    assert_eq!((said(&unfinished).as_str(), unfinished.retry_after.as_deref()), ("503", Some("120")));
+    assert_eq!((outcome(&unfinished).as_str(), unfinished.retry_after.as_deref()), ("503", Some("120")));
 }

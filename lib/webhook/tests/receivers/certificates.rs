@@ -1,4 +1,4 @@
-//! TLS: versions, protocols, and certificates that do not hold, each by its name in the log.
+//! TLS: versions, protocols, and invalid certificates with their reasons in the log.
 
 use std::future::Future;
 use std::io;
@@ -13,7 +13,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use crate::tcp_receiver::{OK, TcpAnswer, TcpReceiver};
-use crate::world::{Book, DEADLINE, client_with, post, said};
+use crate::world::{Book, DEADLINE, client_with, outcome, post};
 
 pub(crate) const NAME: &str = "hooks.example.com";
 const BOTH: [&SupportedProtocolVersion; 2] = [&version::TLS13, &version::TLS12];
@@ -53,7 +53,7 @@ impl Authority {
     }
 }
 
-/// Who a server says it is.
+/// A server's certificate and key.
 pub(crate) struct Identity {
     certificate: CertificateDer<'static>,
     key: KeyPair,
@@ -92,12 +92,13 @@ fn layer(acceptor: TlsAcceptor) -> impl Fn(TcpStream) -> Accepting + Send + Sync
     move |stream| Box::pin(acceptor.accept(stream))
 }
 
-/// What a client that trusts the authority says of a receiver behind this acceptor, and how many requests that one got.
-async fn met(authority: &Authority, acceptor: TlsAcceptor) -> (String, usize) {
+/// Sends a webhook to a receiver behind `acceptor`, with a client that trusts `authority`. Returns the outcome and the
+/// number of requests.
+async fn post_through(authority: &Authority, acceptor: TlsAcceptor) -> (String, usize) {
     let receiver = TcpReceiver::start_through([TcpAnswer::sends(OK)], layer(acceptor)).await;
     let client = client_with(DEADLINE, Book::of(&[(NAME, &["127.0.0.1"])]), authority.trusted());
     let answer = post(&client, &format!("https://{NAME}:{}/secret-path", receiver.port())).await;
-    (said(&answer), receiver.requests().len())
+    (outcome(&answer), receiver.requests().len())
 }
 
 #[tokio::test]
@@ -106,14 +107,14 @@ async fn both_versions_of_tls_are_spoken() {
     let identity = authority.identity();
     for versions in [&[&version::TLS13][..], &[&version::TLS12], &BOTH] {
         let acceptor = identity.acceptor(versions, &[]);
-        assert_eq!(met(&authority, acceptor).await, ("200".to_owned(), 1), "{versions:?}");
+        assert_eq!(post_through(&authority, acceptor).await, ("200".to_owned(), 1), "{versions:?}");
     }
     let old = identity.acceptor(&BOTH, &["http/1.1"]);
-    assert_eq!(met(&authority, old).await, ("200".to_owned(), 1), "HTTP/1.1 where nothing else is offered");
+    assert_eq!(post_through(&authority, old).await, ("200".to_owned(), 1), "HTTP/1.1 where nothing else is offered");
 }
 
 #[tokio::test]
-async fn a_certificate_that_does_not_hold_is_named_and_nothing_is_sent() {
+async fn an_invalid_certificate_is_reported_and_nothing_is_sent() {
     let (authority, stranger) = (Authority::named("One"), Authority::named("Two"));
     let impostor = Authority::named("One");
     let mut expired = params(NAME);
@@ -132,25 +133,25 @@ async fn a_certificate_that_does_not_hold_is_named_and_nothing_is_sent() {
         (self_signed(), "TLS: certificate issuer not trusted"),
         (authority.sign(above), "TLS: certificate not valid"),
     ] {
-        assert_eq!(met(&authority, identity.both_versions(&[])).await, (reason.to_owned(), 0));
+        assert_eq!(post_through(&authority, identity.both_versions(&[])).await, (reason.to_owned(), 0));
     }
 }
 
 #[tokio::test]
-async fn mozillas_list_knows_nothing_of_an_authority_of_ones_own() {
+async fn a_private_authority_is_not_on_mozillas_list() {
     let authority = Authority::named("One");
     let receiver =
         TcpReceiver::start_through([TcpAnswer::sends(OK)], layer(authority.identity().both_versions(&[]))).await;
     let mozilla = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
     let client = client_with(DEADLINE, Book::of(&[(NAME, &["127.0.0.1"])]), mozilla);
     let answer = post(&client, &format!("https://{NAME}:{}/", receiver.port())).await;
-    assert_eq!(said(&answer), "TLS: certificate issuer not trusted");
+    assert_eq!(outcome(&answer), "TLS: certificate issuer not trusted");
 }
 
 #[tokio::test]
-async fn a_handshake_has_to_come_to_an_end_too() {
+async fn a_handshake_that_does_not_end_or_breaks_fails_the_attempt() {
     let client = client_with(DEADLINE, Book::of(&[]), RootCertStore::empty());
-    // A hello holds no blank line: a rough receiver waits for more of it.
+    // A TLS hello contains no blank line, so the plain receiver waits for more bytes.
     let silent = TcpReceiver::start([TcpAnswer::sends(OK)]).await;
     let resetting = TcpReceiver::start([TcpAnswer::Resets]).await;
     let babbling = TcpReceiver::start_through([TcpAnswer::sends(OK)], |stream: TcpStream| async move {
@@ -165,6 +166,6 @@ async fn a_handshake_has_to_come_to_an_end_too() {
         (babbling, "TLS: the receiver does not speak it"),
     ] {
         let answer = post(&client, &format!("https://127.0.0.1:{}/", receiver.port())).await;
-        assert_eq!((said(&answer).as_str(), receiver.requests().len()), (reason, 0));
+        assert_eq!((outcome(&answer).as_str(), receiver.requests().len()), (reason, 0));
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::certificates::{Authority, NAME};
 use crate::tcp_receiver::{OK, TcpAnswer, TcpReceiver};
-use crate::world::{Book, DEADLINE, client, client_with, post, said};
+use crate::world::{Book, DEADLINE, client, client_with, outcome, post};
 use domain::receiver_url::{Reach, ReceiverUrl};
 use rustls::RootCertStore;
 use tokio::io::AsyncReadExt;
@@ -18,7 +18,7 @@ async fn twenty_posts_go_over_one_connection() {
     let receiver = TcpReceiver::start([TcpAnswer::sends(OK)]).await;
     let client = client();
     for _ in 0..20 {
-        assert_eq!(said(&post(&client, &receiver.url()).await), "200");
+        assert_eq!(outcome(&post(&client, &receiver.url()).await), "200");
     }
     assert_eq!((receiver.requests().len(), receiver.connections()), (20, 1));
 }
@@ -29,7 +29,7 @@ async fn a_connection_is_closed_as_the_receiver_wishes() {
     let receiver = TcpReceiver::start([TcpAnswer::sends(closing)]).await;
     let client = client();
     for posted in 1..=3 {
-        assert_eq!(said(&post(&client, &receiver.url()).await), "200");
+        assert_eq!(outcome(&post(&client, &receiver.url()).await), "200");
         receiver.until_closed(posted).await;
     }
     assert_eq!((receiver.requests().len(), receiver.connections()), (3, 3));
@@ -39,7 +39,7 @@ async fn a_connection_is_closed_as_the_receiver_wishes() {
 
 #[tokio::test]
 async fn a_connection_is_not_kept_after_an_answer_that_was_not_read_to_its_end() {
-    let overlong = [OK, b"and more than was told"].concat();
+    let overlong = [OK, b"and more than announced"].concat();
     let late = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf";
     let huge = TcpAnswer::endless("HTTP/1.1 200 OK\r\ncontent-length: 200000000\r\n\r\n");
     for first in [huge, TcpAnswer::sends(overlong), TcpAnswer::sends(late)] {
@@ -47,7 +47,7 @@ async fn a_connection_is_not_kept_after_an_answer_that_was_not_read_to_its_end()
         let client = client();
         post(&client, &receiver.url()).await;
         receiver.until_closed(1).await;
-        assert_eq!(said(&post(&client, &receiver.url()).await), "200");
+        assert_eq!(outcome(&post(&client, &receiver.url()).await), "200");
         assert_eq!((receiver.requests().len(), receiver.connections()), (2, 2));
     }
 }
@@ -62,7 +62,7 @@ async fn a_kept_connection_that_breaks_under_a_request_costs_one_failure_and_no_
         let client = client();
         let mut results = Vec::new();
         for _ in 0..3 {
-            results.push(said(&post(&client, &receiver.url()).await));
+            results.push(outcome(&post(&client, &receiver.url()).await));
         }
         assert_eq!(results, ["200", expected, "200"]);
         assert_eq!((receiver.requests().len(), receiver.connections()), (3, 2), "one request for each attempt");
@@ -70,10 +70,10 @@ async fn a_kept_connection_that_breaks_under_a_request_costs_one_failure_and_no_
 }
 
 #[tokio::test]
-async fn a_connection_that_nobody_waits_for_any_more_is_given_up() {
+async fn a_connection_that_no_attempt_needs_is_given_up() {
     let authority = Authority::named("One");
     let (acceptor, has_accepted) = (authority.identity().both_versions(&[]), Arc::new(AtomicBool::new(false)));
-    // The first connection is one; all others hang before TLS has begun.
+    // The first connection works; all others hang before TLS begins.
     let layer = move |mut stream: TcpStream| {
         let (acceptor, is_late) = (acceptor.clone(), has_accepted.swap(true, Ordering::Relaxed));
         async move {
@@ -87,9 +87,9 @@ async fn a_connection_that_nobody_waits_for_any_more_is_given_up() {
     let receiver = TcpReceiver::start_through([TcpAnswer::sends(OK)], layer).await;
     let client = client_with(DEADLINE, Book::of(&[(NAME, &["127.0.0.1"])]), authority.trusted());
     let url = format!("https://{NAME}:{}/", receiver.port());
-    assert_eq!(said(&post(&client, &url).await), "200");
+    assert_eq!(outcome(&post(&client, &url).await), "200");
     let (first, second) = tokio::join!(post(&client, &url), post(&client, &url));
-    assert_eq!([said(&first), said(&second)], ["200", "200"], "the second goes by the first one's connection");
+    assert_eq!([outcome(&first), outcome(&second)], ["200", "200"], "the second goes by the first one's connection");
     assert_eq!((receiver.requests().len(), receiver.connections()), (3, 2));
     receiver.until_closed(1).await;
 }
@@ -99,9 +99,8 @@ async fn a_connection_that_was_closed_while_idle_is_not_used() {
     let receiver = TcpReceiver::start([TcpAnswer::SendsAndCloses(OK.to_vec())]).await;
     let client = client();
     for posted in 1..=20 {
-        // The close may be seen before the request or not at all: then nothing was sent, or it is a failure that is
-        // logged.
-        let result = said(&post(&client, &receiver.url()).await);
+        // Either the close is seen before the request and nothing is sent, or the attempt fails and is logged.
+        let result = outcome(&post(&client, &receiver.url()).await);
         assert!(
             ["200", "connection closed before an answer", "connection reset"].contains(&result.as_str()),
             "{result}"
@@ -112,24 +111,24 @@ async fn a_connection_that_was_closed_while_idle_is_not_used() {
 }
 
 #[tokio::test]
-async fn a_name_is_asked_for_at_each_connection_and_the_connection_goes_where_it_says() {
+async fn a_name_is_resolved_for_each_connection_and_the_connection_goes_to_its_address() {
     let receiver =
         TcpReceiver::start([TcpAnswer::SendsAndCloses(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n".to_vec())]).await;
     let book = Book::of(&[("localhost", &["127.0.0.1"])]);
     let client = client_with(DEADLINE, Arc::clone(&book) as _, RootCertStore::empty());
     let url = format!("http://localhost:{}/", receiver.port());
-    assert_eq!((said(&post(&client, &url).await), book.lookups()), ("200".to_owned(), 1));
+    assert_eq!((outcome(&post(&client, &url).await), book.lookups()), ("200".to_owned(), 1));
     book.set("localhost", &["10.0.0.1"]);
-    assert_eq!((said(&post(&client, &url).await), book.lookups()), ("address not allowed".to_owned(), 2));
+    assert_eq!((outcome(&post(&client, &url).await), book.lookups()), ("address not allowed".to_owned(), 2));
     book.set("localhost", &["127.0.0.1", "10.0.0.1"]);
-    assert_eq!(said(&post(&client, &url).await), "address not allowed", "a mixed answer is refused whole");
+    assert_eq!(outcome(&post(&client, &url).await), "address not allowed", "a mixed answer is refused whole");
     book.set("localhost", &["127.0.0.1", "::ffff:169.254.169.254"]);
-    assert_eq!(said(&post(&client, &url).await), "address not allowed");
+    assert_eq!(outcome(&post(&client, &url).await), "address not allowed");
     book.set("localhost", &[]);
-    assert_eq!(said(&post(&client, &url).await), "name does not resolve");
+    assert_eq!(outcome(&post(&client, &url).await), "name does not resolve");
     assert_eq!(receiver.connections(), 1);
     book.set("localhost", &["::1", "127.0.0.1"]);
-    assert_eq!(said(&post(&client, &url).await), "200", "where one address is dead, the next is tried");
+    assert_eq!(outcome(&post(&client, &url).await), "200", "where one address is dead, the next is tried");
 }
 
 #[tokio::test]
@@ -146,15 +145,15 @@ async fn production_reaches_loopback_neither_by_address_nor_by_name() {
         format!("https://hooks.example.com:{port}/"),
         format!("https://mixed.example.com:{port}/"),
     ] {
-        assert_eq!(said(&post(&client, &url).await), "address not allowed", "{url}");
+        assert_eq!(outcome(&post(&client, &url).await), "address not allowed", "{url}");
     }
-    assert_eq!(said(&post(&client, "https://unknown.example.com/").await), "name does not resolve");
+    assert_eq!(outcome(&post(&client, "https://unknown.example.com/").await), "name does not resolve");
     assert_eq!(receiver.connections(), 0);
     assert!(ReceiverUrl::parse(&format!("http://127.0.0.1:{port}/"), Reach::Public).is_err());
 }
 
 #[tokio::test]
-async fn a_closed_port_is_told_apart_and_a_slow_resolver_is_within_the_deadline() {
+async fn a_closed_port_is_reported_and_a_slow_resolver_is_within_the_deadline() {
     struct Slow;
     impl webhook::resolve::Names for Slow {
         fn lookup(&self, _name: &str) -> webhook::resolve::Lookup {
@@ -165,7 +164,7 @@ async fn a_closed_port_is_told_apart_and_a_slow_resolver_is_within_the_deadline(
     let url = gone.url();
     drop(gone);
     tokio::task::yield_now().await;
-    assert_eq!(said(&post(&client(), &url).await), "connection refused");
+    assert_eq!(outcome(&post(&client(), &url).await), "connection refused");
     let slow = WebhookClient::with(Reach::Public, DEADLINE, Arc::new(Slow), RootCertStore::empty()).unwrap();
-    assert_eq!(said(&post(&slow, "https://hooks.example.com/").await), "timed out after 2 s");
+    assert_eq!(outcome(&post(&slow, "https://hooks.example.com/").await), "timed out after 2 s");
 }

@@ -14,7 +14,7 @@ use tokio_rustls::server::TlsStream;
 use webhook::WebhookClient;
 
 use crate::certificates::{Authority, NAME};
-use crate::world::{Book, DEADLINE, client_with, post, said};
+use crate::world::{Book, DEADLINE, client_with, outcome, post};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Reply {
@@ -32,28 +32,28 @@ enum Reply {
 }
 
 #[derive(Default)]
-struct Seen {
+struct Counts {
     connections: AtomicUsize,
     requests: AtomicUsize,
     sent_bytes: AtomicUsize,
 }
 
-struct Modern {
+struct Http2Receiver {
     port: u16,
-    seen: Arc<Seen>,
+    seen: Arc<Counts>,
     server: JoinHandle<()>,
 }
 
-impl Modern {
+impl Http2Receiver {
     async fn start(reply: Reply, acceptor: TlsAcceptor) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let seen = Arc::new(Seen::default());
-        let told = Arc::clone(&seen);
+        let seen = Arc::new(Counts::default());
+        let counted = Arc::clone(&seen);
         let server = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                told.connections.fetch_add(1, Ordering::Relaxed);
-                tokio::spawn(serve(stream, acceptor.clone(), reply, Arc::clone(&told)));
+                counted.connections.fetch_add(1, Ordering::Relaxed);
+                tokio::spawn(serve(stream, acceptor.clone(), reply, Arc::clone(&counted)));
             }
         });
         Self { port, seen, server }
@@ -69,13 +69,13 @@ impl Modern {
     }
 }
 
-impl Drop for Modern {
+impl Drop for Http2Receiver {
     fn drop(&mut self) {
         self.server.abort();
     }
 }
 
-async fn serve(stream: TcpStream, acceptor: TlsAcceptor, reply: Reply, seen: Arc<Seen>) {
+async fn serve(stream: TcpStream, acceptor: TlsAcceptor, reply: Reply, seen: Arc<Counts>) {
     let stream = acceptor.accept(stream).await.unwrap();
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
     let mut connection: Connection<TlsStream<TcpStream>, Bytes> = h2::server::handshake(stream).await.unwrap();
@@ -104,7 +104,7 @@ async fn serve(stream: TcpStream, acceptor: TlsAcceptor, reply: Reply, seen: Arc
             Reply::NeverEnds => drop(tokio::spawn(pour(head(&mut respond), Arc::clone(&seen)))),
             Reply::DiesAfterOne => {
                 head(&mut respond).send_data(Bytes::from_static(b"ok"), true).unwrap();
-                // As long as it takes to send that, and then nothing any more: not even a ping is answered.
+                // Long enough to send the answer. Afterwards nothing is answered, not even a ping.
                 let _ = tokio::time::timeout(DEADLINE / 10, connection.accept()).await;
                 return std::future::pending().await;
             }
@@ -118,8 +118,8 @@ fn head(respond: &mut SendResponse<Bytes>) -> SendStream<Bytes> {
     respond.send_response(Response::new(()), false).unwrap()
 }
 
-/// Sends for as long as the client lets it.
-async fn pour(mut body: SendStream<Bytes>, seen: Arc<Seen>) {
+/// Sends data as long as the client grants capacity.
+async fn pour(mut body: SendStream<Bytes>, seen: Arc<Counts>) {
     loop {
         body.reserve_capacity(16 * 1024);
         let Some(Ok(room)) = std::future::poll_fn(|context| body.poll_capacity(context)).await else { return };
@@ -130,9 +130,9 @@ async fn pour(mut body: SendStream<Bytes>, seen: Arc<Seen>) {
     }
 }
 
-async fn start(reply: Reply) -> (Modern, WebhookClient) {
+async fn start(reply: Reply) -> (Http2Receiver, WebhookClient) {
     let authority = Authority::named("One");
-    let receiver = Modern::start(reply, authority.identity().both_versions(&["h2", "http/1.1"])).await;
+    let receiver = Http2Receiver::start(reply, authority.identity().both_versions(&["h2", "http/1.1"])).await;
     let client = client_with(DEADLINE, Book::of(&[(NAME, &["127.0.0.1"])]), authority.trusted());
     (receiver, client)
 }
@@ -142,7 +142,7 @@ async fn twenty_posts_go_over_one_connection_one_after_the_other_and_side_by_sid
     let (receiver, client) = start(Reply::Ok).await;
     for _ in 0..20 {
         let answer = post(&client, &receiver.url()).await;
-        assert_eq!((said(&answer).as_str(), answer.excerpt.as_deref()), ("200", Some("ok")));
+        assert_eq!((outcome(&answer).as_str(), answer.excerpt.as_deref()), ("200", Some("ok")));
     }
     let url = receiver.url();
     tokio::join!(post(&client, &url), post(&client, &url), post(&client, &url));
@@ -158,7 +158,7 @@ async fn header_lists_of_any_size_are_read_one_after_the_other_and_side_by_side(
             let (first, second) = tokio::join!(post(&client, &url), post(&client, &url));
             for answer in [first, second] {
                 assert_eq!(
-                    (said(&answer).as_str(), answer.excerpt.as_deref()),
+                    (outcome(&answer).as_str(), answer.excerpt.as_deref()),
                     ("200", Some("ok")),
                     "{count}, {bytes}"
                 );
@@ -179,7 +179,7 @@ async fn a_request_that_is_refused_or_cut_off_is_not_sent_again() {
         (Reply::HeadAlone, "200", 1),
     ] {
         let (receiver, client) = start(reply).await;
-        assert_eq!(said(&post(&client, &receiver.url()).await), expected, "{reply:?}");
+        assert_eq!(outcome(&post(&client, &receiver.url()).await), expected, "{reply:?}");
         assert_eq!(receiver.counts(), (requests, 1), "{reply:?}");
     }
 }
@@ -189,7 +189,7 @@ async fn an_endless_body_is_cut_off_and_leaves_its_connection_to_others() {
     let (receiver, client) = start(Reply::NeverEnds).await;
     for posted in 1..=5 {
         let answer = post(&client, &receiver.url()).await;
-        assert_eq!((said(&answer).as_str(), answer.excerpt), ("200", Some("x".repeat(1024))));
+        assert_eq!((outcome(&answer).as_str(), answer.excerpt), ("200", Some("x".repeat(1024))));
         assert_eq!(receiver.counts(), (posted, 1));
     }
     let sent_bytes = receiver.seen.sent_bytes.load(Ordering::Relaxed);
@@ -199,11 +199,11 @@ async fn an_endless_body_is_cut_off_and_leaves_its_connection_to_others() {
 #[tokio::test]
 async fn a_connection_that_has_died_is_given_up_within_one_attempt() {
     let authority = Authority::named("One");
-    let receiver = Modern::start(Reply::DiesAfterOne, authority.identity().both_versions(&["h2"])).await;
+    let receiver = Http2Receiver::start(Reply::DiesAfterOne, authority.identity().both_versions(&["h2"])).await;
     let client = client_with(DEADLINE * 8, Book::of(&[(NAME, &["127.0.0.1"])]), authority.trusted());
     let mut results = Vec::new();
     for _ in 0..3 {
-        results.push(said(&post(&client, &receiver.url()).await));
+        results.push(outcome(&post(&client, &receiver.url()).await));
     }
     assert_eq!(results, ["200", "connection lost", "200"]);
     assert_eq!(receiver.counts().1, 2);

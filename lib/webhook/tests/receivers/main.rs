@@ -1,4 +1,4 @@
-//! The webhook client through its public surface, against receivers on this machine that do whatever a test wants.
+//! Tests of the webhook client through its public surface, against scripted receivers on this machine.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, which clippy does not see as tests")]
 

@@ -11,7 +11,7 @@ use tokio_rustls::TlsAcceptor;
 use webhook::WebhookClient;
 
 use crate::certificates::{Authority, NAME};
-use crate::world::{Book, DEADLINE, client_with, post, said};
+use crate::world::{Book, DEADLINE, client_with, outcome, post};
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
@@ -32,7 +32,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// A field as it is, in no table.
+/// A literal field without indexing.
 fn field(name: &str, value: &str) -> Vec<u8> {
     let length = |text: &str| {
         let mut rest = text.len().checked_sub(127)?;
@@ -64,7 +64,7 @@ fn answer(stream: u32, block: &[u8]) -> Vec<u8> {
     frames
 }
 
-/// A receiver that answers each request with bytes.
+/// A receiver that answers each request with scripted bytes.
 struct Raw {
     port: u16,
     connections: Arc<AtomicUsize>,
@@ -84,7 +84,7 @@ impl Raw {
             while let Ok((stream, _)) = listener.accept().await {
                 counted.fetch_add(1, Ordering::Relaxed);
                 let (acceptor, answers) = (acceptor.clone(), Arc::clone(&answers));
-                // The client may leave whenever it likes.
+                // The client may close the connection at any time.
                 tokio::spawn(async move { serve(stream, acceptor, &*answers).await.ok() });
             }
         });
@@ -162,8 +162,8 @@ async fn a_status_counts_whatever_the_header_block_holds_and_the_connection_is_k
             let block = [status, fields.clone()].concat();
             let (receiver, client) = Raw::start(move |stream| answer(stream, &block)).await;
             for _ in 0..2 {
-                let met = post(&client, &receiver.url()).await;
-                assert_eq!((said(&met).as_str(), met.excerpt.as_deref()), (code, Some("ok")), "{shown}");
+                let answered = post(&client, &receiver.url()).await;
+                assert_eq!((outcome(&answered).as_str(), answered.excerpt.as_deref()), (code, Some("ok")), "{shown}");
             }
             assert_eq!(receiver.connections(), 1, "{shown}");
         }
@@ -180,7 +180,7 @@ async fn odd_headers_of_one_answer_leave_the_others_on_its_connection_alone() {
     })
     .await;
     let url = receiver.url();
-    assert_eq!(said(&post(&client, &url).await), "200");
+    assert_eq!(outcome(&post(&client, &url).await), "200");
     let all = tokio::join!(
         post(&client, &url),
         post(&client, &url),
@@ -190,7 +190,7 @@ async fn odd_headers_of_one_answer_leave_the_others_on_its_connection_alone() {
         post(&client, &url),
         post(&client, &url),
     );
-    let mut results = [all.0, all.1, all.2, all.3, all.4, all.5, all.6].map(|met| said(&met));
+    let mut results = [all.0, all.1, all.2, all.3, all.4, all.5, all.6].map(|answered| outcome(&answered));
     results.sort();
     assert_eq!(results, ["200", "200", "200", "200", "200", "HTTP/2 stream reset", "HTTP/2 stream reset"]);
     assert_eq!(receiver.connections(), 1);
@@ -214,9 +214,9 @@ async fn a_header_block_without_end_counts_by_its_status_and_takes_its_connectio
     for (number, (answers, least)) in all.into_iter().enumerate() {
         let (receiver, client) = Raw::start(answers).await;
         for posted in 1..=2 {
-            let met = post(&client, &receiver.url()).await;
-            assert_eq!(said(&met), "200", "case {number}, post {posted}");
-            let took = Duration::from_millis(met.duration_ms.into());
+            let answered = post(&client, &receiver.url()).await;
+            assert_eq!(outcome(&answered), "200", "case {number}, post {posted}");
+            let took = Duration::from_millis(answered.duration_ms.into());
             assert!((least..DEADLINE).contains(&took), "case {number} took {took:?}");
             assert_eq!(receiver.connections(), posted, "case {number}");
         }
@@ -227,6 +227,6 @@ async fn a_header_block_without_end_counts_by_its_status_and_takes_its_connectio
 async fn retry_after_is_read_in_http2_too() {
     let block = [field(":status", "429"), many(500, 100), field("retry-after", "120")].concat();
     let (receiver, client) = Raw::start(move |stream| answer(stream, &block)).await;
-    let met = post(&client, &receiver.url()).await;
-    assert_eq!((said(&met).as_str(), met.retry_after.as_deref()), ("429", Some("120")));
+    let answered = post(&client, &receiver.url()).await;
+    assert_eq!((outcome(&answered).as_str(), answered.retry_after.as_deref()), ("429", Some("120")));
 }

@@ -1,4 +1,4 @@
-//! What the tests of the webhook client share: clients, names, certificates, and one look at an attempt.
+//! Helpers of the webhook client's tests: clients, names, attempts.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,10 +13,10 @@ use rustls::RootCertStore;
 use webhook::resolve::{Lookup, Names};
 use webhook::{Answer, Webhook, WebhookClient};
 
-/// Far more than anything on this machine takes that is not slow on purpose.
+/// Deadline of an attempt. Anything on this machine that is not slow on purpose takes far less.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(2);
 
-/// Names that a test makes up. What it does not know does not resolve.
+/// A resolver of made-up names. Other names do not resolve.
 #[derive(Default)]
 pub(crate) struct Book {
     pages: Mutex<HashMap<String, Vec<IpAddr>>>,
@@ -59,7 +59,7 @@ pub(crate) fn client_with(deadline: Duration, book: Arc<Book>, authorities: Root
     WebhookClient::with(Reach::PublicAndLoopback, deadline, book, authorities).unwrap()
 }
 
-/// One attempt to send there.
+/// Makes one attempt to send to `url`.
 pub(crate) async fn post(client: &WebhookClient, url: &str) -> Answer {
     let url = ReceiverUrl::parse(url, Reach::PublicAndLoopback).unwrap();
     let event_id = EventId::parse("evt_1").unwrap();
@@ -74,8 +74,8 @@ pub(crate) async fn post(client: &WebhookClient, url: &str) -> Answer {
     client.send(webhook).await.read().await
 }
 
-/// What came of it, in a word.
-pub(crate) fn said(answer: &Answer) -> String {
+/// The result of an attempt, as the delivery log shows it.
+pub(crate) fn outcome(answer: &Answer) -> String {
     match &answer.result {
         AttemptResult::StatusCode(status) => status.to_string(),
         AttemptResult::Error(reason) => reason.clone(),

@@ -1,14 +1,14 @@
-//! The events that call the relay.
+//! The events with which Lambda invokes the relay.
 
 use serde::Deserialize;
 
-/// An event that calls the relay.
+/// An invocation of the relay.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-pub enum Event {
+pub enum Invocation {
     /// The outbox table's stream.
     Stream(aws_lambda_events::event::dynamodb::Event),
-    /// The schedule. Nothing in its call matters but that it came.
+    /// The schedule's call. Its content does not matter.
     Scheduled {
         #[serde(rename = "detail-type")]
         detail_type: String,
@@ -21,7 +21,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_stream_batch_and_a_schedule_are_told_apart() {
+    fn a_stream_batch_and_a_schedule_are_distinguished() {
         let stream = json!({"Records": [{
             "eventID": "1", "eventName": "INSERT", "eventVersion": "1.1", "eventSource": "aws:dynamodb", "awsRegion": "eu-west-1",
             "eventSourceARN": "arn:aws:dynamodb:eu-west-1:123456789012:table/outbox/stream/2026-01-01T00:00:00.000",
@@ -31,7 +31,7 @@ mod tests {
                 "SequenceNumber": "111", "SizeBytes": 26, "StreamViewType": "NEW_IMAGE"
             }
         }]});
-        let Event::Stream(stream) = serde_json::from_value(stream).unwrap() else { panic!("a stream") };
+        let Invocation::Stream(stream) = serde_json::from_value(stream).unwrap() else { panic!("a stream") };
         let change = &stream.records[0].change;
         assert_eq!(change.sequence_number.as_deref(), Some("111"));
         assert_eq!(change.new_image["sealed"], serde_dynamo::AttributeValue::B(b"hello".to_vec()));
@@ -39,7 +39,7 @@ mod tests {
             "version": "0", "id": "1", "detail-type": "Scheduled Event", "source": "aws.events", "account": "123456789012",
             "time": "2026-01-01T00:00:00Z", "region": "eu-west-1", "resources": ["arn:aws:events:eu-west-1:123456789012:rule/r"], "detail": {}
         });
-        assert!(matches!(serde_json::from_value(schedule).unwrap(), Event::Scheduled { .. }));
-        assert!(serde_json::from_value::<Event>(json!({"hello": 1})).is_err());
+        assert!(matches!(serde_json::from_value(schedule).unwrap(), Invocation::Scheduled { .. }));
+        assert!(serde_json::from_value::<Invocation>(json!({"hello": 1})).is_err());
     }
 }

@@ -1,11 +1,11 @@
-//! Renders bookings, and refusals to book.
+//! Renders bookings, and the problems of refusals.
 
 use domain::booking::{Booking, CalendarEvent, Refusal};
 use edge::{CrmCaller, Problem};
 use store::calendar::{StoredCalendar, zone_of};
 
 /// The problem of a refusal.
-pub(crate) fn refused(refusal: Refusal) -> Problem {
+pub(crate) fn problem_of(refusal: Refusal) -> Problem {
     match refusal {
         Refusal::UnknownLead => Problem::NotFound("contact"),
         Refusal::LeadMerged(into) => Problem::ContactMerged(into),
@@ -17,13 +17,13 @@ pub(crate) fn refused(refusal: Refusal) -> Problem {
     }
 }
 
-/// A booking by the wall clock of its calendar, or of the workspace where that has not been seen. A private entry is no
+/// A booking in the time zone of its calendar, or of the workspace if the calendar is unknown. A private entry is not a
 /// booking.
-pub(crate) fn shown(
+pub(crate) fn booking_view(
     event: &CalendarEvent,
     calendars: &[StoredCalendar],
     caller: &CrmCaller,
 ) -> Result<Booking, Problem> {
     let zone = zone_of(calendars, event.calendar_id, caller.time_zone.zone()?);
-    event.view(zone).ok_or_else(|| refused(Refusal::UnknownBooking))
+    event.view(zone).ok_or_else(|| problem_of(Refusal::UnknownBooking))
 }

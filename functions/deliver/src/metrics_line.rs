@@ -1,19 +1,19 @@
-//! The line and the metrics of an attempt. A receiver is known by its id; its address may hold a secret.
+//! The metrics line of an attempt. The line names the endpoint by its id: the URL may hold a secret.
 
 use domain::delivery::{Attempt, AttemptResult, Next};
 use domain::time::Timestamp;
 use runtime::{Line, Metric, Unit, write_line};
 use store::delivery::ClaimedAttempt;
 
-/// Attempts, by what came of them.
+/// Attempts, by outcome.
 const DELIVERIES: Metric = Metric::new("deliveries", Unit::Count).by(&[&["outcome"]]);
-/// How long the receiver took.
+/// Duration of an attempt.
 const ATTEMPT_MS: Metric = Metric::new("attempt_ms", Unit::Milliseconds);
-/// From the event's making to the receiver's 2xx.
+/// Time from the event's creation to the receiver's 2xx.
 const DELIVERY_LATENCY_MS: Metric = Metric::new("delivery_latency_ms", Unit::Milliseconds);
 
-/// Writes the attempt's line: what came of it, and how long it all took.
-pub(crate) fn tell(taken: &ClaimedAttempt, attempt: &Attempt, next: &Next, now: Timestamp) {
+/// Writes the metrics line of an attempt.
+pub(crate) fn write_attempt(taken: &ClaimedAttempt, attempt: &Attempt, next: &Next, now: Timestamp) {
     let order = &taken.order;
     let mut line = Line::default();
     line.set("outcome", outcome(next));
@@ -31,7 +31,7 @@ pub(crate) fn tell(taken: &ClaimedAttempt, attempt: &Attempt, next: &Next, now: 
     );
     line.add(DELIVERIES, 1.0);
     line.add(ATTEMPT_MS, f64::from(attempt.duration_ms));
-    // A chain that a coach asks for is as late as the coach.
+    // A chain that a coach started would measure the coach's delay.
     if let (Next::Delivered, 1, Some(made_at)) = (next, order.chain, taken.made_at) {
         line.add(DELIVERY_LATENCY_MS, (now.ms() - made_at.ms()).max(0) as f64);
     }
