@@ -22,7 +22,7 @@ fn read(path: &Path) -> String {
 }
 
 /// All Rust files below these folders, with paths relative to the root.
-fn rust_files(folders: &[&str]) -> Vec<(String, String)> {
+pub(super) fn rust_files(folders: &[&str]) -> Vec<(String, String)> {
     let mut waiting: Vec<PathBuf> = folders.iter().map(|folder| root().join(folder)).collect();
     let mut files = Vec::new();
     while let Some(path) = waiting.pop() {
