@@ -1,8 +1,8 @@
-//! Events on a coach's calendars: bookings, which are shown, and private entries, which only take time.
+//! Events on a coach's calendars: bookings, which the API shows, and private entries, which only take time.
 //!
-//! Both the application and the API write an event. A fact of the application is the whole record at its time. A write
-//! of the API is a fact at its own time for what it sets: a booking's making sets everything, a reschedule its time, a
-//! cancellation its status.
+//! Both the application and the API write an event. A fact of the application is the whole record at the fact's time. A
+//! write of the API counts like a fact at its own time, for the fields that it sets: a creation sets all fields, a
+//! reschedule the time, a cancellation the status.
 
 mod decision;
 mod draft;
@@ -40,20 +40,20 @@ pub struct CalendarEvent {
     pub lead_id: Option<ContactId>,
     pub span: Span,
     pub status: BookingStatus,
-    /// The buffers that the event was made with. `None`: its calendar has not been seen yet.
+    /// The buffers at the creation of the event. `None`: the calendar has not been seen yet.
     pub buffers: Option<Buffers>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    /// When the whole of it was last told: by the application, or by its making here.
+    /// When the whole record was last written: by a fact, or by the creation through the API.
     pub told_at: FactTime,
-    /// When the API last moved it.
+    /// When the API last moved the event.
     pub moved_at: Option<Timestamp>,
-    /// When the API cancelled it.
+    /// When the API cancelled the event.
     pub cancelled_at: Option<Timestamp>,
 }
 
 impl CalendarEvent {
-    /// A booking that the API makes now.
+    /// Creates a booking through the API.
     pub fn booked(id: CalendarEventId, draft: &BookingDraft, busy: &Busy, now: Timestamp) -> Self {
         Self {
             id,
@@ -70,24 +70,24 @@ impl CalendarEvent {
         }
     }
 
-    /// The event after the API has moved it.
+    /// Returns the event after a move through the API.
     pub fn moved(&self, busy: &Busy, now: Timestamp) -> Self {
         let (span, buffers) = (busy.span, Some(busy.buffers));
         Self { span, buffers, updated_at: self.later(now), moved_at: Some(self.since_said(now)), ..self.clone() }
     }
 
-    /// The event after the API has said that it stays where it is. Nothing of it changes, but an older word of the
-    /// application counts no more.
+    /// Returns the event after the API confirmed its present time. No shown field changes, but an older fact no longer
+    /// moves the event.
     pub fn stayed(&self, now: Timestamp) -> Self {
         Self { moved_at: Some(self.since_said(now)), ..self.clone() }
     }
 
-    /// True if the API set the event's time last.
+    /// Returns true if the API set the event's time last.
     pub fn is_placed_by_us(&self) -> bool {
         self.is_ours(self.moved_at)
     }
 
-    /// The event after the API has cancelled it. `None`: the API has cancelled it before.
+    /// Returns the event after a cancellation through the API. `None`: the API already cancelled the event.
     pub fn cancelled(&self, now: Timestamp) -> Option<Self> {
         let cancelled_at = Some(self.since_said(now));
         match self.status {
@@ -95,39 +95,38 @@ impl CalendarEvent {
                 let status = BookingStatus::Cancelled;
                 Some(Self { status, updated_at: self.later(now), cancelled_at, ..self.clone() })
             }
-            // It stays as the application has said, and an older word of it counts no more.
+            // The application's cancellation stays as it is, and an older fact no longer undoes it.
             BookingStatus::Cancelled if !self.is_ours(self.cancelled_at) => Some(Self { cancelled_at, ..self.clone() }),
             BookingStatus::Cancelled => None,
         }
     }
 
-    /// The time of the last write, of the application or the API.
+    /// Returns the time of the last write, of the application or the API.
     pub fn said_at(&self) -> Timestamp {
         [self.moved_at, self.cancelled_at].into_iter().flatten().fold(self.updated_at, Ord::max)
     }
 
-    /// True if the API wrote last, at this time or by creating the event.
+    /// Returns true if the API wrote last, at this time or by creating the event.
     fn is_ours(&self, set_at: Option<Timestamp>) -> bool {
         set_at.map(FactTime::from) > Some(self.told_at) || self.told_at == self.created_at.into()
     }
 
-    /// The time of a change: after that of the one before.
+    /// Returns the time of a change, after the previous change.
     fn later(&self, now: Timestamp) -> Timestamp {
         now.after(self.updated_at)
     }
 
-    /// When the API sets something: after all that was said, even by a clock that is behind the application's, or by a
-    /// request that came before one that has set something meanwhile. So each change is told as a fact of its own, and
-    /// no older word undoes it.
+    /// Returns the time of a write through the API: after every known write, even if the application's clock is ahead
+    /// or a later request committed first. So each change has its own id, and no older fact undoes it.
     fn since_said(&self, now: Timestamp) -> Timestamp {
         now.after(self.said_at().max(self.told_at.timestamp()))
     }
 
-    /// The event after the application's whole record of it, which is a fact of the time `at`. Values that the API has
-    /// set since then stay. `calendar` is the named one, if it has been seen; `lead` is the contact, if it still
+    /// Returns the event after the application's whole record, a fact of the time `at`. Values that the API has set
+    /// since then stay. `calendar` is the named calendar, if it has been seen; `lead` is the contact, if it still
     /// exists. `None`: the known event is newer.
     ///
-    /// An event keeps the buffers that it was made with as long as it stays on its calendar.
+    /// An event keeps its buffers as long as it stays on its calendar.
     pub fn apply_fact(
         known: Option<&Self>,
         saved: &CalendarEventSaved,
@@ -164,28 +163,28 @@ impl CalendarEvent {
         })
     }
 
-    /// The values that an answer shows beside the times of creation and update.
+    /// Returns the values that an answer shows, except the times of creation and update.
     fn shown(&self) -> (Option<CalendarId>, Option<ContactId>, Span, BookingStatus) {
         (self.calendar_id, self.lead_id, self.span, self.status)
     }
 
-    /// True if the event takes place, or has.
+    /// Returns true if the event is not cancelled.
     pub fn is_confirmed(&self) -> bool {
         self.status == BookingStatus::Confirmed
     }
 
-    /// True if the event is on a calendar, so that the API shows it.
+    /// Returns true if the event is on a calendar, so that the API shows it.
     pub fn is_booking(&self) -> bool {
         self.calendar_id.is_some()
     }
 
-    /// The time that the event takes of the coach. `None`: the event is cancelled.
+    /// Returns the coach's time that the event takes. `None`: the event is cancelled.
     pub fn busy(&self) -> Option<Busy> {
         let busy = Busy { span: self.span, buffers: self.buffers.unwrap_or_default() };
         self.is_confirmed().then_some(busy)
     }
 
-    /// The event as the API shows it, with the wall clock of `zone`. `None`: a private entry is never shown.
+    /// Returns the event as the API shows it, with the wall clock of `zone`. `None`: a private entry is never shown.
     pub fn view(&self, zone: Tz) -> Option<Booking> {
         Some(Booking {
             id: self.id,
@@ -241,12 +240,12 @@ pub struct BookingOutcome {
 }
 
 impl BookingOutcome {
-    /// A booking that was made or cancelled.
+    /// The outcome of a creation or a cancellation.
     pub fn of(booking: Booking) -> Self {
         Self { ok: true, booking, previous_starts_at: None }
     }
 
-    /// A booking that was moved.
+    /// The outcome of a move.
     pub fn moved_from(booking: Booking, previous_starts_at: Timestamp) -> Self {
         Self { ok: true, booking, previous_starts_at: Some(previous_starts_at) }
     }

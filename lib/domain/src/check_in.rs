@@ -1,5 +1,5 @@
-//! Check-ins, as much of them as the service keeps: when they came and whether they were reviewed. Never answers, never
-//! a score.
+//! The part of a check-in that the service stores: when it was submitted and reviewed. Never its answers, never a
+//! score.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ pub struct CheckInList {
 }
 
 impl CheckInList {
-    /// The answer with these check-ins, which are in order.
+    /// Builds the answer with these check-ins, which are in order.
     pub fn new(client_id: ClientId, check_ins: Vec<CheckIn>) -> Self {
         Self { client_id, count: check_ins.len(), check_ins }
     }
@@ -39,7 +39,7 @@ impl CheckInList {
 /// Wellness systems whose grades are kept.
 const MAX_SYSTEMS: usize = 500;
 
-/// The latest grade of each wellness system, for the next check-in to be compared with. Higher is better.
+/// The latest grade of each wellness system, to compare the next check-in with. Higher is better.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Grades(BTreeMap<String, Grade>);
 
@@ -48,26 +48,26 @@ struct Grade {
     grade: f64,
     check_in_id: CheckInId,
     submitted_at: Timestamp,
-    /// The first time that the application gave, where it was corrected.
+    /// The first time that the application gave, if it was corrected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     first_submitted_at: Option<Timestamp>,
     /// The time of the check-in that the grade was compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     previous_at: Option<Timestamp>,
-    /// Its check-in came with a backfill: nobody is told of it, later either.
+    /// True if the grade came with a backfill: its drop is never emitted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     silent: bool,
 }
 crate::discreet! { Grade }
 
-/// The grades that fell: with the check-in that comes, and with later ones that came before it.
+/// The grade drops of an arriving check-in, and of later check-ins that arrived before it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Falls {
     pub here: Fallen,
     pub later: BTreeMap<CheckInId, Later>,
 }
 
-/// A check-in that was there before one that was submitted earlier.
+/// A stored check-in that was submitted later than the arriving check-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Later {
     /// When it was submitted.
@@ -75,24 +75,23 @@ pub struct Later {
     pub fallen: Fallen,
 }
 
-/// When a check-in was submitted.
+/// The submission times of a check-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Times {
     pub submitted_at: Timestamp,
-    /// The first time that the application gave. The ids of the check-in's events derive from it, whatever is
-    /// corrected.
+    /// The first time that the application gave. The ids of the check-in's events derive from it, so that a correction
+    /// emits nothing again.
     pub first_submitted_at: Timestamp,
 }
 
 impl Times {
-    /// The times of a check-in that was never corrected.
+    /// Returns the times of a check-in that was never corrected.
     pub fn at(submitted_at: Timestamp) -> Self {
         Self { submitted_at, first_submitted_at: submitted_at }
     }
 }
 
-/// The wellness systems whose grade fell with a check-in. For judging alone: neither stored, nor told, nor written
-/// anywhere.
+/// The wellness systems whose grade dropped with a check-in. For evaluation only: never stored, emitted or logged.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Fallen(BTreeSet<String>);
 crate::discreet! { Fallen }
@@ -115,10 +114,9 @@ impl Grade {
 }
 
 impl Grades {
-    /// Takes over a check-in's grades and says which of them fell. A system that a later check-in has graded already
-    /// keeps that grade, which fell if it is lower than this one's and no check-in between the two is known. One that
-    /// is told of once more is not compared with itself, and one of a backfill is not told of with another that comes
-    /// late.
+    /// Applies a check-in's grades and returns the drops. A system with a grade of a later check-in keeps it; that
+    /// grade dropped if it is lower and no check-in between the two is known. A repeated check-in is not compared with
+    /// itself. A grade of a backfill emits no drop when an earlier check-in arrives.
     pub fn take(
         &mut self,
         check_in: &CheckInId,
@@ -162,7 +160,7 @@ impl Grades {
         falls
     }
 
-    /// They are one item, which has a limit.
+    /// Drops the oldest grades: all grades are one item, whose size is limited.
     fn drop_oldest(&mut self) {
         while self.0.len() > MAX_SYSTEMS {
             let oldest = self.0.iter().min_by_key(|(_, grade)| grade.submitted_at).map(|(system, _)| system.clone());
@@ -170,7 +168,7 @@ impl Grades {
         }
     }
 
-    /// Forgets what a check-in that is deleted had said.
+    /// Removes the grades of a deleted check-in.
     pub fn forget(&mut self, check_in: &CheckInId) {
         self.0.retain(|_, grade| grade.check_in_id != *check_in);
     }
@@ -229,7 +227,7 @@ mod tests {
             let mut latest = Grades::default();
             let at = |days: i64| Timestamp::from_ms(days * 86_400_000);
             latest.take(&id("second"), Times::at(at(2)), &grades(&[("gut", 4.0)]), first);
-            // Told once more, it stays what it was.
+            // A repetition does not lift the silence of a backfill.
             latest.take(&id("second"), Times::at(at(2)), &grades(&[("gut", 4.0)]), again);
             let falls = latest.take(&id("first"), Times::at(at(1)), &grades(&[("gut", 5.0)]), false);
             assert_eq!(!falls.later.is_empty(), is_told, "a backfill at first: {first}");

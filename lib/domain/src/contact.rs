@@ -1,8 +1,8 @@
-//! A CRM contact: somebody in a workspace's address book, who may be or become a client.
+//! A CRM contact: a person in a workspace's address book, who may be or become a client.
 //!
-//! Both the application and the API write a contact. The application says the whole record; the API sets a name, an
-//! e-mail address or the suppression. What was said last counts, field by field, in whatever order it comes:
-//! [`KnownContact`] remembers when.
+//! Both the application and the API write a contact. The application writes the whole record; the API sets a name, an
+//! e-mail address or the suppression. The latest write wins per field, in any order of arrival: [`KnownContact`] stores
+//! the times.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -56,7 +56,7 @@ pub struct Contact {
 }
 crate::discreet! { Contact }
 
-/// A contact to be created, or to be found by its address.
+/// A contact to create, or to find by its address.
 #[derive(Clone, PartialEq)]
 pub struct ContactDraft {
     pub name: String,
@@ -65,7 +65,7 @@ pub struct ContactDraft {
 crate::discreet! { ContactDraft }
 
 impl ContactDraft {
-    /// Reads the body of `POST /v1/crm/contacts`.
+    /// Parses the body of `POST /v1/crm/contacts`.
     pub fn parse(body: &Value) -> Result<Self, Invalid> {
         let fields = Fields::strict(body, &["name", "email"])?;
         Ok(Self {
@@ -88,13 +88,13 @@ impl ContactDraft {
 #[derive(Clone, PartialEq)]
 pub struct ContactPatch {
     pub name: Option<String>,
-    /// True: nothing may be sent to the contact any more.
+    /// True: no message may be sent to the contact.
     pub do_not_contact: bool,
 }
 crate::discreet! { ContactPatch }
 
 impl ContactPatch {
-    /// Reads the body of `PATCH /v1/crm/contacts/{id}`.
+    /// Parses the body of `PATCH /v1/crm/contacts/{id}`.
     pub fn parse(body: &Value) -> Result<Self, Invalid> {
         let fields = Fields::strict(body, &["name", "doNotContact"])?;
         let name = fields.text("name", MAX_CONTACT_NAME_CHARS)?.map(str::to_owned);
@@ -127,16 +127,16 @@ impl ContactPatch {
 /// The times at which a contact's values were set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Said {
-    /// The application's whole record. `None`: it has not said one.
+    /// When the application saved the whole record. `None`: it has not saved one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved_at: Option<FactTime>,
-    /// The API's name.
+    /// When the API set the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name_set_at: Option<Timestamp>,
-    /// The API's e-mail address.
+    /// When the API set the e-mail address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email_set_at: Option<Timestamp>,
-    /// The API's suppression.
+    /// When the API set the suppression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub do_not_contact_set_at: Option<Timestamp>,
 }
@@ -151,7 +151,7 @@ pub struct KnownContact {
 }
 
 impl KnownContact {
-    /// A contact that the API makes: it may be sent nothing, and nothing keeps it from being sent something.
+    /// Creates a contact through the API, without consent and without suppression.
     pub fn create(id: ContactId, draft: &ContactDraft, now: Timestamp) -> Self {
         let contact = Contact {
             id,
@@ -167,8 +167,8 @@ impl KnownContact {
         Self { contact, said: Said { name_set_at: Some(now), email_set_at: Some(now), ..Said::default() } }
     }
 
-    /// The contact after the application's whole record of it, which is a fact of the time `at`. Values that the API has
-    /// set since then stay. `None`: the known contact is newer.
+    /// Returns the contact after the application's whole record, a fact of the time `at`. Values that the API has set
+    /// since then stay. `None`: the known contact is newer.
     pub fn apply_fact(known: Option<&Self>, saved: &ContactSaved, at: FactTime, now: Timestamp) -> Option<Self> {
         let said = known.map(|known| known.said).unwrap_or_default();
         if said.saved_at > Some(at) {
@@ -203,8 +203,8 @@ impl KnownContact {
         Some(Self { contact, said: Said { saved_at: Some(at), ..said } })
     }
 
-    /// The contact after a change through the API. A value that it sets counts from now on even where it changes nothing;
-    /// that is an update where it confirms a value that the application set last.
+    /// Returns the contact after a change through the API. A set value counts from now on, even if it is the same.
+    /// Confirming a value that the application set last is an update.
     pub fn change(&self, patch: &ContactPatch, now: Timestamp) -> Self {
         let mut changed = self.clone();
         let said = &self.said;
@@ -228,14 +228,13 @@ impl KnownContact {
         changed
     }
 
-    /// The time of a change: after that of the one before.
+    /// Returns the time of a change, after the previous change.
     pub fn later(&self, now: Timestamp) -> Timestamp {
         now.after(self.contact.updated_at)
     }
 
-    /// The time of the last write, of the application or the API. A write of the API counts after it, even by a clock
-    /// that is behind the application's, or by a request that came before one that has written meanwhile: no older fact
-    /// undoes it.
+    /// Returns the time of the last write, of the application or the API. A write of the API counts after it, even if
+    /// the application's clock is ahead or a later request committed first: no older fact undoes it.
     fn said_at(&self) -> Timestamp {
         let Said { saved_at, name_set_at, email_set_at, do_not_contact_set_at } = self.said;
         let said = [saved_at.map(FactTime::timestamp), name_set_at, email_set_at, do_not_contact_set_at];

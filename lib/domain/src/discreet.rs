@@ -1,4 +1,4 @@
-//! `Debug` for types that hold what no log may: names, notes, addresses, answers, secrets.
+//! `Debug` for types whose content must not be logged: names, notes, addresses, answers, secrets.
 
 /// Implements `Debug` for these types as their name alone.
 #[macro_export]

@@ -1,6 +1,6 @@
-//! When an endpoint that fails is switched off: five days after the first failed attempt since the last success, if the
-//! failures were of three events at least. It is judged at each failed attempt, so that an endpoint with little traffic
-//! is not switched off by one event and its retries.
+//! The health of an endpoint. A failing endpoint is disabled five days after the first failed attempt since its last
+//! success, if at least three events failed. The decision falls at a failed attempt. The minimum of three events
+//! protects an endpoint with little traffic: one event and its retries do not disable it.
 
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::id::EventId;
 use crate::time::Timestamp;
 
-/// How long an endpoint may fail.
+/// Time for which an endpoint may fail.
 pub const PATIENCE: TimeDelta = TimeDelta::days(5);
-/// How long it fails before its coach is told.
+/// Time after which the coach gets a warning.
 pub const WARN_AFTER: TimeDelta = TimeDelta::hours(24);
-/// How many events have to have failed.
+/// Least number of failed events.
 pub const LEAST_EVENTS: usize = 3;
 
 /// The record of an endpoint's failures, empty while the endpoint is healthy.
@@ -21,10 +21,10 @@ pub struct EndpointHealth {
     /// The first failed attempt since the last success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     failing_since: Option<Timestamp>,
-    /// Events that have failed since, as many as matter.
+    /// Events that failed since then, up to the number that matters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     failed_events: Vec<EventId>,
-    /// True if the coach has been told that the endpoint fails.
+    /// True if the coach got the warning.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     warned: bool,
 }
@@ -32,23 +32,23 @@ pub struct EndpointHealth {
 /// The effect of a failed attempt on its endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Judgement {
-    /// It is known to fail, and has not failed for long enough.
+    /// The endpoint is known to fail, and has not failed for long enough.
     Known,
-    /// There is something to remember.
+    /// The health to store.
     Failing(EndpointHealth),
-    /// There is something to remember, and the coach is to be told that it has failed since then.
+    /// The health to store, and the time since which the endpoint fails, for the warning.
     Warn(EndpointHealth, Timestamp),
-    /// It has failed since then, which is long enough.
+    /// The endpoint has failed since this time, which is too long.
     TooLong(Timestamp),
 }
 
 impl EndpointHealth {
-    /// True if there is no failure on record.
+    /// Returns true if no failure is recorded.
     pub fn is_good(&self) -> bool {
         self.failing_since.is_none()
     }
 
-    /// Judges a failed attempt at an event.
+    /// Evaluates a failed attempt of an event.
     pub fn after_failure(&self, event: &EventId, at: Timestamp) -> Judgement {
         let since = self.failing_since.map_or(at, |since| since.min(at));
         let mut failed_events = self.failed_events.clone();
@@ -81,8 +81,8 @@ mod tests {
         Timestamp::from_ms(hours * 3_600_000)
     }
 
-    /// The hour at which an endpoint is switched off that fails at these events at these hours, and succeeds where
-    /// there is none.
+    /// Returns the hour at which the endpoint is disabled. It fails at these events at these hours; `None` is a
+    /// success.
     fn switched_off(attempts: &[(i64, Option<usize>)]) -> Option<i64> {
         let mut health = EndpointHealth::default();
         for (hours, failed) in attempts {

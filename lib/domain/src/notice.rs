@@ -1,5 +1,5 @@
-//! Mails to a coach about a webhook endpoint: it has failed for a day, or it gets nothing any more. Of the address the
-//! host alone is named: the rest may hold a secret.
+//! Mails to a coach about a webhook endpoint: it has failed for a day, or it was disabled. Only the host of the URL is
+//! named: the rest may hold a secret.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::id::{CoachId, EndpointId};
 use crate::time::Timestamp;
 use crate::welcome::Mail;
 
-/// Something that a coach is told of an endpoint.
+/// A notice to a coach about an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndpointNotice {
     pub coach_id: CoachId,
@@ -28,12 +28,12 @@ enum What {
 }
 
 impl EndpointNotice {
-    /// Every delivery has failed since then.
+    /// Creates the warning that every delivery has failed since `since`.
     pub fn failing(coach: &CoachId, endpoint: &Endpoint, since: Timestamp, at: Timestamp) -> Self {
         Self::new(coach, endpoint, at, What::FailingSince(since))
     }
 
-    /// The endpoint has been switched off, or is gone.
+    /// Creates the notice that the endpoint is disabled or gone.
     pub fn off(coach: &CoachId, endpoint: &Endpoint, at: Timestamp) -> Self {
         let gone = endpoint.status == EndpointStatus::Gone;
         Self::new(coach, endpoint, at, if gone { What::Gone } else { What::Disabled })
@@ -44,7 +44,7 @@ impl EndpointNotice {
         Self { coach_id: coach.clone(), endpoint_id: endpoint.id.clone(), host, at, what }
     }
 
-    /// Names the notice: the same one is told once.
+    /// Returns the notice's id: equal notices are mailed once.
     pub fn id(&self) -> String {
         let what = match self.what {
             What::FailingSince(_) => "failing",

@@ -1,8 +1,8 @@
-//! Opportunities: what a contact may come to buy, and where in a pipeline that stands.
+//! Opportunities: a possible sale to a contact, and its place in a pipeline.
 //!
-//! The application tells of the whole record, the API of a name, of a value, or of a place in the pipeline; each of
-//! these counts as it was told last. Whether an opportunity is open, won or lost is read off its stage, so that a
-//! pipeline which is rearranged takes its opportunities along.
+//! The application writes the whole record; the API writes a name, a value or a place in the pipeline. The latest write
+//! wins, per field. The stage determines whether an opportunity is open, won or lost, so a rearranged pipeline also
+//! changes its opportunities.
 
 mod draft;
 mod rule;
@@ -34,7 +34,8 @@ pub struct Opportunity {
     pub value_cents: u64,
     pub pipeline_id: PipelineId,
     pub stage: StageId,
-    /// Why it was lost. The application may keep one with a stage that is not lost; it is not shown then.
+    /// The reason why the opportunity was lost. The application may keep one with a stage that is not lost; then the
+    /// API hides it.
     pub lost_reason: Option<String>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -42,32 +43,32 @@ pub struct Opportunity {
 }
 crate::discreet! { Opportunity }
 
-/// When what was told last. Nothing older changes it.
+/// When each field was last written. An older write changes nothing.
 #[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Told {
-    /// The whole, by the application. Absent from what it has not told of yet.
+    /// When the application wrote the whole record. Absent if it has not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole_at: Option<FactTime>,
-    /// The contact, by the API, which never changes it.
+    /// When the API set the contact, which it never changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contact_at: Option<Timestamp>,
-    /// The name, by the API.
+    /// When the API set the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name_at: Option<Timestamp>,
-    /// The value, by the API.
+    /// When the API set the value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value_at: Option<Timestamp>,
-    /// Pipeline, stage and reason, by the API: one makes no sense without the others.
+    /// When the API set pipeline, stage and reason, which only make sense together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place_at: Option<Timestamp>,
-    /// The reason alone, by the API.
+    /// A reason that the API set without the stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<ToldReason>,
 }
 crate::discreet! { Told }
 
-/// A reason that the API gave a stage which somebody else had chosen. It stands wherever nothing later names another
-/// stage: older facts may lead away from that stage, and back to it.
+/// A reason that the API gave a stage which the application chose. It applies until a later write names another stage:
+/// older facts may lead away from that stage, and back to it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToldReason {
     pub pipeline_id: PipelineId,
@@ -78,7 +79,7 @@ pub struct ToldReason {
 crate::discreet! { ToldReason }
 
 impl Told {
-    /// The latest of all times.
+    /// Returns the latest of all times.
     fn last(&self) -> Option<Timestamp> {
         let Self { whole_at, contact_at, name_at, value_at, place_at, reason } = self;
         let reason_at = reason.as_ref().map(|reason| reason.at);
@@ -119,7 +120,7 @@ pub struct OpportunityResult {
 }
 
 impl Opportunity {
-    /// A new one at the beginning of a pipeline. Without a name of its own it takes the contact's.
+    /// Creates an opportunity in the first stage. Without a name it takes the contact's.
     pub fn create(
         id: OpportunityId,
         draft: &OpportunityDraft,
@@ -149,8 +150,8 @@ impl Opportunity {
         }
     }
 
-    /// The opportunity after the application's whole record of it, which is a fact of the time `at`. Values that the
-    /// API has set since then stay. `None`: the known record is newer.
+    /// Returns the opportunity after the application's whole record, a fact of the time `at`. Values that the API has
+    /// set since then stay. `None`: the known record is newer.
     pub fn apply_fact(known: Option<&Self>, saved: &OpportunitySaved, at: FactTime, now: Timestamp) -> Option<Self> {
         let told = known.map(|known| known.told.clone()).unwrap_or_default();
         if told.whole_at > Some(at) {
@@ -196,20 +197,20 @@ impl Opportunity {
         Some(heard)
     }
 
-    /// True if anything differs but when it was told.
+    /// Returns true if any field but the write times differs.
     fn differs(&self, other: &Self) -> bool {
         Self { told: other.told.clone(), ..self.clone() } != *other
     }
 
-    /// Open, won or lost, by its pipeline as that is now. What was won stays so where its stage is gone: it was paid
-    /// for. Where pipeline or stage is not known, a reason tells that it is lost.
+    /// Returns the status by the present pipeline. A won opportunity stays won if its stage is gone, because it was
+    /// paid for. If the pipeline or the stage is unknown, a reason means lost.
     pub fn status(&self, pipeline: Option<&Pipeline>) -> StageKind {
         let pipeline = pipeline.filter(|pipeline| pipeline.pipeline_id == self.pipeline_id);
         let unplaced = if self.lost_reason.is_some() { StageKind::Lost } else { StageKind::Open };
         pipeline.and_then(|pipeline| pipeline.meaning_of(&self.stage)).unwrap_or(unplaced)
     }
 
-    /// The opportunity as the API shows it.
+    /// Returns the opportunity as the API shows it.
     pub fn view(&self, pipeline: Option<&Pipeline>) -> OpportunityView {
         let status = self.status(pipeline);
         OpportunityView {
@@ -226,8 +227,7 @@ impl Opportunity {
         }
     }
 
-    /// The time of a change: after all that was told, even by a request that came before one that has told something
-    /// meanwhile.
+    /// Returns the time of a change: after every known write, even if a later request committed first.
     fn later(&self, now: Timestamp) -> Timestamp {
         now.after(self.told.last().map_or(self.updated_at, |told_at| told_at.max(self.updated_at)))
     }

@@ -1,4 +1,4 @@
-//! What is told and sent when something happens, and what each event may say.
+//! The events that one cause emits, and the data that each event may contain.
 
 use super::*;
 use crate::check_in::{Grades, Times};
@@ -40,7 +40,7 @@ fn check_in(scores: BTreeMap<String, f64>) -> CheckInSubmitted {
     CheckInSubmitted { check_in, submitted_at: at(), scores, grades: BTreeMap::new() }
 }
 
-/// The systems that fall from 2 to 1.
+/// Builds drops from 2 to 1 in these systems.
 fn fallen(systems: &[&str]) -> Falls {
     let grades = |grade: f64| systems.iter().map(|system| ((*system).to_owned(), grade)).collect();
     let mut latest = Grades::default();
@@ -52,7 +52,7 @@ fn data(event: &Event) -> Value {
     serde_json::from_slice::<Value>(&event.render(PayloadMode::Identifiers)).unwrap()["data"].clone()
 }
 
-/// Type, who gets it, and the automation it names.
+/// Renders each event as its type, its number of named endpoints, and its automation.
 fn lines(events: &[Event]) -> Vec<(&'static str, usize, Value)> {
     events.iter().map(|event| (event.event_type.as_str(), event.to.len(), data(event)["automation"].clone())).collect()
 }
@@ -191,10 +191,10 @@ fn what_fell_is_told_under_one_id_whenever_its_check_in_is_said_to_have_come() {
         assert_eq!(ids(&again), ids(&first));
         assert!(again.iter().all(|(_, submitted_at)| submitted_at == "2026-09-16T08:00:00.000Z"), "{again:?}");
     }
-    // One grade of it is said to be of another time than the other, and both have fallen since one that comes late.
+    // A correction changes the time of one of two grades; a late check-in then reveals both drops.
     drops("k5", 17, &[("gut", 3.0)]);
     assert_eq!(ids(&drops("k4", 13, &[("gut", 4.0), ("sleep", 4.0)])), ids(&first), "each id once");
-    // Another check-in has the latest grades meanwhile.
+    // Meanwhile another check-in holds the latest grades.
     drops("k6", 18, &[("gut", 4.0), ("sleep", 4.0)]);
     drops("k5", 19, &[("gut", 3.0)]);
     let again = drops("k7", 18, &[("gut", 4.0)]);

@@ -1,6 +1,6 @@
-//! The rules of availability once more, as slowly and plainly as they are worded: every minute of UTC is turned into
-//! wall-clock time, which is never in doubt, and every time of the day is judged on its own. What it allows and what is
-//! listed has to be the same.
+//! The rules of availability again, as slowly and plainly as they are worded. Every minute of UTC is converted to
+//! wall-clock time, which is unambiguous, and every time of the day is evaluated on its own. The listed slots must
+//! equal the allowed slots.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,14 +13,14 @@ use crate::busy::{Bucket, held_in, reach_of};
 use crate::tz::Tz;
 use crate::tz::tests::{all_zones, zone};
 
-/// What a zone's clocks show in each minute of UTC around a date.
+/// The wall-clock time of a zone at each minute of UTC around a date.
 struct Clock {
     first_shown: BTreeMap<NaiveDateTime, Timestamp>,
     /// The instants of leaps, with the times before and after.
     leaps: Vec<(NaiveDateTime, NaiveDateTime, Timestamp)>,
 }
 
-/// What a zone's clocks show at an instant, by the database alone.
+/// Returns the wall-clock time of a zone at an instant, straight from the database.
 fn shown(zone: Tz, at: Timestamp) -> NaiveDateTime {
     let offset = zone.rules().to_offset(jiff::Timestamp::from_second(at.unix_s()).unwrap());
     at.utc().naive_utc() + TimeDelta::seconds(i64::from(offset.seconds()))
@@ -53,15 +53,15 @@ fn minutes(count: u32) -> TimeDelta {
     TimeDelta::minutes(i64::from(count))
 }
 
-/// Every time of the date that can be booked, with the instant that it starts at.
+/// Returns every bookable time of the date, with its start instant.
 fn allowed(calendar: &Calendar, day: NaiveDate, busy: &[Busy], now: Timestamp) -> Vec<(NaiveTime, Timestamp)> {
     let clock = Clock::around(calendar.time_zone, day);
     let times = (0..1_440).map(|minute| NaiveTime::from_num_seconds_from_midnight_opt(minute * 60, 0).unwrap());
     times.filter_map(|time| judge(&clock, calendar, day, time, busy, now).map(|start| (time, start))).collect()
 }
 
-/// The opening that a minute of the day lies in: from that minute, it goes as far either way as some hours go on from
-/// one minute to the next.
+/// Returns the opening around a minute of the day: from that minute it extends both ways while some hours contain the
+/// next minute.
 fn opening_around(hours: &[OpeningHours], minute: i64) -> Option<(i64, i64)> {
     let open = |from: i64, to: i64| {
         hours.iter().any(|hours| i64::from(hours.opens_min()) <= from && to < i64::from(hours.closes_min()))
@@ -111,7 +111,7 @@ fn judge(
     (in_horizon && in_hours && clear && start >= now + minutes(calendar.min_notice_minutes)).then_some(start)
 }
 
-/// Dates on which the clocks of a zone were or will be changed, one from each kind of change.
+/// Dates on which a zone's clocks change, one for each kind of change.
 const CHANGES: &[(&str, &str)] = &[
     ("America/New_York", "2026-03-08"),
     ("America/New_York", "2026-11-01"),
@@ -151,7 +151,7 @@ const CHANGES: &[(&str, &str)] = &[
     ("Asia/Beirut", "2026-10-25"),
 ];
 
-/// A zone and a date on or next to one on which its clocks change, or, where they do not change that year, any date.
+/// Generates a zone with a date on or next to a clock change. If the clocks do not change that year: any date.
 fn zones_and_dates() -> impl Strategy<Value = (Tz, NaiveDate)> {
     let known =
         (prop::sample::select(CHANGES), -1_i64..=1).prop_map(|((name, day), shift)| (zone(name), date(day), shift));
@@ -186,7 +186,8 @@ fn opening_hours() -> impl Strategy<Value = OpeningHours> {
     })
 }
 
-/// Some events within two days of a date, and some weeks away or weeks long. Most are whole minutes.
+/// Generates events within two days of a date, and some that are weeks away or weeks long. Most start and end on whole
+/// minutes.
 fn events(day: NaiveDate) -> impl Strategy<Value = Vec<Busy>> {
     let midnight = Timestamp::new(day.and_time(NaiveTime::MIN).and_utc());
     let quarters = |range: std::ops::Range<i64>| range.prop_map(|quarter| quarter * 15);
@@ -247,7 +248,7 @@ fn weekday<'a>(calendar: &'a mut Calendar, name: &str) -> &'a mut Vec<OpeningHou
     }
 }
 
-/// The events that stand in any of these buckets.
+/// Returns the events with an entry in any of these buckets.
 fn standing_in(events: &[Busy], buckets: &BTreeSet<Bucket>) -> Vec<Busy> {
     let stands = |event: &&Busy| held_in(event.span).iter().any(|bucket| buckets.contains(bucket));
     events.iter().filter(stands).copied().collect()
@@ -263,7 +264,7 @@ proptest! {
         let listed: Vec<_> = slots.iter().map(|slot| (slot.time, slot.span.starts_at)).collect();
         prop_assert_eq!(&listed, &allowed(calendar, *day, events, *now));
 
-        // What a booking finds, knowing the buckets alone that its date reaches.
+        // The result of a booking, which reads only the buckets near its date.
         let near = standing_in(events, &BTreeSet::from_iter(reach_of(*day)));
         let times = slots.iter().step_by(slots.len() / 8 + 1).map(|slot| slot.time);
         for time in times.chain(others.iter().filter_map(|minute| time_of(*minute))) {
@@ -271,7 +272,7 @@ proptest! {
             prop_assert_eq!(find_slot(calendar, *day, time, &near, *now), slot);
         }
 
-        // What a list shows, knowing the buckets alone of its window.
+        // The result of a list, which reads only the buckets of its window.
         let (first, last) = window(calendar, *now);
         prop_assert!(first <= last);
         let known = first.iter_days().take_while(|day| *day <= last).map(Bucket::Day).chain([Bucket::Long]).collect();

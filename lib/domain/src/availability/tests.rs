@@ -1,4 +1,4 @@
-//! What the tests of availability are written in, and the rules that are not about clocks that change.
+//! Helpers for the tests of availability, and the rules that do not concern clock changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,13 +23,13 @@ fn time(text: &str) -> NaiveTime {
     crate::wall_clock::parse_time(text).unwrap()
 }
 
-/// Stretches `HH:MM-HH:MM`, with blanks between them.
+/// Parses spans `HH:MM-HH:MM`, separated by blanks.
 pub(crate) fn hours(text: &str) -> Vec<OpeningHours> {
     let pairs = text.split_whitespace().map(|pair| pair.split_once('-').unwrap());
     pairs.map(|(opens, closes)| OpeningHours::parse(opens, closes).unwrap()).collect()
 }
 
-/// An event `start/end`, and what it keeps free before and after: `start/end -15 +30`.
+/// Parses an event `start/end` with its buffers before and after: `start/end -15 +30`.
 pub(super) fn event(text: &str) -> Busy {
     let (span, buffers) = text.split_once(' ').unwrap_or((text, ""));
     let (start, end) = span.split_once('/').unwrap();
@@ -43,7 +43,7 @@ pub(super) fn event(text: &str) -> Busy {
     }
 }
 
-/// A calendar that is never open, for the longest horizon, with slots of an hour on the hour.
+/// A calendar without opening hours, with the longest horizon and hourly slots.
 pub(crate) fn closed(zone: Tz) -> Calendar {
     Calendar {
         id: CalendarId::parse("0197a6a0-5c3b-7000-8000-2f1d3c4b5a69").unwrap(),
@@ -63,7 +63,7 @@ pub(crate) fn closed(zone: Tz) -> Calendar {
     }
 }
 
-/// As [`closed`], but open every day.
+/// A calendar like [`closed`], but open every day.
 fn open(zone: Tz, daily: &str) -> Calendar {
     let daily = hours(daily);
     let weekly = Weekly {
@@ -78,12 +78,12 @@ fn open(zone: Tz, daily: &str) -> Calendar {
     Calendar { weekly, ..closed(zone) }
 }
 
-/// The slots of a date.
+/// Returns the slots of a date.
 pub(super) fn slots_on(calendar: &Calendar, date: NaiveDate, busy: &[Busy], now: Timestamp) -> Vec<Slot> {
     Offer::new(calendar, busy, now).slots_on(date)
 }
 
-/// The slots of every day of the horizon.
+/// Returns the slots of every day of the horizon.
 pub(super) fn days(calendar: &Calendar, busy: &[Busy], now: Timestamp) -> Vec<DaySlots> {
     let offer = Offer::new(calendar, busy, now);
     offer.dates().map(|date| offer.day(date)).collect()
@@ -227,7 +227,7 @@ fn an_answer_shows_what_a_calendar_costs_and_where_it_is_booked() {
     );
 }
 
-/// The openings that have most starts of slots: they touch, and each ends a minute after its last slot may start.
+/// The openings with the most slot starts: they are adjacent, and each ends a minute after its last possible start.
 fn dense() -> Calendar {
     let bounds: Vec<u32> = (0..24).map(|n| 56 * n + n / 8).chain([1_440]).collect();
     let text = |minute: &u32| format!("{:02}:{:02}", minute / 60, minute % 60);
@@ -238,7 +238,7 @@ fn dense() -> Calendar {
 
 #[test]
 fn a_single_calendar_never_has_too_many_candidates() {
-    // 1,440 minutes in 24 openings: each may have one start more than its whole intervals.
+    // 1,440 minutes in 24 openings: each opening may have one start more than its whole intervals.
     let most = (1_440 + 24 * 4) / 5 + 1;
     assert!(most * 400 < MAX_CANDIDATES);
     let counted = candidates(&dense(), at("2026-07-01T00:00Z"));
@@ -260,7 +260,7 @@ fn candidates_are_counted_by_the_hours_of_each_date_of_the_horizon() {
     assert_eq!(candidates(&calendar, at("2026-07-01T10:00Z")), 32);
 }
 
-/// Sixty days of quarter-hour slots with 500 events in the way: what an answer should take a few milliseconds for.
+/// Sixty days of quarter-hour slots with 500 events in the way: an answer should take a few milliseconds.
 fn a_busy_season() -> (Calendar, Vec<Busy>, Timestamp) {
     let calendar = Calendar {
         slot_minutes: 30,
@@ -291,7 +291,7 @@ fn the_slots_of_a_season_are_the_slots_of_its_days() {
     assert!((1_000..5_700).contains(&slots), "{slots}");
 }
 
-/// Prints what it takes; the bound holds without optimisation on a busy machine.
+/// Prints the time; the bound holds without optimisation on a busy machine.
 #[test]
 fn a_season_is_reckoned_in_a_moment() {
     let (calendar, events, now) = a_busy_season();

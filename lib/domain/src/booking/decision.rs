@@ -1,4 +1,4 @@
-//! The decisions to make, move or cancel a booking. Obstacles are reported in one order: the contact, the booking, its
+//! Decisions to create, move or cancel a booking. Obstacles are reported in one order: the contact, the booking, its
 //! calendar, its price, its time.
 
 use crate::availability::{find_move, find_slot};
@@ -14,22 +14,22 @@ use crate::wall_clock::{date_at, show_time, time_at};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lead {
     Live,
-    /// It lives on as this one.
+    /// The contact was merged into this contact.
     Merged(ContactId),
-    /// There is none, or none any more.
+    /// The contact does not exist, or no longer exists.
     Unknown,
 }
 
-/// The reason why a booking is refused.
+/// The reason for the refusal of a booking.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
     UnknownLead,
     LeadMerged(ContactId),
-    /// There is no such booking, or it is not with this contact.
+    /// The booking does not exist, or is not with this contact.
     UnknownBooking,
-    /// There is no such calendar, or it is not active.
+    /// The calendar does not exist, or is not active.
     UnknownCalendar,
-    /// The calendar is paid for, there.
+    /// The calendar is paid. The text is its booking URL.
     CheckoutRequired(String),
     SlotUnavailable,
     /// The booking is cancelled or past.
@@ -46,7 +46,7 @@ impl Lead {
     }
 }
 
-/// Decides on a new booking: the time that it takes. `busy` holds every confirmed event that could be in its way.
+/// Decides on a new booking and returns its time. `busy` holds every confirmed event that could conflict.
 pub fn create(
     draft: &BookingDraft,
     lead: Lead,
@@ -63,18 +63,20 @@ pub fn create(
     Ok(Busy { span: slot.span, buffers: calendar.buffers })
 }
 
-/// Where a booking goes.
+/// The target of a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Move {
-    /// It stays where it is.
+    /// The booking already has this time.
     Nowhere,
     To(Busy),
 }
 
-/// Decides on a booking's new time. `event` is the one that is named, if it is with the contact; `zone` is the one that
-/// it is shown in, `others` are all confirmed events but itself that could be in its way. Nothing is charged: what was
-/// paid has been paid. The booking keeps the length and the buffers that it was made with. It has to start where the
-/// calendar's slots start, to end by its closing, and to leave room by its own buffers and by the calendar's.
+/// Decides on a booking's new time. `event` is the named booking, if it is with the contact. `zone` is the zone in
+/// which the booking is shown. `others` holds all other confirmed events that could conflict. Nothing is charged: a
+/// booking is paid at its creation.
+///
+/// The booking keeps its length and its buffers. It must start where the calendar's slots start, end by its closing,
+/// and leave room by its own buffers and by the calendar's.
 pub fn reschedule(
     draft: &RescheduleDraft,
     lead: Lead,
@@ -89,7 +91,7 @@ pub fn reschedule(
     if !event.is_confirmed() || event.span.ends_at <= now {
         return Err(Refusal::NotActive);
     }
-    // As it is shown: of an hour that clocks show twice a booking may stand in the second.
+    // Compare as shown: a booking may be in the second of an hour that clocks show twice.
     let stands_at = event.span.starts_at;
     if (date_at(zone, stands_at), show_time(time_at(zone, stands_at))) == (draft.date, show_time(draft.time)) {
         return Ok(Move::Nowhere);
@@ -104,8 +106,8 @@ pub fn reschedule(
     Ok(Move::To(moved))
 }
 
-/// Decides on a cancellation, which may be repeated, but not once the booking is past. `event` is the named one, if it
-/// is with the contact.
+/// Decides on a cancellation. A cancellation may be repeated until the booking is past. `event` is the named booking,
+/// if it is with the contact.
 pub fn cancel(lead: Lead, event: Option<&CalendarEvent>, now: Timestamp) -> Result<(), Refusal> {
     lead.check()?;
     let event = booking(event)?;

@@ -1,4 +1,4 @@
-//! Decisions, views and facts of bookings, by tables and by properties.
+//! Decisions, views and facts of bookings, by tables and properties.
 
 use std::collections::BTreeMap;
 
@@ -166,7 +166,7 @@ fn what_stands_in_a_moves_way_is_told_in_order() {
 fn a_move_to_the_same_instant_changes_nothing_whatever_the_calendar_offers() {
     let off = Calendar { active: false, ..calendar() };
     assert_eq!(moved(&to("2026-12-02", "10:00"), Some(&event()), Some(&off), now()), Ok(Move::Nowhere));
-    // By the zone that it is shown in, where its calendar has not been seen.
+    // Shown in the given zone, because its calendar has not been seen.
     assert_eq!(moved(&to("2026-12-02", "04:00"), Some(&event()), None, now()), Ok(Move::Nowhere));
 }
 
@@ -236,7 +236,7 @@ fn a_conflict_is_the_same_whichever_of_the_two_it_is_found_by_and_another_after_
 fn each_change_of_a_booking_is_a_fact_of_its_own() {
     let coach = CoachId::parse("ada").unwrap();
     let (at, busy) = (now(), event().busy().unwrap());
-    // All within one millisecond, and after what was said by a clock that is ahead.
+    // All within one millisecond, and after a fact from a clock that is ahead.
     let ahead = CalendarEvent { told_at: (at + TimeDelta::seconds(30)).into(), ..event() };
     let moved = ahead.moved(&busy, at);
     let again = moved.moved(&busy, at);
@@ -341,7 +341,7 @@ fn an_echo_of_what_is_known_leaves_the_time_of_the_last_change() {
 }
 
 proptest! {
-    /// Facts in any order, the API's changes at their own times: each field is what was last said of it.
+    /// Facts arrive in any order, the API's changes at their own times: each field has its latest value.
     #[test]
     fn what_is_said_last_counts_in_whatever_order_it_comes(
         mut facts in proptest::collection::btree_map(0..100i64, (0..5i64, any::<bool>()), 1..6),
@@ -370,7 +370,7 @@ proptest! {
         }
         let (last, (starts, confirmed)) = facts.pop_last().unwrap();
         let span = if moved_at.is_some_and(|at| at > last) { moved_span } else { hour(starts) };
-        // It was cancelled after it was moved, whichever request came first.
+        // The cancellation comes after the move, whichever request came first.
         let cancelled_at = cancelled_at.map(|at| minute(at).max(moved_at.map_or(minute(0), minute) + TimeDelta::milliseconds(1)));
         let confirmed = confirmed && cancelled_at.is_none_or(|at| at <= minute(last));
         prop_assert_eq!((known.span, known.is_confirmed(), known.told_at), (span, confirmed, minute(last).into()));

@@ -1,4 +1,4 @@
-//! Which events are in each other's way, and which buckets that takes.
+//! Conflicts between events, and the buckets that they involve.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ fn day(text: &str) -> Bucket {
     Bucket::Day(text.parse().unwrap())
 }
 
-/// An event from 10:00 to 11:00, and one from the given time on: the buffers of the first after, and of the second
+/// The first event is from 10:00 to 11:00, the second starts at the given time: the first's buffer after, the second's
 /// before.
 #[rstest::rstest]
 #[case::touching("11:00", 0, 0, false)]
@@ -117,7 +117,7 @@ fn buffers() -> impl Strategy<Value = Buffers> {
 
 const MINUTE_MS: i64 = 60_000;
 
-/// A slot: up to a day, anywhere, at any second.
+/// Generates a slot: up to a day, anywhere, at any second.
 fn slots() -> impl Strategy<Value = Busy> {
     let start =
         prop_oneof![0..20_000 * 86_400_i64, (0..20_000_i64, -600..600_i64).prop_map(|(day, s)| day * 86_400 + s)];
@@ -127,7 +127,7 @@ fn slots() -> impl Strategy<Value = Busy> {
     })
 }
 
-/// An event that begins or ends not far from a slot, to the millisecond. Some last for weeks.
+/// Generates an event that begins or ends near a slot, to the millisecond. Some last for weeks.
 fn events_near(slot: Busy) -> impl Strategy<Value = Busy> {
     let away_ms = prop_oneof![-300 * MINUTE_MS..300 * MINUTE_MS, -242 * MINUTE_MS..-238 * MINUTE_MS];
     let days = prop_oneof![8 => Just(0), 1 => 1..29_i64, 2 => 30..34_i64, 1 => 34..400_i64];
@@ -144,7 +144,7 @@ fn events_near(slot: Busy) -> impl Strategy<Value = Busy> {
     )
 }
 
-/// The buckets with their entries after these writes, where none had any but the given one.
+/// Returns the buckets with an entry after these writes, if only `old` had entries before.
 fn entries_after(old: Option<Span>, writes: &[BucketWrite]) -> BTreeSet<Bucket> {
     let mut standing: BTreeSet<Bucket> = old.into_iter().flat_map(held_in).collect();
     for write in writes {
@@ -165,7 +165,7 @@ proptest! {
         (slot, event) in slots().prop_flat_map(|slot| (Just(slot), events_near(slot))),
     ) {
         prop_assert_eq!(slot.conflicts_with(&event), event.conflicts_with(&slot));
-        // The rule as it is worded.
+        // The rule as worded.
         let minutes = |count: u32| TimeDelta::minutes(i64::from(count));
         let since = minutes(event.buffers.after_min.max(slot.buffers.before_min));
         let until = minutes(slot.buffers.after_min.max(event.buffers.before_min));

@@ -1,4 +1,4 @@
-//! What is said of a contact, by whom and when.
+//! Writes to a contact, by the application and the API, and their order.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -121,7 +121,7 @@ fn each_change_has_a_time_of_its_own() {
     assert_eq!([first.contact.updated_at, second.contact.updated_at], [at(11), at(12)]);
 }
 
-/// Something said at a time. What the application says comes some time later, and perhaps twice.
+/// A write at a time. A fact arrives some time later, and perhaps twice.
 #[derive(Debug, Clone)]
 enum Saying {
     Record { name: String, do_not_contact: bool, delays: Vec<i64> },
@@ -139,8 +139,7 @@ fn saying() -> impl Strategy<Value = Saying> {
 }
 
 proptest! {
-    /// However late and in whatever order the application's records come, each field ends as the one who spoke of it
-    /// last said.
+    /// Facts arrive in any order and late: each field has the value of its latest write.
     #[test]
     fn what_was_said_last_counts_field_by_field(sayings in proptest::collection::vec(saying(), 1..12)) {
         let mut heard: Vec<(i64, i64, &Saying)> = Vec::new();
@@ -184,8 +183,7 @@ proptest! {
         prop_assert_eq!(contact.said.saved_at.is_some(), phone.is_some());
     }
 
-    /// The API suppresses and never lifts: nothing that a caller can send makes a suppressed contact one that may be
-    /// contacted.
+    /// The API suppresses and never lifts: no request makes a suppressed contact one that may be contacted.
     #[test]
     fn no_change_through_the_api_lifts_the_suppression(names in proptest::collection::vec(proptest::option::of("[a-c]"), 1..6)) {
         let mut contact = KnownContact::apply_fact(None, &saved("lee", true), at(1).into(), at(1)).unwrap();

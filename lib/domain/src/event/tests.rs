@@ -1,4 +1,4 @@
-//! What each event says and to whom, and that it reads back from storage.
+//! The content and the receivers of each event, and its stored form.
 
 use super::*;
 use crate::id::ClientId;
@@ -59,7 +59,7 @@ fn stored(event: &Event) -> Event {
     serde_json::from_str(&serde_json::to_string(event).unwrap()).unwrap()
 }
 
-/// What a sweep found by the rule `a1` of the coach `coach_2`, whose step names the endpoint `we_1`.
+/// Builds a match of rule `a1` of coach `coach_2`, whose step names the endpoint `we_1`.
 fn found(event_type: ComputedType, data: EventData) -> Computed {
     Computed {
         coach_id: CoachId::parse("coach_2").unwrap(),
@@ -177,7 +177,7 @@ fn each_computed_event_says_its_figures_and_its_automation_and_reads_back_from_s
     ] {
         let event = Event::computed(&client(), &computed).unwrap();
         data["client"] = json!({"id": "c1"});
-        // As text, since 60 and 60.0 are equal as values.
+        // Compared as text: 60 and 60.0 are equal as values.
         let expected = format!(r#"{{"type":"{name}","timestamp":"2026-09-20T08:00:00.000Z","data":{data}}}"#);
         assert_eq!(String::from_utf8(event.render(PayloadMode::Identifiers)).unwrap(), expected);
         assert_eq!((event.coach_id.as_str(), &event.to), ("coach_2", &computed.to));
@@ -227,7 +227,7 @@ fn automation(id: &str, trigger: Trigger) -> Automation {
     }
 }
 
-/// A client of long standing that may leave its phase, and of whom 3 of 7 doses and nothing else are known.
+/// The facts of an old client that may leave its phase, with 3 of 7 doses and nothing else known.
 fn facts() -> Facts {
     let dose_id = DoseId::parse("d").unwrap();
     let dose = ScheduledDose { dose_id: dose_id.clone(), per_day: 1, from: date("2026-01-01"), until: None };
@@ -249,7 +249,7 @@ fn facts() -> Facts {
 #[test]
 fn whatever_a_sweep_finds_makes_an_event_of_that_name() {
     let is_emitted = |trigger: Trigger| {
-        // The first evaluation is silent, and nothing is known then.
+        // The first evaluation is silent, so it runs before the facts are known.
         let rule = Rule { automation: automation("a1", trigger), revision: at() };
         let before = at() + TimeDelta::days(-1);
         let nothing = Facts { created_at: before, phase: None, logged: DosesLogged(BTreeMap::new()), ..facts() };

@@ -9,7 +9,7 @@ use crate::pipeline::{MAX_STAGES, Pipeline, Stage, StageKind};
 use crate::workflow::Workflow;
 
 const MAX_REASON_CHARS: usize = 10_000;
-/// Integers that every JSON parser keeps as they are (RFC 8259, section 6).
+/// Largest integer that every JSON parser keeps exactly (RFC 8259, section 6).
 const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 /// The whole record of a pipeline, as the application has it.
@@ -33,7 +33,7 @@ pub struct OpportunitySaved {
 }
 crate::discreet! { OpportunitySaved }
 
-/// The part of a workflow's record that the service has business with.
+/// The part of a workflow's record that the service uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkflowSaved {
     pub coach_id: CoachId,

@@ -1,4 +1,4 @@
-//! What happens in a client's life: check-ins, logs, doses, phases, messages.
+//! Facts of a client's history: check-ins, logs, doses, phases, messages.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::time::Timestamp;
 /// Most scores or grades of a check-in.
 const MAX_JUDGED: usize = 500;
 
-/// Something that happened to a client that is stored.
+/// An entry of a client's stored history.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClientHappening {
     CheckInSubmitted(CheckInSubmitted),
@@ -29,7 +29,7 @@ pub enum ClientHappening {
     Erased,
 }
 
-/// A check-in with what is judged when it comes in, and then dropped.
+/// A check-in with its scores and grades, which are evaluated at ingest and dropped.
 #[derive(Clone, PartialEq)]
 pub struct CheckInSubmitted {
     pub check_in: CheckInId,
@@ -57,7 +57,7 @@ pub struct PhaseAdvance {
     pub advanced_at: Timestamp,
 }
 
-/// The client and what happened, if a fact of that name is about a client's life.
+/// Parses a fact about a client's history: the client and the entry. `None`: the name is another fact's.
 pub(super) fn happening(detail_type: &str, fields: Fields<'_>) -> Option<Result<(ClientId, ClientHappening), Invalid>> {
     let read = match detail_type {
         "check_in.submitted" => check_in_submitted(fields),

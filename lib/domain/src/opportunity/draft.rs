@@ -8,12 +8,12 @@ use crate::id::{ContactId, StageId};
 #[cfg(feature = "openapi")]
 use crate::openapi::{Body, Field};
 
-/// Most characters of a stage's id that the API takes.
+/// Most characters of a stage's id in a request.
 const MAX_STAGE_CHARS: usize = 100;
 #[cfg(feature = "openapi")]
 const STAGE_PATTERN: &str = "^[a-zA-Z0-9_-]{1,100}$";
 
-/// An opportunity to be created.
+/// An opportunity to create.
 #[derive(Clone, PartialEq, Eq)]
 pub struct OpportunityDraft {
     pub contact_id: ContactId,
@@ -22,7 +22,7 @@ pub struct OpportunityDraft {
 }
 crate::discreet! { OpportunityDraft }
 
-/// A change of an opportunity: what is `None` stays as it is.
+/// A change of an opportunity. A field that is `None` stays unchanged.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct OpportunityPatch {
     pub name: Option<String>,
@@ -33,7 +33,7 @@ pub struct OpportunityPatch {
 crate::discreet! { OpportunityPatch }
 
 impl OpportunityDraft {
-    /// Reads the body of `POST /v1/crm/opportunities`.
+    /// Parses the body of `POST /v1/crm/opportunities`.
     pub fn parse(body: &Value) -> Result<Self, Invalid> {
         let fields = Fields::strict(body, &["contactId", "name", "valueCents"])?;
         Ok(Self {
@@ -57,7 +57,7 @@ impl OpportunityDraft {
 }
 
 impl OpportunityPatch {
-    /// Reads the body of `PATCH /v1/crm/opportunities/{id}`.
+    /// Parses the body of `PATCH /v1/crm/opportunities/{id}`.
     pub fn parse(body: &Value) -> Result<Self, Invalid> {
         const NAMES: [&str; 4] = ["name", "valueCents", "stage", "lostReason"];
         let fields = Fields::strict(body, &NAMES)?;

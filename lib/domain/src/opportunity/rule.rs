@@ -1,17 +1,17 @@
 //! The changes of an opportunity that a caller may make.
 //!
-//! Winning is left to payments: nobody chooses a won stage, and of what is won the name alone changes. A reason goes
-//! with a lost stage, and with nothing else.
+//! Only a payment wins an opportunity: a won stage cannot be chosen, and a won opportunity can change only its name. A
+//! reason is only allowed with a lost stage.
 
 use super::{Opportunity, OpportunityPatch, ToldReason};
 use crate::fact_time::FactTime;
 use crate::pipeline::{Pipeline, StageKind};
 use crate::time::Timestamp;
 
-/// Why a change is refused.
+/// The reason for the refusal of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// It is in another pipeline.
+    /// The opportunity is in another pipeline.
     NotFound,
     StagePaymentControlled,
     StageUnknown,
@@ -19,8 +19,8 @@ pub enum Refusal {
     LostReasonNotAllowed,
 }
 
-/// The opportunity as a caller changes it, in the pipeline that the caller works on. Values that it has already change
-/// nothing but when they were told.
+/// Applies a caller's change, in the pipeline that the caller works on. A value that is the same only updates its write
+/// time.
 pub fn apply(
     found: &Opportunity,
     pipeline: &Pipeline,
@@ -34,7 +34,7 @@ pub fn apply(
     let at = found.later(now);
     let told = &found.told;
     let mut changed = found.clone();
-    // What confirms the application's word is an update too: older facts do not change it any more.
+    // Confirming the application's value is an update too: older facts no longer change the value.
     let is_theirs =
         |told_at: Option<Timestamp>| told.whole_at.is_some() && told_at.map(FactTime::from) <= told.whole_at;
     let mut confirms = false;
@@ -65,7 +65,7 @@ pub fn apply(
     Ok(changed)
 }
 
-/// The reason that stands with the stage after a change which is allowed.
+/// Returns the reason after the change, or the refusal.
 fn lost_reason(found: &Opportunity, pipeline: &Pipeline, patch: &OpportunityPatch) -> Result<Option<String>, Refusal> {
     let status = found.status(Some(pipeline));
     let beyond_name = patch.value_cents.is_some() || patch.stage.is_some() || patch.lost_reason.is_some();
@@ -92,7 +92,7 @@ mod tests {
     use super::super::tests::{at, opportunity, pipeline, stage};
     use super::*;
 
-    /// Where an opportunity stands before: the stage, and whether a reason is stored with it.
+    /// Places before the change: the stage, and whether a reason is stored with it.
     const PLACES: [(&str, bool); 8] = [
         ("new", false),
         ("new", true),
@@ -106,7 +106,7 @@ mod tests {
     const CHOICES: [Option<&str>; 7] =
         [None, Some("new"), Some("warm"), Some("won"), Some("lost"), Some("cold"), Some("gone")];
 
-    /// The rule, told case by case. `Ok`: stage and reason afterwards.
+    /// The rule, case by case. `Ok`: stage and reason after the change.
     fn expected(
         (current, reason_before): (&'static str, bool),
         chosen: Option<&'static str>,
@@ -139,10 +139,10 @@ mod tests {
                     let [reason, name, value, same] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
                     let mut found = opportunity(place.0);
                     found.lost_reason = place.1.then(|| "before".to_owned());
-                    // The application has not spoken of it.
+                    // The application has not written the record yet.
                     found.told.whole_at = None;
                     let patch = OpportunityPatch {
-                        // A value that it has already is refused as any other.
+                        // A value that is the same is refused like any other.
                         name: name.then(|| if same { found.name.clone() } else { "Renamed".to_owned() }),
                         value_cents: value.then_some(if same { found.value_cents } else { 7 }),
                         stage: chosen.map(stage),

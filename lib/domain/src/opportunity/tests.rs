@@ -1,4 +1,4 @@
-//! Whose word counts, and what is shown.
+//! The order of writes to an opportunity, and its view.
 
 use proptest::prelude::*;
 use rstest::rstest;
@@ -38,7 +38,7 @@ pub(super) fn pipeline() -> Pipeline {
     Pipeline { pipeline_id: pipeline_id("sales"), name: "Sales".to_owned(), stages, won_once: BTreeSet::new() }
 }
 
-/// An opportunity in that stage, told by the application at time 0.
+/// An opportunity in that stage, written by the application at time 0.
 pub(super) fn opportunity(in_stage: &str) -> Opportunity {
     Opportunity::apply_fact(None, &saved("Package", 5, in_stage, None), at(0).into(), at(0)).unwrap()
 }
@@ -73,7 +73,7 @@ fn a_status_is_read_off_the_stage_and_else_off_the_reason(
     let found = Opportunity::apply_fact(None, &saved("n", 0, in_stage, reason), at(0).into(), at(0)).unwrap();
     let view = found.view(Some(&pipeline()));
     assert_eq!((view.status, view.lost_reason.as_deref()), (status, shown));
-    // Of an unknown pipeline, and by another one, the stage says nothing.
+    // If the pipeline is unknown or another one, the stage has no meaning.
     let unplaced = if reason.is_some() { StageKind::Lost } else { StageKind::Open };
     let other = Pipeline { pipeline_id: pipeline_id("other"), ..pipeline() };
     for unknown in [None, Some(&other)] {
@@ -100,7 +100,7 @@ fn an_opportunity_is_called_as_its_contact_and_worth_nothing_until_told_otherwis
     let made = Opportunity::create(id(1, OpportunityId), &bare, "Lee Lead", &pipeline, &new, at(9));
     assert_eq!((made.name.as_str(), made.value_cents, made.stage.as_str()), ("Lee Lead", 0, "new"));
     assert_eq!(made.status(Some(&pipeline)), StageKind::Open);
-    // The application hears of it and tells the same: one that it told before that is older.
+    // The application learns of it and writes the same; a fact from before is older.
     assert_eq!(
         Opportunity::apply_fact(Some(&made), &saved("Old", 1, "warm", None), at(8).into(), at(8)).unwrap().name,
         "Lee Lead"
@@ -135,7 +135,7 @@ fn a_reason_stands_with_its_stage_in_whatever_order_older_facts_come() {
     assert!(is_ours(&Opportunity::apply_fact(Some(&left), &back, at(20).into(), at(20)).unwrap()));
     let returned = Opportunity::apply_fact(Some(&given), &back, at(20).into(), at(20)).unwrap();
     assert!(is_ours(&returned) && Opportunity::apply_fact(Some(&returned), &away, at(10).into(), at(10)).is_none());
-    // What is said later counts, and so does a place that the API chooses.
+    // A later write counts, and so does a place that the API chooses.
     let later = Opportunity::apply_fact(Some(&left), &back, at(101).into(), at(101)).unwrap();
     assert_eq!(later.lost_reason.as_deref(), Some("theirs again"));
     let patch = OpportunityPatch { stage: Some(stage("warm")), ..OpportunityPatch::default() };
@@ -143,17 +143,17 @@ fn a_reason_stands_with_its_stage_in_whatever_order_older_facts_come() {
     assert_eq!(Opportunity::apply_fact(Some(&moved), &back, at(20).into(), at(20)).unwrap().lost_reason, None);
 }
 
-/// What the API changes.
+/// A change through the API.
 #[derive(Debug, Clone)]
 struct Asked {
     name: bool,
     value: bool,
     place: Option<(&'static str, bool)>,
-    /// Where it asks for no place.
+    /// Used if no place is requested.
     reason: bool,
 }
 
-/// Somebody says something, which arrives as much later.
+/// A write by the API or the application. A fact arrives that much later.
 #[derive(Debug, Clone)]
 enum Mouth {
     Application { stage: &'static str, reason: bool, arrives_after: i64, again_after: Option<i64> },
@@ -173,8 +173,7 @@ fn mouth() -> impl Strategy<Value = Mouth> {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
-    /// Everything is said at a time of its own. The API is heard at once, the application later, twice or in another
-    /// order.
+    /// Every write has a time of its own. A write of the API arrives at once, a fact later, twice or in another order.
     #[test]
     fn each_field_is_as_it_was_told_last_in_whatever_order_it_is_heard(
         said in prop::collection::vec(mouth(), 1..12),
@@ -196,10 +195,10 @@ proptest! {
         let draft = OpportunityDraft { contact_id: id(2, ContactId), name: None, value_cents: None };
         let made = Opportunity::create(id(1, OpportunityId), &draft, "made", &pipeline(), &stage("new"), at(0));
         let mut found = made_by_api.then_some(made);
-        // By field: when it was told last, and what.
+        // Per field: the time and the value of the latest write.
         let (mut name, mut value) = ((0, "made".to_owned()), (0, 0));
         let mut place = (0, ("new", None));
-        // The reason alone counts for the stage that it was given to.
+        // A reason alone counts for the stage that it was given to.
         let mut reason_alone: Option<(i64, String, String)> = None;
         for (_, index) in arrivals {
             let said_at = 10 * (index as i64 + 1);
@@ -214,7 +213,7 @@ proptest! {
                     place = place.max((said_at, (in_stage, reason(*given))));
                 }
                 Mouth::Api(asked) => {
-                    // Before it is known, nobody can change it.
+                    // Before its creation, nobody can change the opportunity.
                     let Some(known) = &found else { continue };
                     let patch = OpportunityPatch {
                         name: asked.name.then(|| text.clone()),

@@ -1,4 +1,4 @@
-//! Phone numbers of all countries, in all ways to write them.
+//! Phone numbers of all countries, in all spellings.
 
 use proptest::prelude::*;
 use rlibphonenumber::PhoneNumberType;
@@ -55,7 +55,7 @@ fn a_text_longer_than_any_number_is_parsed_by_nobody() {
     assert!(long.key(country("US")).is_none() && long.ending().is_none());
 }
 
-/// Fixed and mobile numbers of every country that has numbers, with other last digits where those are valid, too.
+/// Fixed and mobile numbers of every country with numbers, and variants with other valid last digits.
 fn numbers() -> Vec<(Country, PhoneNumber)> {
     let mut found = Vec::new();
     for region in PHONE_NUMBER_UTIL.get_supported_regions() {
@@ -75,7 +75,7 @@ fn numbers() -> Vec<(Country, PhoneNumber)> {
     found
 }
 
-/// The text with its ASCII digits in another script, whose zero is given.
+/// Returns the text with its ASCII digits in another script, given by its zero.
 fn in_script(text: &str, zero: char) -> String {
     text.chars().map(|c| c.to_digit(10).map_or(c, |digit| char::from_u32(zero as u32 + digit).unwrap())).collect()
 }

@@ -1,4 +1,4 @@
-//! What is a receiver URL, and that no spelling gets past the check.
+//! Valid receiver URLs, and the check against every spelling of an address.
 
 use std::net::Ipv4Addr;
 
@@ -124,7 +124,7 @@ fn debug_shows_the_host_alone() {
     assert_eq!(format!("{url:?}"), "ReceiverUrl(hooks.example.com)");
 }
 
-/// All the ways in which browsers and resolvers have ever read an IPv4 address.
+/// Returns every spelling of an IPv4 address that browsers and resolvers have ever read.
 fn spellings(address: Ipv4Addr) -> Vec<String> {
     let [a, b, c, d] = address.octets();
     let number = u32::from(address);
@@ -153,7 +153,7 @@ fn fullwidth(digit: char) -> char {
     char::from_u32(u32::from(digit) - u32::from('0') + 0xff10).unwrap()
 }
 
-/// IPv6 forms that carry the address and are no way to send to it.
+/// Returns IPv6 forms that carry the address and are never a valid target.
 fn carriers(address: Ipv4Addr) -> Vec<String> {
     let [a, b, c, d] = address.octets();
     let (high, low) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
@@ -167,7 +167,7 @@ fn carriers(address: Ipv4Addr) -> Vec<String> {
     ]
 }
 
-/// Public and refused addresses about equally often.
+/// Generates public and refused addresses about equally often.
 fn any_v4() -> impl Strategy<Value = Ipv4Addr> {
     let first = prop_oneof![Just(0u8), Just(10), Just(127), Just(169), Just(172), Just(192), Just(224), any::<u8>()];
     (first, prop_oneof![Just(254u8), Just(168), Just(16), any::<u8>()], any::<u16>()).prop_map(|(a, b, rest)| {

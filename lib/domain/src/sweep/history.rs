@@ -1,4 +1,4 @@
-//! Random histories: sweeps that evaluate whoever is due emit what an evaluation of everybody at every sweep emits.
+//! Random histories: sweeps of due clients emit exactly what sweeps of everybody emit.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Timelines of each computed event: what happens when, and at which instants it is told.
+//! Timelines of each computed event: the facts, and the instants of the emitted events.
 
 use chrono::{NaiveDate, TimeDelta};
 use serde_json::json;
@@ -19,7 +19,7 @@ fn milestone(threshold: f64) -> Trigger {
     Trigger::ComplianceMilestone { threshold, window_days: 7 }
 }
 
-/// A client of long standing with one dose a day, taken on these dates, swept by a rule since noon of the 1st of June.
+/// An old client with one dose a day, taken on these dates, swept by a rule since noon of the 1st of June.
 fn life(trigger: Trigger, logged: &[NaiveDate]) -> Life {
     let mut facts = facts(at("2026-01-01T12:00"), zone("UTC"), 1);
     logged.iter().for_each(|day| facts.log(*day));
@@ -35,7 +35,7 @@ fn june(days: impl IntoIterator<Item = u32>) -> Vec<NaiveDate> {
     days.into_iter().map(|day| NaiveDate::from_ymd_opt(2026, 6, day).unwrap()).collect()
 }
 
-/// A dose of each of these days of June, logged at noon.
+/// Logs a dose on each of these days of June, at noon.
 fn log_at_noon(life: &mut Life, days: impl IntoIterator<Item = u32>) {
     for day in june(days) {
         life.fact(at(&format!("{day}T12:00")), |facts| facts.log(day));
@@ -71,7 +71,7 @@ mod compliance_drop {
     #[test]
     fn a_drop_is_told_again_only_after_compliance_was_back() {
         let mut life = life(drop_below(50.0), &may(27..=30));
-        // Back at 4 of 7 on the 13th, 3 of 7 on the 18th. What lies between the drop and the 13th is null or low.
+        // Back at 4 of 7 on the 13th, 3 of 7 on the 18th. Between the drop and the 13th, compliance is null or low.
         log_at_noon(&mut life, 10..=14);
         life.until(at("2026-06-30T00:00"));
         assert_eq!(life.instants(), ["2026-06-03T00:00", "2026-06-18T00:00"]);
@@ -97,7 +97,7 @@ mod compliance_drop {
     #[test]
     fn compliance_that_is_back_for_a_day_by_time_alone_arms_again() {
         let mut life = life(drop_below(50.0), &may(27..=30));
-        // Told on the 3rd; doses logged ahead lift the 13th over the threshold, and nothing else does.
+        // Emitted on the 3rd. Only doses logged ahead lift the 13th over the threshold.
         life.fact(at("2026-06-04T09:00"), |facts| june([7, 11, 12, 13]).into_iter().for_each(|day| facts.log(day)));
         life.until(at("2026-06-13T12:00"));
         assert_eq!(life.instants(), ["2026-06-03T00:00"]);

@@ -1,4 +1,4 @@
-//! Where bookings can be moved that are shorter or longer than a slot of now.
+//! Moves of bookings that are shorter or longer than a present slot.
 
 use super::*;
 

@@ -1,15 +1,15 @@
-//! What happens at once: small scenes around midnights, events of weeks and records that several hands change.
+//! Concurrent tasks: small scenarios around midnights, events of weeks, and records with several writers.
 
 use super::Task;
 use crate::busy::Busy;
 use crate::busy::tests::busy;
 
-/// What is stored, what is then done at once, and what may come of it.
+/// The stored events, the concurrent tasks, and their possible outcomes.
 pub(super) struct Scenario {
     pub(super) name: &'static str,
     pub(super) stored: Vec<Busy>,
     pub(super) tasks: Vec<Task>,
-    /// Which tasks may get done together, and no others.
+    /// The combinations of tasks that may succeed together; no others may.
     pub(super) endings: &'static [&'static [bool]],
 }
 
@@ -17,7 +17,7 @@ const YES: bool = true;
 const NO: bool = false;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
-    // Either side of midnight: 15 minutes apart with half an hour to keep, and no UTC day in common.
+    // On either side of midnight: 15 minutes apart with a buffer of 30, and no UTC day in common.
     let late = busy("2026-07-01T23:00Z", "2026-07-01T23:50Z", 0, 30);
     let early = busy("2026-07-02T00:05Z", "2026-07-02T00:35Z", 30, 0);
     let over_midnight = busy("2026-07-01T23:30Z", "2026-07-02T00:30Z", 0, 0);

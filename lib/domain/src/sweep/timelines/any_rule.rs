@@ -1,4 +1,4 @@
-//! What holds for every rule: outages, edits, hand-over, clients off the roster.
+//! Behaviour of every rule: outages, edits, hand-over, inactive clients.
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn after_three_days_without_sweeps_the_present_counts() {
     for (life, instants) in [
         (&mut life, vec!["2026-06-05T09:30"]),
         (&mut fallen, vec!["2026-06-03T00:00"]),
-        // The match on the 3rd alone is over; on the 8th it is there again.
+        // The match on the 3rd alone is over; on the 8th the client matches again.
         (&mut risen, vec!["2026-06-08T00:00"]),
     ] {
         life.until(at("2026-06-02T12:00"));
@@ -84,7 +84,7 @@ fn a_client_that_is_handed_over_before_the_sweep_is_seeded_by_the_new_coach_alon
     life.hand_over(at("2026-06-05T09:33"), Vec::new());
     life.until(at("2026-06-20T00:00"));
     assert_eq!(life.instants(), [""; 0]);
-    // Also where it comes back before a sweep.
+    // Also if the client comes back before a sweep.
     let mut back = matches_at_09_32();
     let own = back.rules.clone();
     back.hand_over(at("2026-06-05T09:33"), Vec::new());

@@ -1,4 +1,4 @@
-//! Check-ins and daily logs that fail to come.
+//! Timelines of missing check-ins and daily logs.
 
 use super::*;
 
@@ -108,7 +108,7 @@ fn an_older_log_that_comes_late_changes_nothing_and_a_newer_one_begins_anew() {
     life.fact(at("2026-06-02T09:00"), |facts| facts.last_daily_log_on = Some(date("2026-06-02")));
     life.fact(at("2026-06-06T09:00"), |facts| facts.last_daily_log_on = Some(date("2026-06-03")));
     life.until(at("2026-06-20T00:00"));
-    // The log of the 3rd is a new one, and comes when two days without another are over.
+    // The log of the 3rd is a new one: its inactivity comes after two days without another.
     assert_eq!(life.instants(), ["2026-06-05T00:00", "2026-06-06T00:00"]);
     assert_eq!(life.emitted[1].computed.data.members()["days_inactive"], 2);
 }

@@ -1,4 +1,4 @@
-//! Automations that are edited, switched off or deleted before a sweep evaluates the client that matched them.
+//! Automations that are edited, disabled or deleted before a sweep evaluates the client that matched them.
 
 use super::*;
 use crate::automation::Step;
@@ -16,7 +16,7 @@ fn check_in(life: &mut Life, submitted_at: &str) {
     life.fact(at(submitted_at), |facts| facts.last_check_in_at = Some(at(submitted_at)));
 }
 
-/// Edits the automation on that day.
+/// Edits the automation at that time of the day.
 fn edit(life: &mut Life, time: &str, edit: impl FnOnce(&mut Automation)) {
     let edited = life.edited("r", edit);
     life.save(on_that_day(time), edited);
@@ -60,7 +60,7 @@ fn with_a_step(automation: &mut Automation) {
     automation.steps = vec![Step::Other { kind: "mail".to_owned() }];
 }
 
-/// Names and timestamps of what is emitted up to the 20th of June.
+/// Returns names and timestamps of the events emitted up to the 20th of June.
 fn emitted(mut life: Life) -> Vec<(String, String)> {
     life.until(at("2026-06-20T00:00"));
     let names = life.emitted.iter().map(|emitted| emitted.computed.data.members()["automation"]["name"].clone());
@@ -143,7 +143,7 @@ fn an_emitted_drop_keeps_an_edited_automation_quiet_for_seven_days() {
     let mut life = life(drop_below(50.0), &may(26..=30));
     life.until(at("2026-06-03T00:05"));
     // 3 of 7 from midnight of the 3rd on, emitted before the edit; back for half of the 4th, which rearms the edited
-    // one.
+    // automation.
     life.save(at("2026-06-03T00:06"), life.edited("r", |rule| rule.trigger = drop_below(48.0)));
     life.fact(at("2026-06-04T00:10"), |facts| june(1..=3).into_iter().for_each(|day| facts.log(day)));
     life.fact(at("2026-06-04T12:00"), |facts| june(1..=3).into_iter().for_each(|day| facts.unlog(day)));
