@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use domain::booking::{self, BookingOutcome, Move, Refusal, RescheduleDraft};
+use domain::booking::{self, BookingOutcome, BookingRefusal, Move, RescheduleDraft};
 use domain::change::Change;
 use domain::id::CalendarEventId;
 use domain::time::Timestamp;
@@ -50,16 +50,17 @@ impl Write for Reschedule<'_> {
     ) -> Result<Attempted, Problem> {
         let caller = attempt.caller;
         let to = decide(&found, asked, caller.time_zone.zone()?, caller.now).map_err(refused)?;
-        let event = found.event.as_ref().map(|found| &found.event).ok_or_else(|| refused(Refusal::UnknownBooking))?;
+        let event =
+            found.event.as_ref().map(|found| &found.event).ok_or_else(|| refused(BookingRefusal::UnknownBooking))?;
         let previous = event.span.starts_at;
         // No change is emitted if the API has put the booking there before.
-        let is_news = to != Move::Nowhere || !event.is_placed_by_us();
+        let is_news = to != Move::Unchanged || !event.is_time_set_by_api();
         let event = match to {
-            Move::Nowhere => event.stayed(caller.now),
+            Move::Unchanged => event.reconfirmed(caller.now),
             Move::To(busy) => event.moved(&busy, caller.now),
         };
         let view = shown(&event, &found.calendars, caller)?;
-        let told = || Change::booking_rescheduled(&caller.coach, &view, previous, event.said_at());
+        let told = || Change::booking_rescheduled(&caller.coach, &view, previous, event.last_written_at());
         let change = is_news.then(told);
         let reply = Reply::ok(&BookingOutcome::moved_from(view, previous))?;
         let write = attempt.leaving(asked.draft.lead_id, &reply, change);
@@ -67,7 +68,7 @@ impl Write for Reschedule<'_> {
     }
 }
 
-fn decide(found: &ChangeRead, asked: &Rescheduling, otherwise: Tz, now: Timestamp) -> Result<Move, Refusal> {
+fn decide(found: &ChangeRead, asked: &Rescheduling, otherwise: Tz, now: Timestamp) -> Result<Move, BookingRefusal> {
     let event = found.event.as_ref().map(|found| &found.event);
     let on = event.and_then(|event| event.calendar_id);
     let calendar = find(&found.calendars, on).map(|found| &found.calendar);

@@ -39,7 +39,7 @@ impl Receiver {
     /// The pace that is to be noted. Attempts of a group see the same at the same time: one of them notes it.
     pub(crate) fn pace_to_note(&self, lateness: Lateness, now: Timestamp) -> Option<Pace> {
         let mut known = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
-        let noted = Pace::to_note(*known, lateness, now)?;
+        let noted = Pace::to_record(*known, lateness, now)?;
         *known = Some(noted);
         Some(noted)
     }

@@ -190,7 +190,7 @@ mod tests {
     #[case("2001:db8::/32", "2001:db7:ffff:ffff:ffff:ffff:ffff:ffff 2001:db9::")]
     #[case("2002::/16", "2001:ffff:ffff:ffff:ffff:ffff:ffff:ffff 2003::")]
     #[case("3fff::/20", "3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff 3fff:1000::")]
-    fn what_lies_next_to_a_block_is_public(#[case] block: &str, #[case] outside: &str) {
+    fn addresses_next_to_a_block_are_public(#[case] block: &str, #[case] outside: &str) {
         for address in outside.split(' ') {
             assert!(is_public(address.parse().unwrap()), "{address} beside {block}");
         }
@@ -257,7 +257,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(20_000))]
 
         #[test]
-        fn two_ways_of_telling_a_public_address_agree(address in any_address()) {
+        fn two_implementations_of_the_public_address_rule_agree(address in any_address()) {
             let special = match address {
                 IpAddr::V4(address) => special_v4(address),
                 IpAddr::V6(address) => special_v6(address),

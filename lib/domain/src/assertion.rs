@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn an_assertion_says_who_signed_in_where_and_for_how_long() {
+    fn an_assertion_names_client_audience_and_expiry() {
         let signer = signer(1, &[(1, 'a')]);
         let (header, claims) = verified(&sign(&signer, "client_1", "coach_1"), signer.jwk_set()).unwrap();
         assert_eq!(header, json!({ "alg": "EdDSA", "kid": signer.jwk_set().keys[0].kid, "typ": "JWT" }));

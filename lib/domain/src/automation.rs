@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::check_in::{Fallen, Falls, Times};
+use crate::check_in::{DroppedSystems, GradeDrops, SubmissionTimes};
 use crate::client::Client;
 use crate::event::{ComputedType, Event, EventName, EventType};
 use crate::fact::CheckInSubmitted;
@@ -106,10 +106,10 @@ impl Trigger {
     }
 
     /// Returns true if one of the grades dropped. A trigger with a wellness system considers that system's grade only.
-    fn is_met_by_grades(&self, fallen: &Fallen) -> bool {
+    fn is_met_by_grades(&self, systems: &DroppedSystems) -> bool {
         match self {
-            Self::SystemGradeDrop { system: Some(system) } => fallen.includes(system),
-            Self::SystemGradeDrop { system: None } => fallen.any(),
+            Self::SystemGradeDrop { system: Some(system) } => systems.includes(system),
+            Self::SystemGradeDrop { system: None } => systems.any(),
             _ => false,
         }
     }
@@ -137,34 +137,34 @@ impl Automation {
 }
 
 /// Returns everything that one cause emits: the event for subscribers, and the events that automations send.
-pub fn told(event: Event, automations: &[Automation]) -> Vec<Event> {
+pub fn emitted_events(event: Event, automations: &[Automation]) -> Vec<Event> {
     let waits = |automation: &&Automation| automation.trigger.event() == event.event_type;
-    let sent: Vec<Event> = met(automations, waits).filter_map(|automation| event.sent_by(automation)).collect();
+    let sent: Vec<Event> = triggered(automations, waits).filter_map(|automation| event.sent_by(automation)).collect();
     std::iter::once(event).chain(sent).collect()
 }
 
 /// Returns everything that a check-in emits: its own events, and the grade drops of later check-ins that it reveals. A
 /// low score emits one event to subscribers per automation that it meets.
-pub fn told_of_check_in(
+pub fn check_in_events(
     client: &Client,
     check_in: &CheckInSubmitted,
-    falls: &Falls,
+    drops: &GradeDrops,
     automations: &[Automation],
 ) -> Vec<Event> {
     let (id, at) = (&check_in.check_in, check_in.submitted_at);
-    let times = Times::at(at);
-    let mut events = told(Event::of_check_in(client, EventType::CheckInSubmitted, id, times), automations);
-    for automation in met(automations, |automation| automation.trigger.is_met_by_scores(&check_in.scores)) {
+    let times = SubmissionTimes::at(at);
+    let mut events = emitted_events(Event::of_check_in(client, EventType::CheckInSubmitted, id, times), automations);
+    for automation in triggered(automations, |automation| automation.trigger.is_met_by_scores(&check_in.scores)) {
         let low = Event::low_check_in_score(client, id, at, &automation.id);
         let sent = low.sent_by(automation);
         events.push(low);
         events.extend(sent);
     }
-    let here = Some((id, times, &falls.here)).filter(|_| falls.here.any());
-    let later = falls.later.iter().map(|(id, later)| (id, later.times, &later.fallen));
-    for (id, times, fallen) in here.into_iter().chain(later) {
+    let here = Some((id, times, &drops.here)).filter(|_| drops.here.any());
+    let later = drops.later.iter().map(|(id, later)| (id, later.times, &later.systems));
+    for (id, times, systems) in here.into_iter().chain(later) {
         let drop = Event::of_check_in(client, EventType::SystemGradeDrop, id, times);
-        let of_system = met(automations, |automation| automation.trigger.is_met_by_grades(fallen));
+        let of_system = triggered(automations, |automation| automation.trigger.is_met_by_grades(systems));
         let sent: Vec<Event> = of_system.filter_map(|automation| drop.sent_by(automation)).collect();
         events.push(drop);
         events.extend(sent);
@@ -173,7 +173,7 @@ pub fn told_of_check_in(
 }
 
 /// Returns the active automations that `meets` accepts, up to [`MAX_TRIGGERED`].
-fn met(automations: &[Automation], meets: impl Fn(&&Automation) -> bool) -> impl Iterator<Item = &Automation> {
+fn triggered(automations: &[Automation], meets: impl Fn(&&Automation) -> bool) -> impl Iterator<Item = &Automation> {
     automations.iter().filter(|automation| automation.active).filter(meets).take(MAX_TRIGGERED)
 }
 

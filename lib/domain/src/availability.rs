@@ -195,7 +195,7 @@ impl<'a> Offer<'a> {
             let time = time_of(minute)?;
             let starts_at = local_start(zone, date, time)?;
             let span = Span { starts_at, ends_at: starts_at + self.length };
-            let offered = starts_at >= self.earliest && span.ends_at <= closing? && self.blocked.leaves(span);
+            let offered = starts_at >= self.earliest && span.ends_at <= closing? && self.blocked.is_free(span);
             offered.then_some(Slot { time, span })
         })
     }
@@ -224,7 +224,7 @@ impl Blocked {
     }
 
     /// Returns true if no event blocks any part of the span.
-    fn leaves(&self, span: Span) -> bool {
+    fn is_free(&self, span: Span) -> bool {
         let next = self.0.partition_point(|blocked| blocked.ends_at <= span.starts_at);
         self.0.get(next).is_none_or(|blocked| !blocked.overlaps(span))
     }

@@ -19,7 +19,7 @@ use crate::time::Timestamp;
 use crate::tz::Tz;
 use crate::wall_clock::{date_at, show_time, time_at};
 
-pub use decision::{Lead, Move, Refusal, cancel, create, reschedule};
+pub use decision::{BookingRefusal, Lead, Move, cancel, create, reschedule};
 pub use draft::{AvailabilityRequest, BookingDraft, CancelDraft, RescheduleDraft};
 
 crate::named! {
@@ -45,7 +45,7 @@ pub struct CalendarEvent {
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     /// When the whole record was last written: by a fact, or by the creation through the API.
-    pub told_at: FactTime,
+    pub saved_at: FactTime,
     /// When the API last moved the event.
     pub moved_at: Option<Timestamp>,
     /// When the API cancelled the event.
@@ -64,7 +64,7 @@ impl CalendarEvent {
             buffers: Some(busy.buffers),
             created_at: now,
             updated_at: now,
-            told_at: now.into(),
+            saved_at: now.into(),
             moved_at: None,
             cancelled_at: None,
         }
@@ -73,42 +73,44 @@ impl CalendarEvent {
     /// Returns the event after a move through the API.
     pub fn moved(&self, busy: &Busy, now: Timestamp) -> Self {
         let (span, buffers) = (busy.span, Some(busy.buffers));
-        Self { span, buffers, updated_at: self.later(now), moved_at: Some(self.since_said(now)), ..self.clone() }
+        Self { span, buffers, updated_at: self.later(now), moved_at: Some(self.after_last_write(now)), ..self.clone() }
     }
 
     /// Returns the event after the API confirmed its present time. No shown field changes, but an older fact no longer
     /// moves the event.
-    pub fn stayed(&self, now: Timestamp) -> Self {
-        Self { moved_at: Some(self.since_said(now)), ..self.clone() }
+    pub fn reconfirmed(&self, now: Timestamp) -> Self {
+        Self { moved_at: Some(self.after_last_write(now)), ..self.clone() }
     }
 
     /// Returns true if the API set the event's time last.
-    pub fn is_placed_by_us(&self) -> bool {
-        self.is_ours(self.moved_at)
+    pub fn is_time_set_by_api(&self) -> bool {
+        self.is_set_by_api(self.moved_at)
     }
 
     /// Returns the event after a cancellation through the API. `None`: the API already cancelled the event.
     pub fn cancelled(&self, now: Timestamp) -> Option<Self> {
-        let cancelled_at = Some(self.since_said(now));
+        let cancelled_at = Some(self.after_last_write(now));
         match self.status {
             BookingStatus::Confirmed => {
                 let status = BookingStatus::Cancelled;
                 Some(Self { status, updated_at: self.later(now), cancelled_at, ..self.clone() })
             }
             // The application's cancellation stays as it is, and an older fact no longer undoes it.
-            BookingStatus::Cancelled if !self.is_ours(self.cancelled_at) => Some(Self { cancelled_at, ..self.clone() }),
+            BookingStatus::Cancelled if !self.is_set_by_api(self.cancelled_at) => {
+                Some(Self { cancelled_at, ..self.clone() })
+            }
             BookingStatus::Cancelled => None,
         }
     }
 
     /// Returns the time of the last write, of the application or the API.
-    pub fn said_at(&self) -> Timestamp {
+    pub fn last_written_at(&self) -> Timestamp {
         [self.moved_at, self.cancelled_at].into_iter().flatten().fold(self.updated_at, Ord::max)
     }
 
     /// Returns true if the API wrote last, at this time or by creating the event.
-    fn is_ours(&self, set_at: Option<Timestamp>) -> bool {
-        set_at.map(FactTime::from) > Some(self.told_at) || self.told_at == self.created_at.into()
+    fn is_set_by_api(&self, set_at: Option<Timestamp>) -> bool {
+        set_at.map(FactTime::from) > Some(self.saved_at) || self.saved_at == self.created_at.into()
     }
 
     /// Returns the time of a change, after the previous change.
@@ -118,8 +120,8 @@ impl CalendarEvent {
 
     /// Returns the time of a write through the API: after every known write, even if the application's clock is ahead
     /// or a later request committed first. So each change has its own id, and no older fact undoes it.
-    fn since_said(&self, now: Timestamp) -> Timestamp {
-        now.after(self.said_at().max(self.told_at.timestamp()))
+    fn after_last_write(&self, now: Timestamp) -> Timestamp {
+        now.after(self.last_written_at().max(self.saved_at.timestamp()))
     }
 
     /// Returns the event after the application's whole record, a fact of the time `at`. Values that the API has set
@@ -135,12 +137,12 @@ impl CalendarEvent {
         lead: Option<ContactId>,
         now: Timestamp,
     ) -> Option<Self> {
-        if known.is_some_and(|known| known.told_at > at) {
+        if known.is_some_and(|known| known.saved_at > at) {
             return None;
         }
         let since = |set_at: Option<Timestamp>| set_at.map(FactTime::from) > Some(at);
         let kept = known.filter(|known| known.calendar_id == saved.calendar_id).and_then(|known| known.buffers);
-        let heard = Self {
+        let saved_event = Self {
             id: saved.event_id,
             calendar_id: saved.calendar_id,
             lead_id: lead,
@@ -152,14 +154,14 @@ impl CalendarEvent {
             },
             created_at: known.map_or(now, |known| known.created_at),
             updated_at: known.map_or(now, |known| known.updated_at),
-            told_at: at,
+            saved_at: at,
             moved_at: known.and_then(|known| known.moved_at),
             cancelled_at: known.and_then(|known| known.cancelled_at),
         };
-        let changed = known.filter(|known| known.shown() != heard.shown());
+        let changed = known.filter(|known| known.shown() != saved_event.shown());
         Some(match changed {
-            Some(known) => Self { updated_at: known.later(now), ..heard },
-            None => heard,
+            Some(known) => Self { updated_at: known.later(now), ..saved_event },
+            None => saved_event,
         })
     }
 

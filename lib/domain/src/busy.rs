@@ -77,7 +77,7 @@ pub enum Bucket {
 
 /// Returns the buckets with an entry of the event: the UTC days that it touches, or the bucket of long events. Empty if
 /// the event blocks nothing.
-pub fn held_in(span: Span) -> Vec<Bucket> {
+pub fn entry_buckets(span: Span) -> Vec<Bucket> {
     if span.is_empty() {
         Vec::new()
     } else if span.ends_at.utc() - span.starts_at.utc() > LONG_EVENT {
@@ -88,13 +88,13 @@ pub fn held_in(span: Span) -> Vec<Bucket> {
 }
 
 /// Returns the buckets that could hold a conflicting event, whatever the buffers of the two.
-pub fn guarded_by(span: Span) -> Vec<Bucket> {
+pub fn guarded_buckets(span: Span) -> Vec<Bucket> {
     days_of(span.widened(MAX_BUFFER_MINUTES, MAX_BUFFER_MINUTES)).chain([Bucket::Long]).collect()
 }
 
 /// Returns the buckets that guard any slot of that local date in any zone. No zone has ever been 16 hours from UTC, and
 /// a slot ends with its date at the latest.
-pub fn reach_of(date: NaiveDate) -> Vec<Bucket> {
+pub fn buckets_near_date(date: NaiveDate) -> Vec<Bucket> {
     let days = [date.pred_opt(), Some(date), date.succ_opt()];
     days.into_iter().flatten().map(Bucket::Day).chain([Bucket::Long]).collect()
 }
@@ -113,14 +113,14 @@ pub(crate) fn utc_day(at: Timestamp) -> NaiveDate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BucketWrite {
     pub bucket: Bucket,
-    pub change: Change,
+    pub change: EntryChange,
     /// The required version; 0: the bucket must not exist. `None`: any version.
     pub only_if: Option<u64>,
 }
 
 /// The change of an event's entry in a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub enum EntryChange {
     /// Stores this entry and raises the version.
     Put(Busy),
     /// Removes the entry and raises the version.
@@ -132,18 +132,18 @@ pub enum Change {
 /// Returns the writes of a booking or a move through the API. `versions` are the bucket versions that were read; a
 /// missing bucket did not exist. `old` is the event's previous time.
 pub fn booking_writes(old: Option<Span>, new: &Busy, versions: &BTreeMap<Bucket, u64>) -> Vec<BucketWrite> {
-    writes_under(&guarded_by(new.span), old, new, versions)
+    writes_under(&guarded_buckets(new.span), old, new, versions)
 }
 
 /// Returns the unconditional writes of a fact or a cancellation. `new` is `None` if the event is not confirmed.
 pub fn feed_writes(old: Option<Span>, new: Option<&Busy>) -> Vec<BucketWrite> {
-    changes(old, new).into_iter().map(|(bucket, change)| BucketWrite { bucket, change, only_if: None }).collect()
+    entry_changes(old, new).into_iter().map(|(bucket, change)| BucketWrite { bucket, change, only_if: None }).collect()
 }
 
 fn writes_under(guard: &[Bucket], old: Option<Span>, new: &Busy, versions: &BTreeMap<Bucket, u64>) -> Vec<BucketWrite> {
-    let mut changes = changes(old, Some(new));
+    let mut changes = entry_changes(old, Some(new));
     for bucket in guard {
-        changes.entry(*bucket).or_insert(Change::Keep);
+        changes.entry(*bucket).or_insert(EntryChange::Keep);
     }
     let write = |(bucket, change)| {
         let only_if = guard.contains(&bucket).then(|| versions.get(&bucket).copied().unwrap_or(0));
@@ -152,9 +152,11 @@ fn writes_under(guard: &[Bucket], old: Option<Span>, new: &Busy, versions: &BTre
     changes.into_iter().map(write).collect()
 }
 
-fn changes(old: Option<Span>, new: Option<&Busy>) -> BTreeMap<Bucket, Change> {
-    let left = old.map(held_in).unwrap_or_default().into_iter().map(|bucket| (bucket, Change::Remove));
-    let taken = new.into_iter().flat_map(|new| held_in(new.span).into_iter().map(|bucket| (bucket, Change::Put(*new))));
+fn entry_changes(old: Option<Span>, new: Option<&Busy>) -> BTreeMap<Bucket, EntryChange> {
+    let left = old.map(entry_buckets).unwrap_or_default().into_iter().map(|bucket| (bucket, EntryChange::Remove));
+    let taken = new
+        .into_iter()
+        .flat_map(|new| entry_buckets(new.span).into_iter().map(|bucket| (bucket, EntryChange::Put(*new))));
     // The entry of `new` replaces a removal in the same bucket.
     left.chain(taken).collect()
 }

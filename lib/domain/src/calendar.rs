@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_calendar_is_shown_with_its_zones_name_and_how_long_a_booking_lasts() {
+    fn a_calendar_is_shown_with_its_zones_name_and_its_booking_length() {
         let calendar = Calendar { price_cents: 1, slot_minutes: 45, ..closed(zone("America/Argentina/Buenos_Aires")) };
         assert!(calendar.is_paid() && !closed(zone("UTC")).is_paid());
         assert_eq!(

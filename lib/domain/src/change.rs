@@ -64,14 +64,14 @@ pub enum ChangeData {
 /// `client.created`.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClientCreated {
-    client: NewClient,
+    client: CreatedClient,
     credential: Credential,
     intake: NewIntake,
 }
 
 /// A client that the application has not seen.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
-struct NewClient {
+struct CreatedClient {
     #[serde(flatten)]
     detail: ClientDetail,
     phone: Option<Phone>,
@@ -168,7 +168,7 @@ impl Change {
     }
 
     pub fn client_created(client: &Client, credential: Credential, intake: NewIntake) -> Self {
-        let data = ClientCreated { client: NewClient::of(client), credential, intake };
+        let data = ClientCreated { client: CreatedClient::of(client), credential, intake };
         Self {
             id: Self::client_created_id(client),
             coach_id: client.coach_id.clone(),
@@ -184,7 +184,7 @@ impl Change {
     /// Fills `client.created` with the present state of the client.
     pub fn of_client(mut self, client: &Client) -> Self {
         if let ChangeData::ClientCreated(created) = &mut self.data {
-            created.client = NewClient::of(client);
+            created.client = CreatedClient::of(client);
         }
         self
     }
@@ -308,7 +308,7 @@ impl Change {
     }
 }
 
-impl NewClient {
+impl CreatedClient {
     fn of(client: &Client) -> Self {
         let Client { profile, .. } = client;
         Self { detail: client.to_detail(), phone: profile.phone.clone(), external_id: profile.external_id.clone() }
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn the_subject_of_a_change_is_whom_it_names() {
+    fn a_change_has_the_subject_that_it_names() {
         let (client, coach) = (client(), CoachId::parse("ada").unwrap());
         let active = Change::activation_changed(&client, client.created_at);
         for change in [created(), active] {
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_welcome_mail_the_application_learns_once_more_under_another_id() {
+    fn a_welcome_mail_is_published_under_an_id_of_its_own() {
         let (created, at) = (created(), Timestamp::from_ms(1));
         let again = created.intake_sent(at);
         assert_eq!(again.id, Change::intake_sent_id(&created.id));

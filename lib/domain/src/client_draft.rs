@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_chooses_the_tenant_and_unknown_fields_are_ignored() {
+    fn a_body_never_chooses_the_tenant_and_unknown_fields_are_ignored() {
         for name in TENANT_FIELDS {
             assert_eq!(with(name, json!("x")).unwrap_err().field.as_deref(), Some(name));
             assert!(parse_activation(&json!({"is_active": true, name: null})).is_err());

@@ -126,7 +126,7 @@ impl ContactPatch {
 
 /// The times at which a contact's values were set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Said {
+pub struct ContactTimes {
     /// When the application saved the whole record. `None`: it has not saved one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved_at: Option<FactTime>,
@@ -147,7 +147,7 @@ pub struct KnownContact {
     #[serde(flatten)]
     pub contact: Contact,
     #[serde(flatten)]
-    pub said: Said,
+    pub times: ContactTimes,
 }
 
 impl KnownContact {
@@ -164,14 +164,17 @@ impl KnownContact {
             created_at: now,
             updated_at: now,
         };
-        Self { contact, said: Said { name_set_at: Some(now), email_set_at: Some(now), ..Said::default() } }
+        Self {
+            contact,
+            times: ContactTimes { name_set_at: Some(now), email_set_at: Some(now), ..ContactTimes::default() },
+        }
     }
 
     /// Returns the contact after the application's whole record, a fact of the time `at`. Values that the API has set
     /// since then stay. `None`: the known contact is newer.
     pub fn apply_fact(known: Option<&Self>, saved: &ContactSaved, at: FactTime, now: Timestamp) -> Option<Self> {
-        let said = known.map(|known| known.said).unwrap_or_default();
-        if said.saved_at > Some(at) {
+        let times = known.map(|known| known.times).unwrap_or_default();
+        if times.saved_at > Some(at) {
             return None;
         }
         let mut contact = Contact {
@@ -187,40 +190,40 @@ impl KnownContact {
         };
         if let Some(known) = known {
             let stays = |set_at: Option<Timestamp>| set_at.map(FactTime::from) > Some(at);
-            if stays(said.name_set_at) {
+            if stays(times.name_set_at) {
                 contact.name.clone_from(&known.contact.name);
             }
-            if stays(said.email_set_at) {
+            if stays(times.email_set_at) {
                 contact.email.clone_from(&known.contact.email);
             }
-            if stays(said.do_not_contact_set_at) {
+            if stays(times.do_not_contact_set_at) {
                 contact.do_not_contact = known.contact.do_not_contact;
             }
             if contact != known.contact {
                 contact.updated_at = known.later(now);
             }
         }
-        Some(Self { contact, said: Said { saved_at: Some(at), ..said } })
+        Some(Self { contact, times: ContactTimes { saved_at: Some(at), ..times } })
     }
 
     /// Returns the contact after a change through the API. A set value counts from now on, even if it is the same.
     /// Confirming a value that the application set last is an update.
     pub fn change(&self, patch: &ContactPatch, now: Timestamp) -> Self {
         let mut changed = self.clone();
-        let said = &self.said;
-        let at = now.after(self.said_at());
+        let times = &self.times;
+        let at = now.after(self.last_written_at());
         let is_theirs =
-            |set_at: Option<Timestamp>| said.saved_at.is_some() && set_at.map(FactTime::from) <= said.saved_at;
+            |set_at: Option<Timestamp>| times.saved_at.is_some() && set_at.map(FactTime::from) <= times.saved_at;
         let mut confirms = false;
         if let Some(name) = &patch.name {
             changed.contact.name.clone_from(name);
-            changed.said.name_set_at = Some(at);
-            confirms |= is_theirs(said.name_set_at);
+            changed.times.name_set_at = Some(at);
+            confirms |= is_theirs(times.name_set_at);
         }
         if patch.do_not_contact {
             changed.contact.do_not_contact = true;
-            changed.said.do_not_contact_set_at = Some(at);
-            confirms |= is_theirs(said.do_not_contact_set_at);
+            changed.times.do_not_contact_set_at = Some(at);
+            confirms |= is_theirs(times.do_not_contact_set_at);
         }
         if confirms || changed.contact != self.contact {
             changed.contact.updated_at = at;
@@ -235,9 +238,9 @@ impl KnownContact {
 
     /// Returns the time of the last write, of the application or the API. A write of the API counts after it, even if
     /// the application's clock is ahead or a later request committed first: no older fact undoes it.
-    fn said_at(&self) -> Timestamp {
-        let Said { saved_at, name_set_at, email_set_at, do_not_contact_set_at } = self.said;
-        let said = [saved_at.map(FactTime::timestamp), name_set_at, email_set_at, do_not_contact_set_at];
-        said.into_iter().flatten().fold(self.contact.updated_at, Ord::max)
+    fn last_written_at(&self) -> Timestamp {
+        let ContactTimes { saved_at, name_set_at, email_set_at, do_not_contact_set_at } = self.times;
+        let times = [saved_at.map(FactTime::timestamp), name_set_at, email_set_at, do_not_contact_set_at];
+        times.into_iter().flatten().fold(self.contact.updated_at, Ord::max)
     }
 }

@@ -10,7 +10,7 @@ mod decision;
 mod order;
 
 pub use decision::{AttemptMade, EndpointAfter, Next, after_attempt};
-pub use order::{DeliveryOrder, Readiness, Resumption, Turn};
+pub use order::{DeliveryOrder, OrderStep, Readiness, Resumption};
 
 /// Retention of deliveries and their bodies, which can be sent again meanwhile.
 pub const DELIVERY_RETENTION: TimeDelta = TimeDelta::days(30);
@@ -161,10 +161,10 @@ mod tests {
     // The holder released the lease, or the asker's clock is ahead.
     #[case(60_000, 60_000, 1)]
     #[case(60_000, 90_000, 1)]
-    fn a_recovery_has_ended_after_the_seconds_that_are_told(#[case] until: i64, #[case] now: i64, #[case] told_s: u32) {
+    fn a_recovery_has_ended_after_the_reported_seconds(#[case] until: i64, #[case] now: i64, #[case] expected_s: u32) {
         let [until, now] = [until, now].map(Timestamp::from_ms);
-        assert_eq!(recovery_ends_in_s(until, now), told_s);
-        assert!(now + TimeDelta::seconds(told_s.into()) >= until);
+        assert_eq!(recovery_ends_in_s(until, now), expected_s);
+        assert!(now + TimeDelta::seconds(expected_s.into()) >= until);
     }
 
     #[test]

@@ -20,7 +20,7 @@ mod tests {
     discreet! { Note }
 
     #[test]
-    fn of_what_is_discreet_the_name_alone_is_shown() {
+    fn a_discreet_type_shows_only_its_name() {
         assert_eq!(format!("{:?}", Some(Note { _text: "gwendolyn" })), "Some(Note(..))");
     }
 }

@@ -165,7 +165,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_month_counts_what_was_added_and_not_removed_and_survives_storage(
+        fn a_month_counts_logs_minus_deletions_and_survives_storage(
             events in prop::collection::vec((0u8..3, 1u32..=31, any::<bool>()), 0..200)
         ) {
             let day = |n: u32| NaiveDate::from_ymd_opt(2026, 1, n).unwrap();

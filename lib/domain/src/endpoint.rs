@@ -158,7 +158,7 @@ impl Endpoint {
     }
 
     /// Returns the endpoint, disabled because it has failed since `since`. `None`: it is disabled already.
-    pub fn given_up(&self, since: Timestamp, now: Timestamp) -> Option<Self> {
+    pub fn disabled_after_failures(&self, since: Timestamp, now: Timestamp) -> Option<Self> {
         let reason = format!("every delivery failed since {since}");
         (self.status == EndpointStatus::Enabled).then(|| self.off(EndpointStatus::Disabled, &reason, now))
     }
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn switching_off_notes_reason_and_time_and_switching_on_clears_them() {
+    fn disabling_sets_reason_and_time_and_enabling_clears_them() {
         let off = endpoint(EndpointStatus::Enabled).changed(&enabled(false), Timestamp::from_ms(7)).unwrap();
         assert_eq!(off.status, EndpointStatus::Disabled);
         assert_eq!((off.disabled_reason.as_deref(), off.disabled_at), (Some("by hand"), Some(Timestamp::from_ms(7))));
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn switching_off_what_is_off_keeps_why() {
+    fn disabling_a_disabled_endpoint_keeps_the_reason() {
         let off = endpoint(EndpointStatus::Disabled);
         assert_eq!(off.changed(&enabled(false), Timestamp::from_ms(9)).unwrap(), off);
     }
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_change_does_not_name_stays() {
+    fn fields_outside_a_change_stay_unchanged() {
         let change = EndpointChange {
             url: Some(ReceiverUrl::parse("https://other.example.com/", Reach::Public).unwrap()),
             events: None,

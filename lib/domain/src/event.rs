@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::automation::Automation;
-use crate::check_in::Times;
+use crate::check_in::SubmissionTimes;
 use crate::client::Client;
 use crate::email::Email;
 use crate::fact::PhaseAdvance;
@@ -86,7 +86,7 @@ impl Event {
 
     /// Creates `check_in_submitted`, or `system_grade_drop` if a grade dropped: each once per check-in. The event's
     /// time is the first submission time that was given, so a corrected check-in emits nothing twice.
-    pub fn of_check_in(client: &Client, event_type: EventType, check_in: &CheckInId, times: Times) -> Self {
+    pub fn of_check_in(client: &Client, event_type: EventType, check_in: &CheckInId, times: SubmissionTimes) -> Self {
         let data = CheckInEvent { check_in: CheckInRef { id: check_in.clone(), submitted_at: times.submitted_at } };
         let data = EventData::CheckIn(data);
         Self::of(client, event_type, &[check_in.as_str()], times.first_submitted_at, data)
@@ -213,12 +213,12 @@ impl Event {
 /// Renders a webhook's body, with its members in the order that Standard Webhooks shows.
 pub(crate) fn body(event: EventName, timestamp: Timestamp, data: &Value) -> Vec<u8> {
     #[derive(Serialize)]
-    struct Body<'a> {
+    struct WebhookBody<'a> {
         r#type: &'a str,
         timestamp: Timestamp,
         data: &'a Value,
     }
-    let body = Body { r#type: event.as_str(), timestamp, data };
+    let body = WebhookBody { r#type: event.as_str(), timestamp, data };
     serde_json::to_vec(&body).expect("texts and JSON can be written as JSON")
 }
 

@@ -29,7 +29,7 @@ pub use crm::{OpportunitySaved, PipelineSaved, WorkflowSaved};
 pub use history::{CheckInSubmitted, ClientHappening, DoseLogged, PhaseAdvance};
 #[cfg(test)]
 pub(crate) use known::cleaned;
-pub use known::{Known, is_known, without_judged};
+pub use known::{Known, is_known, without_scores};
 
 /// The `source` of every incoming fact.
 pub const SOURCE: &str = "coaching.application";
@@ -134,7 +134,7 @@ fn name(fields: Fields<'_>, member: &str) -> Result<String, Invalid> {
 
 /// Reads an e-mail address as the application has it, or null.
 fn email(fields: Fields<'_>) -> Result<Option<Email>, Invalid> {
-    Ok(nullable(fields, "email", MAX_EMAIL_CHARS)?.map(Email::said))
+    Ok(nullable(fields, "email", MAX_EMAIL_CHARS)?.map(Email::unchecked))
 }
 
 #[cfg(test)]
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_to_a_client_names_the_client_and_every_field() {
+    fn an_error_of_a_clients_history_names_the_field() {
         for (name, fact) in [
             (
                 "check_in.submitted",

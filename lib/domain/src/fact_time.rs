@@ -134,9 +134,9 @@ mod tests {
 
         #[test]
         fn the_shown_time_is_never_after_the_instant(nanos in any::<i64>()) {
-            let said = FactTime(DateTime::from_timestamp_nanos(nanos));
-            let shown = FactTime::from(said.timestamp());
-            prop_assert!(shown <= said && said < FactTime::from(said.timestamp() + TimeDelta::milliseconds(1)));
+            let instant = FactTime(DateTime::from_timestamp_nanos(nanos));
+            let shown = FactTime::from(instant.timestamp());
+            prop_assert!(shown <= instant && instant < FactTime::from(instant.timestamp() + TimeDelta::milliseconds(1)));
         }
     }
 }

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_derived_key_is_the_same_wherever_its_email_is_the_same() {
+    fn equal_emails_derive_equal_keys() {
         let derived = |email: &str| IdempotencyKey::derived(&coach("c"), Scope::Partner, email);
         assert_eq!(derived("ΝΙΚΟΣ@example.com"), derived("νικοσ@example.com"));
         assert_ne!(derived("ΝΙΚΟ@example.com"), derived("νικοσ@example.com"));
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_uuid_is_the_same_in_either_case_and_what_is_no_id_is_not() {
+    fn only_the_case_of_uuids_is_ignored() {
         const ID: &str = "0197a6a0-5c3b-7000-8000-2f1d3c4b5a69";
         let capitals = ID.to_uppercase();
         let print = |body: Value| fingerprint("POST", "/x", &body);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_recorded_before_ids_were_parsed_is_recognized() {
+    fn a_fingerprint_from_before_ids_were_parsed_is_recognized() {
         let body = json!({ "leadId": "0197A6A0-5C3B-7000-8000-2F1D3C4B5A69" });
         let sent = Payload { path: "/x/AB", body: &body };
         let print = Fingerprint::new("PATCH", Payload { path: "/x/ab", ..sent }, sent);

@@ -11,7 +11,7 @@ use crate::workspace::CanonicalHost;
 /// Bytes of randomness in an intake's token.
 pub const INTAKE_TOKEN_BYTES: usize = 32;
 
-/// How an intake's link reaches the client.
+/// The way in which an intake's link reaches the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IntakeState {

@@ -299,9 +299,9 @@ mod tests {
     /// A body about a contact, with these other fields.
     fn with_lead(others: &[&str]) -> Value {
         let whole = json!({ "leadId": UUID, "calendarId": UUID, "date": "2027-03-01", "time": "09:30" });
-        let told =
+        let others =
             whole.as_object().unwrap().iter().filter(|(name, _)| *name == "leadId" || others.contains(&name.as_str()));
-        Value::Object(told.map(|(name, value)| (name.clone(), value.clone())).collect())
+        Value::Object(others.map(|(name, value)| (name.clone(), value.clone())).collect())
     }
 
     fn allows(field: &Value, kind: &str) -> bool {
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_a_form_is_taken_in_that_form_alone() {
+    fn a_text_with_a_form_is_accepted_in_that_form_only() {
         let forms: [(Value, &[&str], &[&str]); 4] = [
             (
                 json!({ "format": "uuid" }),
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_only_be_switched_on_is_not_switched_off() {
+    fn a_field_that_can_only_be_set_is_never_cleared() {
         let mut seen = 0;
         for case in cases() {
             for (name, _) in case.properties().filter(|(_, field)| field["const"] == true) {
@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_required_has_to_be_there_and_an_empty_list_where_it_may_be_empty() {
+    fn a_required_field_is_required_and_a_list_may_be_empty_if_its_schema_allows_it() {
         for case in cases() {
             for name in case.schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
                 let mut body = case.minimal.clone();
@@ -502,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn other_fields_are_refused_or_ignored_as_the_schema_says() {
+    fn other_fields_are_refused_or_ignored_by_the_schema() {
         for case in cases() {
             let closed = case.schema["additionalProperties"] == false;
             assert_eq!(case.with("favourite_colour", json!(["red"])).is_err(), closed, "{}", case.name);
@@ -511,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_may_set_is_refused_whatever_it_is_set_to() {
+    fn a_forbidden_field_is_refused_with_any_value() {
         let mut seen = 0;
         for case in cases() {
             let forbidden = case.schema["not"]["anyOf"].as_array().into_iter().flatten();

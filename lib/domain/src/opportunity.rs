@@ -16,7 +16,7 @@ use crate::pipeline::{Pipeline, StageKind};
 use crate::time::Timestamp;
 
 pub use draft::{OpportunityDraft, OpportunityPatch};
-pub use rule::{Refusal, apply};
+pub use rule::{OpportunityRefusal, apply};
 
 /// Most characters of the name that the API gives an opportunity.
 pub const MAX_OPPORTUNITY_NAME_CHARS: usize = 200;
@@ -39,13 +39,14 @@ pub struct Opportunity {
     pub lost_reason: Option<String>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    pub told: Told,
+    #[serde(rename = "told")]
+    pub times: OpportunityTimes,
 }
 crate::discreet! { Opportunity }
 
 /// When each field was last written. An older write changes nothing.
 #[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Told {
+pub struct OpportunityTimes {
     /// When the application wrote the whole record. Absent if it has not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole_at: Option<FactTime>,
@@ -63,22 +64,22 @@ pub struct Told {
     pub place_at: Option<Timestamp>,
     /// A reason that the API set without the stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<ToldReason>,
+    pub reason: Option<ReasonSet>,
 }
-crate::discreet! { Told }
+crate::discreet! { OpportunityTimes }
 
 /// A reason that the API gave a stage which the application chose. It applies until a later write names another stage:
 /// older facts may lead away from that stage, and back to it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ToldReason {
+pub struct ReasonSet {
     pub pipeline_id: PipelineId,
     pub stage: StageId,
     pub text: String,
     pub at: Timestamp,
 }
-crate::discreet! { ToldReason }
+crate::discreet! { ReasonSet }
 
-impl Told {
+impl OpportunityTimes {
     /// Returns the latest of all times.
     fn last(&self) -> Option<Timestamp> {
         let Self { whole_at, contact_at, name_at, value_at, place_at, reason } = self;
@@ -139,7 +140,7 @@ impl Opportunity {
             lost_reason: None,
             created_at: now,
             updated_at: now,
-            told: Told {
+            times: OpportunityTimes {
                 whole_at: None,
                 contact_at: Some(now),
                 name_at: Some(now),
@@ -153,11 +154,11 @@ impl Opportunity {
     /// Returns the opportunity after the application's whole record, a fact of the time `at`. Values that the API has
     /// set since then stay. `None`: the known record is newer.
     pub fn apply_fact(known: Option<&Self>, saved: &OpportunitySaved, at: FactTime, now: Timestamp) -> Option<Self> {
-        let told = known.map(|known| known.told.clone()).unwrap_or_default();
-        if told.whole_at > Some(at) {
+        let times = known.map(|known| known.times.clone()).unwrap_or_default();
+        if times.whole_at > Some(at) {
             return None;
         }
-        let mut heard = Self {
+        let mut saved_now = Self {
             id: saved.opportunity_id,
             contact_id: saved.contact_id,
             name: saved.name.clone(),
@@ -167,39 +168,39 @@ impl Opportunity {
             lost_reason: saved.lost_reason.clone(),
             created_at: known.map_or(now, |known| known.created_at),
             updated_at: known.map_or(now, |known| known.updated_at),
-            told: Told { whole_at: Some(at), ..told },
+            times: OpportunityTimes { whole_at: Some(at), ..times },
         };
-        let Some(known) = known else { return Some(heard) };
-        let told = &known.told;
-        let since = |told_at: Option<Timestamp>| told_at.map(FactTime::from) > Some(at);
-        if since(told.contact_at) {
-            heard.contact_id = known.contact_id;
+        let Some(known) = known else { return Some(saved_now) };
+        let times = &known.times;
+        let since = |set_at: Option<Timestamp>| set_at.map(FactTime::from) > Some(at);
+        if since(times.contact_at) {
+            saved_now.contact_id = known.contact_id;
         }
-        if since(told.name_at) {
-            heard.name.clone_from(&known.name);
+        if since(times.name_at) {
+            saved_now.name.clone_from(&known.name);
         }
-        if since(told.value_at) {
-            heard.value_cents = known.value_cents;
+        if since(times.value_at) {
+            saved_now.value_cents = known.value_cents;
         }
-        if since(told.place_at) {
-            heard.pipeline_id.clone_from(&known.pipeline_id);
-            heard.stage.clone_from(&known.stage);
-            heard.lost_reason.clone_from(&known.lost_reason);
+        if since(times.place_at) {
+            saved_now.pipeline_id.clone_from(&known.pipeline_id);
+            saved_now.stage.clone_from(&known.stage);
+            saved_now.lost_reason.clone_from(&known.lost_reason);
         }
-        if let Some(reason) = told.reason.as_ref().filter(|reason| since(Some(reason.at)))
-            && (&reason.pipeline_id, &reason.stage) == (&heard.pipeline_id, &heard.stage)
+        if let Some(reason) = times.reason.as_ref().filter(|reason| since(Some(reason.at)))
+            && (&reason.pipeline_id, &reason.stage) == (&saved_now.pipeline_id, &saved_now.stage)
         {
-            heard.lost_reason = Some(reason.text.clone());
+            saved_now.lost_reason = Some(reason.text.clone());
         }
-        if heard.differs(known) {
-            heard.updated_at = known.later(now);
+        if saved_now.differs(known) {
+            saved_now.updated_at = known.later(now);
         }
-        Some(heard)
+        Some(saved_now)
     }
 
     /// Returns true if any field but the write times differs.
     fn differs(&self, other: &Self) -> bool {
-        Self { told: other.told.clone(), ..self.clone() } != *other
+        Self { times: other.times.clone(), ..self.clone() } != *other
     }
 
     /// Returns the status by the present pipeline. A won opportunity stays won if its stage is gone, because it was
@@ -207,7 +208,7 @@ impl Opportunity {
     pub fn status(&self, pipeline: Option<&Pipeline>) -> StageKind {
         let pipeline = pipeline.filter(|pipeline| pipeline.pipeline_id == self.pipeline_id);
         let unplaced = if self.lost_reason.is_some() { StageKind::Lost } else { StageKind::Open };
-        pipeline.and_then(|pipeline| pipeline.meaning_of(&self.stage)).unwrap_or(unplaced)
+        pipeline.and_then(|pipeline| pipeline.last_known_kind(&self.stage)).unwrap_or(unplaced)
     }
 
     /// Returns the opportunity as the API shows it.
@@ -229,7 +230,7 @@ impl Opportunity {
 
     /// Returns the time of a change: after every known write, even if a later request committed first.
     fn later(&self, now: Timestamp) -> Timestamp {
-        now.after(self.told.last().map_or(self.updated_at, |told_at| told_at.max(self.updated_at)))
+        now.after(self.times.last().map_or(self.updated_at, |set_at| set_at.max(self.updated_at)))
     }
 }
 

@@ -43,7 +43,7 @@ pub enum Lateness {
 
 impl Pace {
     /// Returns the pace to record for a late endpoint. `None`: the known pace is close enough and still lasts.
-    pub fn to_note(known: Option<Self>, lateness: Lateness, now: Timestamp) -> Option<Self> {
+    pub fn to_record(known: Option<Self>, lateness: Lateness, now: Timestamp) -> Option<Self> {
         let known = known.filter(|pace| pace.until > now);
         // In whole milliseconds, like the stored form.
         let share_of = |time: TimeDelta| TimeDelta::milliseconds(time.num_milliseconds() / i64::from(SLOTS));
@@ -53,8 +53,8 @@ impl Pace {
             Lateness::Answered(after) => (share_of(after), SLOW_FOR),
             Lateness::TimedOut => (ATTEMPT_TIMEOUT, HANGING_FOR),
         };
-        let says_as_much = |pace: Self| pace.gap <= gap * 2 && gap <= pace.gap * 2 && now + lasts / 2 <= pace.until;
-        (!known.is_some_and(says_as_much)).then_some(Self { gap, until: now + lasts })
+        let is_close_enough = |pace: Self| pace.gap <= gap * 2 && gap <= pace.gap * 2 && now + lasts / 2 <= pace.until;
+        (!known.is_some_and(is_close_enough)).then_some(Self { gap, until: now + lasts })
     }
 }
 
@@ -100,6 +100,6 @@ mod tests {
         #[case] lateness: Lateness,
         #[case] noted: Option<Pace>,
     ) {
-        assert_eq!(Pace::to_note(known, lateness, Timestamp::from_ms(1_000_000)), noted);
+        assert_eq!(Pace::to_record(known, lateness, Timestamp::from_ms(1_000_000)), noted);
     }
 }

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_its_members_whatever_stands_in_them() {
+    fn an_object_splits_into_its_members_with_any_content() {
         let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
         for value in
             ["1", "null", r#""x""#, r#""a\"b,:{[""#, r#""\ud83d""#, "1e999", "NaN", r#"{"a":[1,{"b":2}]}"#, &deep]

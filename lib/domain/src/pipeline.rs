@@ -46,7 +46,7 @@ impl Pipeline {
     }
 
     /// Returns the kind of a stage, including removed won stages.
-    pub fn meaning_of(&self, stage: &StageId) -> Option<StageKind> {
+    pub fn last_known_kind(&self, stage: &StageId) -> Option<StageKind> {
         self.kind_of(stage).or_else(|| self.won_once.contains(stage).then_some(StageKind::Won))
     }
 
@@ -55,7 +55,7 @@ impl Pipeline {
     }
 
     /// Returns the stages that callers may choose: all but won stages, which need a payment.
-    pub fn open_to_choice(&self) -> Vec<StageId> {
+    pub fn selectable_stages(&self) -> Vec<StageId> {
         let open = self.stages.iter().filter(|stage| stage.kind != StageKind::Won);
         open.map(|stage| stage.id.clone()).collect()
     }

@@ -10,7 +10,7 @@ const LEAST_CAP: TimeDelta = TimeDelta::hours(1);
 const OBSOLETE_FORMS: [&str; 2] = ["%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"];
 
 /// Returns the wait that a receiver requests, from `now` on. `None`: unreadable, or in the past.
-fn asked(text: &str, now: Timestamp) -> Option<TimeDelta> {
+fn requested_wait(text: &str, now: Timestamp) -> Option<TimeDelta> {
     let text = text.trim_matches([' ', '\t']);
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         // Any number of digits beyond 32 bits is a long time.
@@ -26,10 +26,11 @@ fn asked(text: &str, now: Timestamp) -> Option<TimeDelta> {
 /// Returns the gap before the next attempt: the scheduled one, or the receiver's requested wait if it is longer. The
 /// result never exceeds an hour or the scheduled gap, whichever is longer.
 pub fn lengthened(scheduled: TimeDelta, retry_after: Option<&str>, now: Timestamp) -> TimeDelta {
-    let asked = retry_after.and_then(|text| asked(text, now)).unwrap_or_default();
+    let requested_wait = retry_after.and_then(|text| requested_wait(text, now)).unwrap_or_default();
     // Whole seconds, like the schedule.
-    let asked = TimeDelta::seconds(asked.num_seconds() + i64::from(asked.subsec_nanos() > 0));
-    scheduled.max(asked.min(LEAST_CAP.max(scheduled)))
+    let requested_wait =
+        TimeDelta::seconds(requested_wait.num_seconds() + i64::from(requested_wait.subsec_nanos() > 0));
+    scheduled.max(requested_wait.min(LEAST_CAP.max(scheduled)))
 }
 
 #[cfg(test)]
@@ -63,7 +64,7 @@ mod tests {
     #[case("", None)]
     #[case("\u{663}", None)]
     fn seconds_and_dates_are_read_and_nothing_else(#[case] text: &str, #[case] seconds: Option<i64>) {
-        assert_eq!(asked(text, now()).map(|wait| wait.num_seconds()), seconds);
+        assert_eq!(requested_wait(text, now()).map(|wait| wait.num_seconds()), seconds);
     }
 
     #[rstest::rstest]
@@ -77,7 +78,7 @@ mod tests {
     #[case(1_800, Some("Sun, 06 Nov 1994 09:29:37 GMT"), 2_400)]
     #[case(60, Some("-600"), 60)]
     #[case(60, None, 60)]
-    fn a_gap_is_lengthened_to_what_is_asked_up_to_an_hour_or_itself(
+    fn a_gap_is_lengthened_to_the_requested_wait_up_to_an_hour_or_itself(
         #[case] scheduled: i64,
         #[case] retry_after: Option<&str>,
         #[case] gap: i64,

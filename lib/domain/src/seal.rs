@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sealed_form_is_what_tables_hold() {
+    fn the_sealed_form_stays_readable() {
         // Sealed by another implementation: PyCryptodome 3, `ChaCha20_Poly1305` with a nonce of 24 bytes.
         let stored = concat!(
             "0101",

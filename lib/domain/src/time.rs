@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_of_any_reckoning_reads_back() {
+    fn every_computed_time_reads_back() {
         for ms in [i64::MIN, -62_167_219_200_001, -62_167_219_200_000, -1, 0, 253_402_300_799_999, 253_402_300_800_000]
         {
             let at = Timestamp::from_ms(ms);

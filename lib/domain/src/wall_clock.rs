@@ -66,7 +66,7 @@ fn shown_at(zone: Tz, local: NaiveDateTime) -> Option<Timestamp> {
 /// Returns the instant of the leap that skips a time.
 fn leap_over(zone: Tz, local: NaiveDateTime) -> Option<Timestamp> {
     let AmbiguousOffset::Gap { after, .. } = offset_of(zone, local) else { return None };
-    // The instant by the later offset: before the leap, by less than the leap.
+    // The instant of this time by the offset after the leap: before the leap, by less than its length.
     let before_leap = instant(local.checked_sub_signed(ahead(after))?);
     let leap = zone.rules().following(before_leap).find(|change| change.offset() == after)?;
     Some(Timestamp::from_ms(leap.timestamp().as_millisecond()))
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn years_that_no_rule_reaches_are_told_by_the_nearest_rule() {
+    fn years_beyond_all_rules_use_the_nearest_rule() {
         let berlin = zone("Europe/Berlin");
         for (text, hours) in [("9999-01-01T00:00", 1), ("9999-07-01T00:00", 2), ("9999-12-31T23:59", 1)] {
             let start = Timestamp::new(local(text).and_utc() - TimeDelta::hours(hours));

@@ -1,7 +1,7 @@
 //! All events, with what each says: those that an endpoint subscribes to, and those that an automation's Webhook step
 //! sends.
 
-use domain::check_in::Times;
+use domain::check_in::SubmissionTimes;
 use domain::client::Measure;
 use domain::event::{
     AutomationRef, AutomationWithThreshold, CheckInEvent, CheckInInactivity, ComplianceCrossed, ComputedType,
@@ -35,7 +35,7 @@ pub(super) fn all(schemas: &mut Schemas) -> Vec<Described> {
 
 fn emitted(event: EventType, schemas: &mut Schemas) -> Described {
     let submitted_at = at("16:05:12.480");
-    let of_check_in = || Event::of_check_in(&client(), event, &check_in_id(), Times::at(submitted_at));
+    let of_check_in = || Event::of_check_in(&client(), event, &check_in_id(), SubmissionTimes::at(submitted_at));
     let (fires, data, example) = match event {
         EventType::NewClient => (
             "A client was created: by the API, in the application, or by an import.",

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::tests::{closed, date, days, slots_on};
 use super::*;
-use crate::busy::{Bucket, held_in, reach_of};
+use crate::busy::{Bucket, buckets_near_date, entry_buckets};
 use crate::tz::Tz;
 use crate::tz::tests::{all_zones, zone};
 
@@ -57,7 +57,7 @@ fn minutes(count: u32) -> TimeDelta {
 fn allowed(calendar: &Calendar, day: NaiveDate, busy: &[Busy], now: Timestamp) -> Vec<(NaiveTime, Timestamp)> {
     let clock = Clock::around(calendar.time_zone, day);
     let times = (0..1_440).map(|minute| NaiveTime::from_num_seconds_from_midnight_opt(minute * 60, 0).unwrap());
-    times.filter_map(|time| judge(&clock, calendar, day, time, busy, now).map(|start| (time, start))).collect()
+    times.filter_map(|time| evaluate(&clock, calendar, day, time, busy, now).map(|start| (time, start))).collect()
 }
 
 /// Returns the opening around a minute of the day: from that minute it extends both ways while some hours contain the
@@ -76,7 +76,7 @@ fn opening_around(hours: &[OpeningHours], minute: i64) -> Option<(i64, i64)> {
     open(minute, minute).then_some((first, last + 1))
 }
 
-fn judge(
+fn evaluate(
     clock: &Clock,
     calendar: &Calendar,
     day: NaiveDate,
@@ -249,8 +249,8 @@ fn weekday<'a>(calendar: &'a mut Calendar, name: &str) -> &'a mut Vec<OpeningHou
 }
 
 /// Returns the events with an entry in any of these buckets.
-fn standing_in(events: &[Busy], buckets: &BTreeSet<Bucket>) -> Vec<Busy> {
-    let stands = |event: &&Busy| held_in(event.span).iter().any(|bucket| buckets.contains(bucket));
+fn entries_in(events: &[Busy], buckets: &BTreeSet<Bucket>) -> Vec<Busy> {
+    let stands = |event: &&Busy| entry_buckets(event.span).iter().any(|bucket| buckets.contains(bucket));
     events.iter().filter(stands).copied().collect()
 }
 
@@ -258,14 +258,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_listed_is_allowed_and_what_is_not_listed_is_not(case in cases(), others in prop::collection::vec(0..1_440_u16, 8)) {
+    fn exactly_the_allowed_slots_are_listed(case in cases(), others in prop::collection::vec(0..1_440_u16, 8)) {
         let Case { calendar, day, events, now } = &case;
         let slots = slots_on(calendar, *day, events, *now);
         let listed: Vec<_> = slots.iter().map(|slot| (slot.time, slot.span.starts_at)).collect();
         prop_assert_eq!(&listed, &allowed(calendar, *day, events, *now));
 
         // The result of a booking, which reads only the buckets near its date.
-        let near = standing_in(events, &BTreeSet::from_iter(reach_of(*day)));
+        let near = entries_in(events, &BTreeSet::from_iter(buckets_near_date(*day)));
         let times = slots.iter().step_by(slots.len() / 8 + 1).map(|slot| slot.time);
         for time in times.chain(others.iter().filter_map(|minute| time_of(*minute))) {
             let slot = slots.iter().find(|slot| slot.time == time).copied();
@@ -276,7 +276,7 @@ proptest! {
         let (first, last) = window(calendar, *now);
         prop_assert!(first <= last);
         let known = first.iter_days().take_while(|day| *day <= last).map(Bucket::Day).chain([Bucket::Long]).collect();
-        let days = days(calendar, &standing_in(events, &known), *now);
+        let days = days(calendar, &entries_in(events, &known), *now);
         prop_assert_eq!(days.len(), calendar.horizon_days as usize);
         let most = days.iter().map(|day| {
             let starts = (0..1_440).filter(|minute| {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rstest::rstest;
 
 use super::*;
-use crate::busy::{Bucket, guarded_by, held_in, reach_of};
+use crate::busy::{Bucket, buckets_near_date, entry_buckets, guarded_buckets};
 use crate::calendar::Weekly;
 use crate::tz::Tz;
 use crate::tz::tests::{all_zones, zone};
@@ -34,8 +34,8 @@ pub(super) fn event(text: &str) -> Busy {
     let (span, buffers) = text.split_once(' ').unwrap_or((text, ""));
     let (start, end) = span.split_once('/').unwrap();
     let buffer = |sign: char| {
-        let said = buffers.split_whitespace().find_map(|buffer| buffer.strip_prefix(sign));
-        said.map_or(0, |minutes| minutes.parse().unwrap())
+        let minutes_text = buffers.split_whitespace().find_map(|buffer| buffer.strip_prefix(sign));
+        minutes_text.map_or(0, |minutes| minutes.parse().unwrap())
     };
     Busy {
         span: Span { starts_at: at(start), ends_at: at(end) },
@@ -166,7 +166,7 @@ fn the_window_holds_every_day_that_an_event_in_the_way_could_stand_in() {
 }
 
 #[test]
-fn what_a_date_reaches_guards_each_of_its_slots_in_every_zone() {
+fn the_buckets_near_a_date_guard_each_of_its_slots_in_every_zone() {
     let dates = ["1900-01-01", "2011-12-29", "2011-12-30", "2026-03-29", "2026-07-01", "2026-10-25", "2099-12-31"];
     for zone in all_zones() {
         for duration in [5, 1_440] {
@@ -176,17 +176,17 @@ fn what_a_date_reaches_guards_each_of_its_slots_in_every_zone() {
                 let now = Timestamp::from_ms(at_midnight(day) - 4 * 86_400_000);
                 // The date is the last of the horizon.
                 calendar.horizon_days = (day - date_at(zone, now)).num_days() as u32 + 1;
-                let reach = reach_of(day);
+                let reach = buckets_near_date(day);
                 let (first, last) = window(&calendar, now);
                 for slot in slots_on(&calendar, day, &[], now) {
-                    let guarded = guarded_by(slot.span);
+                    let guarded = guarded_buckets(slot.span);
                     assert!(guarded.iter().all(|bucket| reach.contains(bucket)), "{zone:?} {day} {slot:?}");
                     let in_window = |bucket: &Bucket| match bucket {
                         Bucket::Day(day) => (first..=last).contains(day),
                         Bucket::Long => true,
                     };
                     assert!(guarded.iter().all(in_window), "{zone:?} {day} {slot:?}");
-                    assert!(held_in(slot.span).iter().all(|bucket| guarded.contains(bucket)));
+                    assert!(entry_buckets(slot.span).iter().all(|bucket| guarded.contains(bucket)));
                 }
             }
         }
@@ -198,7 +198,7 @@ fn at_midnight(day: NaiveDate) -> i64 {
 }
 
 #[test]
-fn an_answer_is_too_long_from_one_slot_above_the_limit_on() {
+fn an_answer_is_too_long_above_the_limit_of_slots() {
     let day = |slots: usize| DaySlots { date: date("2026-07-01"), slots: vec!["09:00".to_owned(); slots] };
     let calendar = closed(zone("Europe/Berlin"));
     let part = |days| CalendarAvailability::new(&calendar, days);
@@ -209,7 +209,7 @@ fn an_answer_is_too_long_from_one_slot_above_the_limit_on() {
 }
 
 #[test]
-fn an_answer_shows_what_a_calendar_costs_and_where_it_is_booked() {
+fn an_answer_shows_a_calendars_price_and_booking_url() {
     let calendar = Calendar { price_cents: 5_000, horizon_days: 1, ..open(zone("Europe/Berlin"), "09:00-10:00") };
     let days = days(&calendar, &[], at("2026-07-01T00:00Z"));
     let answer = Availability::new(vec![CalendarAvailability::new(&calendar, days)]);
@@ -293,7 +293,7 @@ fn the_slots_of_a_season_are_the_slots_of_its_days() {
 
 /// Prints the time; the bound holds without optimisation on a busy machine.
 #[test]
-fn a_season_is_reckoned_in_a_moment() {
+fn a_season_is_computed_in_milliseconds() {
     let (calendar, events, now) = a_busy_season();
     let fastest = (0..5).map(|_| {
         let start = std::time::Instant::now();

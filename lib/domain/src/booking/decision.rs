@@ -22,7 +22,7 @@ pub enum Lead {
 
 /// The reason for the refusal of a booking.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
+pub enum BookingRefusal {
     UnknownLead,
     LeadMerged(ContactId),
     /// The booking does not exist, or is not with this contact.
@@ -37,11 +37,11 @@ pub enum Refusal {
 }
 
 impl Lead {
-    pub fn check(self) -> Result<(), Refusal> {
+    pub fn check(self) -> Result<(), BookingRefusal> {
         match self {
             Self::Live => Ok(()),
-            Self::Merged(into) => Err(Refusal::LeadMerged(into)),
-            Self::Unknown => Err(Refusal::UnknownLead),
+            Self::Merged(into) => Err(BookingRefusal::LeadMerged(into)),
+            Self::Unknown => Err(BookingRefusal::UnknownLead),
         }
     }
 }
@@ -53,13 +53,13 @@ pub fn create(
     calendar: Option<&Calendar>,
     busy: &[Busy],
     now: Timestamp,
-) -> Result<Busy, Refusal> {
+) -> Result<Busy, BookingRefusal> {
     lead.check()?;
     let calendar = active(calendar)?;
     if calendar.is_paid() {
-        return Err(Refusal::CheckoutRequired(calendar.booking_url.clone()));
+        return Err(BookingRefusal::CheckoutRequired(calendar.booking_url.clone()));
     }
-    let slot = find_slot(calendar, draft.date, draft.time, busy, now).ok_or(Refusal::SlotUnavailable)?;
+    let slot = find_slot(calendar, draft.date, draft.time, busy, now).ok_or(BookingRefusal::SlotUnavailable)?;
     Ok(Busy { span: slot.span, buffers: calendar.buffers })
 }
 
@@ -67,7 +67,7 @@ pub fn create(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Move {
     /// The booking already has this time.
-    Nowhere,
+    Unchanged,
     To(Busy),
 }
 
@@ -85,39 +85,40 @@ pub fn reschedule(
     zone: Tz,
     others: &[Busy],
     now: Timestamp,
-) -> Result<Move, Refusal> {
+) -> Result<Move, BookingRefusal> {
     lead.check()?;
     let event = booking(event)?;
     if !event.is_confirmed() || event.span.ends_at <= now {
-        return Err(Refusal::NotActive);
+        return Err(BookingRefusal::NotActive);
     }
     // Compare as shown: a booking may be in the second of an hour that clocks show twice.
-    let stands_at = event.span.starts_at;
-    if (date_at(zone, stands_at), show_time(time_at(zone, stands_at))) == (draft.date, show_time(draft.time)) {
-        return Ok(Move::Nowhere);
+    let starts_at = event.span.starts_at;
+    if (date_at(zone, starts_at), show_time(time_at(zone, starts_at))) == (draft.date, show_time(draft.time)) {
+        return Ok(Move::Unchanged);
     }
     let calendar = active(calendar)?;
     let length = event.span.ends_at.utc() - event.span.starts_at.utc();
-    let slot = find_move(calendar, draft.date, draft.time, length, others, now).ok_or(Refusal::SlotUnavailable)?;
+    let slot =
+        find_move(calendar, draft.date, draft.time, length, others, now).ok_or(BookingRefusal::SlotUnavailable)?;
     let moved = Busy { span: slot.span, buffers: event.buffers.unwrap_or(calendar.buffers) };
     if others.iter().any(|other| other.conflicts_with(&moved)) {
-        return Err(Refusal::SlotUnavailable);
+        return Err(BookingRefusal::SlotUnavailable);
     }
     Ok(Move::To(moved))
 }
 
 /// Decides on a cancellation. A cancellation may be repeated until the booking is past. `event` is the named booking,
 /// if it is with the contact.
-pub fn cancel(lead: Lead, event: Option<&CalendarEvent>, now: Timestamp) -> Result<(), Refusal> {
+pub fn cancel(lead: Lead, event: Option<&CalendarEvent>, now: Timestamp) -> Result<(), BookingRefusal> {
     lead.check()?;
     let event = booking(event)?;
-    if event.is_confirmed() && event.span.ends_at <= now { Err(Refusal::NotActive) } else { Ok(()) }
+    if event.is_confirmed() && event.span.ends_at <= now { Err(BookingRefusal::NotActive) } else { Ok(()) }
 }
 
-fn booking(event: Option<&CalendarEvent>) -> Result<&CalendarEvent, Refusal> {
-    event.filter(|event| event.is_booking()).ok_or(Refusal::UnknownBooking)
+fn booking(event: Option<&CalendarEvent>) -> Result<&CalendarEvent, BookingRefusal> {
+    event.filter(|event| event.is_booking()).ok_or(BookingRefusal::UnknownBooking)
 }
 
-fn active(calendar: Option<&Calendar>) -> Result<&Calendar, Refusal> {
-    calendar.filter(|calendar| calendar.active).ok_or(Refusal::UnknownCalendar)
+fn active(calendar: Option<&Calendar>) -> Result<&Calendar, BookingRefusal> {
+    calendar.filter(|calendar| calendar.active).ok_or(BookingRefusal::UnknownCalendar)
 }

@@ -28,27 +28,27 @@ enum Task {
     Reschedule(Event, Busy),
     Cancel(Event),
     /// The application saves an event, or its cancellation.
-    Tell(Event, Option<Busy>),
+    Save(Event, Option<Busy>),
 }
 
 impl Task {
     fn event(self) -> Event {
         match self {
-            Self::Book(event, _) | Self::Reschedule(event, _) | Self::Cancel(event) | Self::Tell(event, _) => event,
+            Self::Book(event, _) | Self::Reschedule(event, _) | Self::Cancel(event) | Self::Save(event, _) => event,
         }
     }
 
     /// Returns the buckets that the task reads: more than it guards, like a request that does not know the zone yet.
     fn reads(self) -> BTreeSet<Bucket> {
         match self {
-            Self::Book(_, new) | Self::Reschedule(_, new) => guarded_by(new.span).into_iter().collect(),
-            Self::Cancel(_) | Self::Tell(..) => BTreeSet::new(),
+            Self::Book(_, new) | Self::Reschedule(_, new) => guarded_buckets(new.span).into_iter().collect(),
+            Self::Cancel(_) | Self::Save(..) => BTreeSet::new(),
         }
     }
 }
 
 /// An event's record: the number of its writes, and its time. Empty: never stored; without a time: cancelled.
-type Record = (u32, Option<Busy>);
+type EventRecord = (u32, Option<Busy>);
 
 /// A bucket: its version and its entries. 0 and empty: the bucket does not exist.
 type Entries = (u64, BTreeMap<Event, Busy>);
@@ -64,7 +64,7 @@ enum Outcome {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Actor {
     task: Task,
-    record: Option<Record>,
+    record: Option<EventRecord>,
     unread: BTreeSet<Bucket>,
     read: BTreeMap<Bucket, Entries>,
     outcome: Option<Outcome>,
@@ -92,14 +92,14 @@ impl Actor {
                 (!gone && !taken).then(|| (Some(new), writes(span, &new, &versions)))
             }
             Task::Cancel(_) => span.map(|span| (None, feed_writes(Some(span), None))),
-            Task::Tell(_, new) => Some((new, feed_writes(span, new.as_ref()))),
+            Task::Save(_, new) => Some((new, feed_writes(span, new.as_ref()))),
         }
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct World {
-    records: BTreeMap<Event, Record>,
+    records: BTreeMap<Event, EventRecord>,
     buckets: BTreeMap<Bucket, Entries>,
     actors: Vec<Actor>,
 }
@@ -184,14 +184,14 @@ impl World {
         let (count, busy) = self.records.entry(event).or_default();
         (*count, *busy) = (*count + 1, new);
         for write in writes {
-            if write.change == Change::Keep {
+            if write.change == EntryChange::Keep {
                 continue;
             }
             let (version, entries) = self.buckets.entry(write.bucket).or_default();
             *version += 1;
             match write.change {
-                Change::Put(busy) => entries.insert(event, busy),
-                Change::Remove | Change::Keep => entries.remove(&event),
+                EntryChange::Put(busy) => entries.insert(event, busy),
+                EntryChange::Remove | EntryChange::Keep => entries.remove(&event),
             };
         }
     }
@@ -199,7 +199,7 @@ impl World {
     fn entries_stand_right(&self) -> Result<(), String> {
         let stored = self.records.iter().filter_map(|(event, (_, busy))| busy.map(|busy| (*event, busy)));
         let expected: BTreeSet<(Bucket, Event, Busy)> = stored
-            .flat_map(|(event, busy)| held_in(busy.span).into_iter().map(move |bucket| (bucket, event, busy)))
+            .flat_map(|(event, busy)| entry_buckets(busy.span).into_iter().map(move |bucket| (bucket, event, busy)))
             .collect();
         let standing = self
             .buckets
@@ -240,12 +240,12 @@ fn explore(stored: &[Busy], tasks: &[Task], writes: Writes) -> Result<Explored, 
 
 /// Guards the booked days alone.
 fn booked_days_alone(old: Option<Span>, new: &Busy, versions: &BTreeMap<Bucket, u64>) -> Vec<BucketWrite> {
-    writes_under(&held_in(new.span), old, new, versions)
+    writes_under(&entry_buckets(new.span), old, new, versions)
 }
 
 /// Guards all days, but not the long events.
 fn long_ones_forgotten(old: Option<Span>, new: &Busy, versions: &BTreeMap<Bucket, u64>) -> Vec<BucketWrite> {
-    let mut guard = guarded_by(new.span);
+    let mut guard = guarded_buckets(new.span);
     guard.retain(|bucket| *bucket != Bucket::Long);
     writes_under(&guard, old, new, versions)
 }
@@ -311,7 +311,7 @@ fn near_midnight() -> impl Strategy<Value = Busy> {
 }
 
 fn slots_near_midnight() -> impl Strategy<Value = Busy> {
-    near_midnight().prop_filter("a slot lasts a day at most", |busy| held_in(busy.span) != [Bucket::Long])
+    near_midnight().prop_filter("a slot lasts a day at most", |busy| entry_buckets(busy.span) != [Bucket::Long])
 }
 
 proptest! {
@@ -323,11 +323,11 @@ proptest! {
         first in slots_near_midnight(),
         second in slots_near_midnight(),
         moved in slots_near_midnight(),
-        told in prop::option::of(near_midnight()),
+        saved in prop::option::of(near_midnight()),
     ) {
-        let bookings = [Task::Book(10, first), Task::Book(11, second), Task::Tell(12, told)];
+        let bookings = [Task::Book(10, first), Task::Book(11, second), Task::Save(12, saved)];
         prop_assert!(explore(&[stored], &bookings, booking_writes).is_ok());
-        let changes = [Task::Reschedule(0, moved), Task::Book(10, first), Task::Tell(0, told)];
+        let changes = [Task::Reschedule(0, moved), Task::Book(10, first), Task::Save(0, saved)];
         prop_assert!(explore(&[stored], &changes, booking_writes).is_ok());
         let changes = [Task::Reschedule(0, moved), Task::Book(10, first), Task::Cancel(0)];
         prop_assert!(explore(&[stored], &changes, booking_writes).is_ok());

@@ -43,7 +43,7 @@ pub enum Readiness {
 
 /// The next step of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
+pub enum OrderStep {
     /// Make the attempt.
     Go,
     /// Ask for a slot or a place first.
@@ -87,15 +87,15 @@ impl DeliveryOrder {
     /// A place lets the order go without a slot. An order that arrives long after its place has lost it: after a
     /// standstill all places have passed, and the endpoint would get everything at once. An order that arrives before
     /// its place asks again if the endpoint has recovered.
-    pub fn turn(&self, endpoint: Readiness, now: Timestamp) -> Turn {
+    pub fn next_step(&self, endpoint: Readiness, now: Timestamp) -> OrderStep {
         let is_due = self.due_at <= now;
         match endpoint {
-            _ if !is_due && !self.placed => Turn::Wait,
-            Readiness::Off => Turn::Go,
-            Readiness::Quick => Turn::Ask,
-            Readiness::Late if !is_due => Turn::Wait,
-            Readiness::Late if self.placed && now <= self.due_at + ATTEMPT_TIMEOUT => Turn::Go,
-            Readiness::Late => Turn::Ask,
+            _ if !is_due && !self.placed => OrderStep::Wait,
+            Readiness::Off => OrderStep::Go,
+            Readiness::Quick => OrderStep::Ask,
+            Readiness::Late if !is_due => OrderStep::Wait,
+            Readiness::Late if self.placed && now <= self.due_at + ATTEMPT_TIMEOUT => OrderStep::Go,
+            Readiness::Late => OrderStep::Ask,
         }
     }
 }
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_keeps_what_it_is_for_while_it_is_put_back_and_starts_its_hops_anew_for_the_next_attempt() {
+    fn an_order_keeps_its_attempt_while_put_back_and_resets_its_hops_for_the_next() {
         let back = DeliveryOrder { placed: true, ..first() }.put_back().put_back();
         assert_eq!((back.hop, back.attempt, back.due_at, back.placed), (2, 1, first().due_at, true));
         let next = back.for_attempt(2, Timestamp::from_ms(9));
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_that_says_nothing_of_a_place_has_none() {
+    fn an_order_without_the_field_placed_has_no_place() {
         let text = serde_json::to_string(&first()).unwrap();
         assert!(!text.contains("placed"), "{text}");
         assert_eq!(serde_json::from_str::<DeliveryOrder>(&text).unwrap(), first());
@@ -157,17 +157,18 @@ mod tests {
     /// Milliseconds from the order's due time (negative: before), then the step at an endpoint that is quick, late,
     /// off.
     #[rstest::rstest]
-    #[case::early(false, -1, [Turn::Wait, Turn::Wait, Turn::Wait])]
-    #[case::due(false, 0, [Turn::Ask, Turn::Ask, Turn::Go])]
-    #[case::overdue(false, 900_000, [Turn::Ask, Turn::Ask, Turn::Go])]
-    #[case::before_its_place(true, -1, [Turn::Ask, Turn::Wait, Turn::Go])]
-    #[case::at_its_place(true, 0, [Turn::Ask, Turn::Go, Turn::Go])]
-    #[case::somewhat_after_its_place(true, 15_000, [Turn::Ask, Turn::Go, Turn::Go])]
-    #[case::long_after_its_place(true, 15_001, [Turn::Ask, Turn::Ask, Turn::Go])]
-    fn an_order_goes_asks_or_waits(#[case] placed: bool, #[case] after_ms: i64, #[case] turns: [Turn; 3]) {
+    #[case::early(false, -1, [OrderStep::Wait, OrderStep::Wait, OrderStep::Wait])]
+    #[case::due(false, 0, [OrderStep::Ask, OrderStep::Ask, OrderStep::Go])]
+    #[case::overdue(false, 900_000, [OrderStep::Ask, OrderStep::Ask, OrderStep::Go])]
+    #[case::before_its_place(true, -1, [OrderStep::Ask, OrderStep::Wait, OrderStep::Go])]
+    #[case::at_its_place(true, 0, [OrderStep::Ask, OrderStep::Go, OrderStep::Go])]
+    #[case::somewhat_after_its_place(true, 15_000, [OrderStep::Ask, OrderStep::Go, OrderStep::Go])]
+    #[case::long_after_its_place(true, 15_001, [OrderStep::Ask, OrderStep::Ask, OrderStep::Go])]
+    fn an_order_goes_asks_or_waits(#[case] placed: bool, #[case] after_ms: i64, #[case] turns: [OrderStep; 3]) {
         let order = DeliveryOrder { placed, ..first() };
         let now = Timestamp::from_ms(order.due_at.ms() + after_ms);
-        let decided = [Readiness::Quick, Readiness::Late, Readiness::Off].map(|endpoint| order.turn(endpoint, now));
+        let decided =
+            [Readiness::Quick, Readiness::Late, Readiness::Off].map(|endpoint| order.next_step(endpoint, now));
         assert_eq!(decided, turns);
     }
 }

@@ -103,15 +103,18 @@ fn contact_details_mode_adds_name_email_and_phone_nulls_kept() {
 }
 
 #[test]
-fn each_event_says_what_its_type_allows_and_reads_back_from_storage() {
+fn each_event_has_the_data_of_its_type_and_reads_back_from_storage() {
     let client = client();
     let at = at();
     let check_in = CheckInId::parse("k1").unwrap();
     let advance = PhaseAdvance { from_phase: None, to_phase: "Build".to_owned(), advanced_at: at };
     let of_check_in = json!({"check_in": {"id": "k1", "submitted_at": at}});
     for (event, data) in [
-        (Event::of_check_in(&client, EventType::CheckInSubmitted, &check_in, Times::at(at)), of_check_in.clone()),
-        (Event::of_check_in(&client, EventType::SystemGradeDrop, &check_in, Times::at(at)), of_check_in),
+        (
+            Event::of_check_in(&client, EventType::CheckInSubmitted, &check_in, SubmissionTimes::at(at)),
+            of_check_in.clone(),
+        ),
+        (Event::of_check_in(&client, EventType::SystemGradeDrop, &check_in, SubmissionTimes::at(at)), of_check_in),
         (Event::phase_advanced(&client, &advance), json!({"from_phase": null, "to_phase": "Build", "advanced_at": at})),
         (
             Event::message_received(&client, &MessageId::parse("m1").unwrap(), at),
@@ -126,7 +129,7 @@ fn each_event_says_what_its_type_allows_and_reads_back_from_storage() {
 }
 
 #[test]
-fn each_computed_event_says_its_figures_and_its_automation_and_reads_back_from_storage() {
+fn each_computed_event_has_its_figures_and_its_automation_and_reads_back_from_storage() {
     let named = json!({"id": "a1", "name": "Rule"});
     let comparing = |threshold: Value| json!({"id": "a1", "name": "Rule", "threshold": threshold});
     let check_in = |last_check_in_at| {
@@ -186,7 +189,7 @@ fn each_computed_event_says_its_figures_and_its_automation_and_reads_back_from_s
 }
 
 #[test]
-fn a_computed_event_is_told_once_per_client_automation_and_episode_and_under_its_own_name() {
+fn a_computed_event_has_one_id_per_client_automation_and_episode() {
     let id = |client: &Client, computed: &Computed| Event::computed(client, computed).unwrap().id;
     let first = drop_of(58);
     assert_eq!(id(&client(), &drop_of(57)), id(&client(), &first), "the figures may differ when it is found again");
@@ -247,7 +250,7 @@ fn facts() -> Facts {
 }
 
 #[test]
-fn whatever_a_sweep_finds_makes_an_event_of_that_name() {
+fn every_computed_match_makes_an_event_of_its_name() {
     let is_emitted = |trigger: Trigger| {
         // The first evaluation is silent, so it runs before the facts are known.
         let rule = Rule { automation: automation("a1", trigger), revision: at() };

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_trigger_is_named() {
+    fn an_error_of_a_trigger_names_its_field() {
         for (field, trigger) in [
             ("trigger", json!(null)),
             ("trigger", json!("new_client")),
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_field_is_named_and_of_a_step_only_what_is_ours_is_kept() {
+    fn a_missing_field_is_named_and_other_steps_keep_only_their_kind() {
         let whole = saved(json!({"event": "new_client"}));
         assert_eq!(cleaned("automation.saved", &whole), whole);
         for name in whole.as_object().unwrap().keys() {

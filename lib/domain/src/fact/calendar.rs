@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_has_to_be_said_and_a_mistyped_one_is_named() {
+    fn a_missing_or_mistyped_field_is_refused_by_name() {
         for (name, whole) in [("calendar.saved", calendar_saved()), ("calendar_event.saved", event_saved())] {
             assert_eq!(cleaned(name, &whole), whole);
             for field in whole.as_object().unwrap().keys() {

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_is_needed_and_none_takes_what_it_is_not() {
+    fn every_field_is_required_and_has_one_type() {
         for (name, whole) in facts() {
             assert_eq!(cleaned(name, &whole), whole, "{name}");
             Fact::parse(name, &whole).unwrap();
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_workflow_sends_is_dropped_unread() {
+    fn the_content_of_a_workflow_is_dropped_unread() {
         let [_, _, (name, whole)] = facts();
         let mut fact = whole.clone();
         fact["steps"] = json!([{ "url": "https://secret.example", "authorization": "SECRET" }]);

@@ -11,7 +11,7 @@ use crate::id::{CheckInId, ClientId, DoseId, DoseLogId, InvalidId, MAX_ID_CHARS,
 use crate::time::Timestamp;
 
 /// Most scores or grades of a check-in.
-const MAX_JUDGED: usize = 500;
+const MAX_SCORES: usize = 500;
 
 /// An entry of a client's stored history.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,8 +88,8 @@ fn check_in_submitted(fields: Fields<'_>) -> Result<ClientHappening, Invalid> {
     Ok(ClientHappening::CheckInSubmitted(CheckInSubmitted {
         check_in: id(fields, "check_in_id", CheckInId::parse)?,
         submitted_at: fields.required_timestamp("submitted_at")?,
-        scores: fields.required_numbers("scores", MAX_JUDGED, MAX_ID_CHARS)?,
-        grades: fields.required_numbers("grades", MAX_JUDGED, MAX_ID_CHARS)?,
+        scores: fields.required_numbers("scores", MAX_SCORES, MAX_ID_CHARS)?,
+        grades: fields.required_numbers("grades", MAX_SCORES, MAX_ID_CHARS)?,
     }))
 }
 

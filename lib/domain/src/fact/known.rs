@@ -19,10 +19,10 @@ enum Shape {
     /// An object with lists of pairs of scalars by date.
     PairsByDate,
     /// Numbers by name. They are evaluated and dropped, and never reach a dead letter.
-    Judged,
+    Scores,
 }
 
-use Shape::{Judged, List, Object, Pairs, PairsByDate, Scalar};
+use Shape::{List, Object, Pairs, PairsByDate, Scalar, Scores};
 
 /// The scalars of every fact.
 const COMMON: &str = "id occurred_at backfill";
@@ -30,9 +30,9 @@ const COMMON: &str = "id occurred_at backfill";
 const UNREADABLE_RULE: &str = "must be JSON that can be read: whole characters, and numbers that are not immense";
 
 /// The fields of a fact, except the common ones: its scalars, and the other fields by name.
-type Fields = (&'static str, &'static [(&'static str, Shape)]);
+type FactFields = (&'static str, &'static [(&'static str, Shape)]);
 
-fn fields_of(detail_type: &str) -> Fields {
+fn fields_of(detail_type: &str) -> FactFields {
     match detail_type {
         "workspace.saved" => (
             "coach_id email name team_id canonical_host time_zone country",
@@ -77,7 +77,7 @@ fn fields_of(detail_type: &str) -> Fields {
         "dose.logged" => ("client_id dose_log_id dose_id date", &[]),
         "dose_log.deleted" => ("client_id dose_log_id", &[]),
         "daily_log.saved" | "daily_log.deleted" => ("client_id date", &[]),
-        "check_in.submitted" => ("client_id check_in_id submitted_at", &[("scores", Judged), ("grades", Judged)]),
+        "check_in.submitted" => ("client_id check_in_id submitted_at", &[("scores", Scores), ("grades", Scores)]),
         "check_in.reviewed" => ("client_id check_in_id reviewed_at", &[]),
         "check_in.deleted" => ("client_id check_in_id", &[]),
         "message.received" => ("client_id message_id received_at", &[]),
@@ -132,9 +132,9 @@ impl Known {
 }
 
 /// Returns the fields of a fact for a dead letter: without scores and grades, which are evaluated and dropped.
-pub fn without_judged(detail_type: &str, fields: &Value) -> Value {
-    let is_judged = |name: &str| matches!(shape_of(detail_type, name), Some(Judged));
-    let members = fields.as_object().into_iter().flatten().filter(|(name, _)| !is_judged(name));
+pub fn without_scores(detail_type: &str, fields: &Value) -> Value {
+    let is_scores = |name: &str| matches!(shape_of(detail_type, name), Some(Scores));
+    let members = fields.as_object().into_iter().flatten().filter(|(name, _)| !is_scores(name));
     Value::Object(members.map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
@@ -168,11 +168,11 @@ impl Reader {
                 let kept = |(name, list)| (name, self.pairs(path, list));
                 Some(if dated { Value::Object(members.into_iter().map(kept).collect()) } else { Value::Null })
             }
-            (Judged, Some(b'{')) => {
+            (Scores, Some(b'{')) => {
                 let members = self.all_members(path, text).into_iter();
                 Some(Value::Object(members.map(|(name, number)| (name, self.number(path, number))).collect()))
             }
-            (List(_) | Judged, _) | (Object(_) | Pairs(_) | PairsByDate, Some(b'[')) => None,
+            (List(_) | Scores, _) | (Object(_) | Pairs(_) | PairsByDate, Some(b'[')) => None,
             (Scalar | Object(_) | Pairs(_) | PairsByDate, _) => self.scalar(path, text),
         }
     }
@@ -299,14 +299,14 @@ mod tests {
     }
 
     #[test]
-    fn cleaning_reaches_into_lists_and_judged_numbers() {
+    fn cleaning_reaches_into_lists_and_scores() {
         let programme =
             json!({"phases": [{"name": "Base", "min_days": 7, "notes": "SECRET", "name2": ["SECRET"]}, "SECRET"]});
         assert_eq!(cleaned("programme.saved", &programme), json!({"phases": [{"name": "Base", "min_days": 7}, null]}));
         let check_in = json!({"check_in_id": "k", "scores": {"q1": 3, "q2": "SECRET"}, "grades": ["SECRET"], "answers": {"q1": "SECRET"}});
         let clean = cleaned("check_in.submitted", &check_in);
         assert_eq!(clean, json!({"check_in_id": "k", "scores": {"q1": 3, "q2": null}}));
-        assert_eq!(without_judged("check_in.submitted", &clean), json!({"check_in_id": "k"}));
+        assert_eq!(without_scores("check_in.submitted", &clean), json!({"check_in_id": "k"}));
     }
 
     /// Values that a strict parser refuses, or that are no known data.
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn junk_in_a_known_field_is_named_and_the_others_stay() {
+    fn junk_in_a_known_field_is_reported_and_the_others_stay() {
         for (detail_type, field, value, path) in [
             ("client.saved", "goals", "JUNK", "goals"),
             ("client.saved", "id", "JUNK", "id"),
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_no_whole_object_is_refused_with_what_it_shows() {
+    fn an_incomplete_object_is_refused_with_its_readable_fields() {
         for (text, fields) in [
             ("", json!({})),
             ("[1]", json!({})),
@@ -451,7 +451,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_an_unknown_field_holds_the_others_are_read_as_without_it(junk in junk(), at in 0_usize..4) {
+        fn an_unknown_field_never_affects_the_others(junk in junk(), at in 0_usize..4) {
             let mut members = vec![
                 (r#""id""#, r#""f1""#),
                 (r#""check_in_id""#, r#""k""#),

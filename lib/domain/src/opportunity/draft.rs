@@ -45,7 +45,7 @@ impl OpportunityDraft {
 
     #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
-        let [name, value] = told_fields();
+        let [name, value] = name_and_value_fields();
         let name = name.about("Left out: the contact's name.");
         let value = value.default_value(0);
         Body::strict([
@@ -74,7 +74,7 @@ impl OpportunityPatch {
 
     #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
-        let [name, value] = told_fields();
+        let [name, value] = name_and_value_fields();
         let stage = Field::formed(STAGE_PATTERN, MAX_STAGE_CHARS).about("An open or lost stage of the pipeline.");
         let reason = Field::text(MAX_LOST_REASON_CHARS).about(
             "Required with a lost stage, refused with an open one; alone it changes the reason of what is lost.",
@@ -98,7 +98,7 @@ fn stage(text: &str) -> Result<StageId, &'static str> {
 }
 
 #[cfg(feature = "openapi")]
-fn told_fields() -> [Field; 2] {
+fn name_and_value_fields() -> [Field; 2] {
     [Field::text(MAX_OPPORTUNITY_NAME_CHARS), Field::whole_number(MAX_VALUE_CENTS)]
 }
 
@@ -123,7 +123,7 @@ mod tests {
     #[rstest]
     #[case("name", MAX_OPPORTUNITY_NAME_CHARS)]
     #[case("lostReason", MAX_LOST_REASON_CHARS)]
-    fn a_text_counts_characters_whatever_their_bytes(#[case] field: &str, #[case] max: usize) {
+    fn a_text_is_limited_by_characters_not_bytes(#[case] field: &str, #[case] max: usize) {
         for letter in ["x", "é", "🙂"] {
             assert!(patch(field, letter.repeat(max).into()).is_ok());
             let error = patch(field, letter.repeat(max + 1).into()).unwrap_err();
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_beyond_its_own_members_is_taken_and_a_change_says_something() {
+    fn unknown_members_and_empty_changes_are_refused() {
         for other in ["pipelineId", "stage", "lostReason", "ownerId", "labels", "coach_id", "Name"] {
             assert_eq!(draft(other, json!("x")).unwrap_err().field.as_deref(), Some(other));
         }

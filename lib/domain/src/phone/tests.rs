@@ -50,7 +50,7 @@ fn numbers_match_as_e164_in_the_country(#[case] code: &str, #[case] given: &str,
 }
 
 #[test]
-fn a_text_longer_than_any_number_is_parsed_by_nobody() {
+fn a_text_longer_than_any_number_is_not_parsed() {
     let long = Phone::as_given(&"1 ".repeat(200));
     assert!(long.key(country("US")).is_none() && long.ending().is_none());
 }
@@ -163,7 +163,7 @@ fn a_short_number_is_found_however_its_country_code_is_written() {
 
 proptest! {
     #[test]
-    fn any_text_is_kept_and_whatever_matches_is_found_by_its_ending(
+    fn any_text_is_stored_and_every_match_is_found_by_its_ending(
         text in "[+0-9 ().\\-xX/#*A-Fa-f٠-٩０-９]{0,30}|\\PC{0,40}", code in "DE|US|JP|BR|AQ|RU|NU|IT|AR|MX"
     ) {
         let phone = Phone::as_given(&text);

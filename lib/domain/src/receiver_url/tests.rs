@@ -85,8 +85,8 @@ fn refusal(text: &str) -> &'static str {
 #[case("https://[2001:0:4136:e378::1]/", REFUSED_ADDRESS)]
 #[case("https://[fd00:ec2::254]/", REFUSED_ADDRESS)]
 #[case("https://169.254.169.254/latest/meta-data", REFUSED_ADDRESS)]
-fn a_receiver_url_is_https_to_a_public_host(#[case] text: &str, #[case] said: &str) {
-    assert_eq!(refusal(text), said, "{text}");
+fn a_receiver_url_is_https_to_a_public_host(#[case] text: &str, #[case] rule: &str) {
+    assert_eq!(refusal(text), rule, "{text}");
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_local_run_also_reaches_loopback_and_nothing_else() {
 #[case("https://[::1]/", false)]
 #[case("https://localhost/", false)]
 #[case("http://127.0.0.1:9000/hook", false)]
-fn what_a_local_run_has_taken_is_judged_again_by_whoever_sends(#[case] text: &str, #[case] is_public: bool) {
+fn a_url_of_a_local_run_is_checked_again_before_sending(#[case] text: &str, #[case] is_public: bool) {
     let url = ReceiverUrl::parse(text, Reach::PublicAndLoopback).unwrap();
     assert!(url.is_within(Reach::PublicAndLoopback));
     assert_eq!(url.is_within(Reach::Public), is_public);
@@ -186,10 +186,10 @@ proptest! {
             match ReceiverUrl::parse(&format!("https://{host}/"), Reach::Public) {
                 Ok(url) => {
                     prop_assert!(public, "{}", host);
-                    prop_assert_eq!(url.host(), address.to_string(), "what is sent to is what was judged");
+                    prop_assert_eq!(url.host(), address.to_string(), "what is sent to is the checked address");
                 }
-                Err(said) => {
-                    prop_assert_eq!(said, REFUSED_ADDRESS, "{}", host);
+                Err(rule) => {
+                    prop_assert_eq!(rule, REFUSED_ADDRESS, "{}", host);
                     prop_assert!(!public, "{}", host);
                 }
             }
@@ -218,7 +218,7 @@ proptest! {
     }
 
     #[test]
-    fn parsing_never_fails_otherwise_and_what_is_accepted_stays_so(text in "\\PC{0,40}", scheme in "(https?:/?/?)?") {
+    fn parsing_never_panics_and_an_accepted_url_parses_again(text in "\\PC{0,40}", scheme in "(https?:/?/?)?") {
         if let Ok(url) = ReceiverUrl::parse(&format!("{scheme}{text}"), Reach::Public) {
             prop_assert!(url.expose().starts_with("https://"));
             prop_assert_eq!(ReceiverUrl::parse(url.expose(), Reach::Public), Ok(url));

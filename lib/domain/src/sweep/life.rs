@@ -184,7 +184,7 @@ impl Life {
     }
 
     /// Changes the time zone or the programme.
-    pub(super) fn change_surroundings(&mut self, at: Timestamp, change: impl FnOnce(&mut Facts)) {
+    pub(super) fn change_settings(&mut self, at: Timestamp, change: impl FnOnce(&mut Facts)) {
         self.until(at);
         change(&mut self.facts);
         self.passes = true;

@@ -162,13 +162,13 @@ impl Matching<'_> {
     // Phases
 
     /// Returns the client's phase if the client may leave it and entered it after the marked entry.
-    fn leaving(&self, marked: Option<&PhaseEntry>) -> Option<Leaving<'_>> {
+    fn leavable_phase(&self, marked: Option<&PhaseEntry>) -> Option<LeavablePhase<'_>> {
         let entry = self.facts.phase.as_ref()?;
         let (_last, others) = self.facts.phases.split_last()?;
         let phase = others.iter().find(|phase| phase.name == entry.name)?;
         let ready_on = entry.started_on.checked_add_signed(TimeDelta::days(i64::from(phase.min_days)))?;
-        let leaving = Leaving { entry, ready_on, min_compliance_pct: phase.min_compliance_pct };
-        marked.is_none_or(|marked| self.is_entered_after(marked, entry)).then_some(leaving)
+        let phase = LeavablePhase { entry, ready_on, min_compliance_pct: phase.min_compliance_pct };
+        marked.is_none_or(|marked| self.is_entered_after(marked, entry)).then_some(phase)
     }
 
     /// Returns true for a later entry: a higher number, a later date, or further on in the programme on the same date.
@@ -179,18 +179,18 @@ impl Matching<'_> {
         entry.number > marked.number || place(entry) > place(marked)
     }
 
-    fn may_leave(&self, leaving: &Leaving<'_>, date: NaiveDate) -> bool {
+    fn may_leave(&self, phase: &LeavablePhase<'_>, date: NaiveDate) -> bool {
         let pct = || self.days.pct(date, PHASE_WINDOW_DAYS).map(u32::from);
-        date >= leaving.ready_on && leaving.min_compliance_pct.is_none_or(|least| pct().is_some_and(|pct| pct >= least))
+        date >= phase.ready_on && phase.min_compliance_pct.is_none_or(|least| pct().is_some_and(|pct| pct >= least))
     }
 
     fn phase(&self, automation: &Automation, marked: &mut Option<PhaseEntry>) -> Option<Started> {
-        let leaving = self.leaving(marked.as_ref()).filter(|leaving| self.may_leave(leaving, self.today()))?;
-        let at = match leaving.min_compliance_pct {
-            None => self.days.begins(leaving.ready_on)?,
-            Some(_) => self.dated(self.days.run_began(self.now, |date| self.may_leave(&leaving, date))),
+        let phase = self.leavable_phase(marked.as_ref()).filter(|phase| self.may_leave(phase, self.today()))?;
+        let at = match phase.min_compliance_pct {
+            None => self.days.begins(phase.ready_on)?,
+            Some(_) => self.dated(self.days.run_began(self.now, |date| self.may_leave(&phase, date))),
         };
-        let entry = leaving.entry.clone();
+        let entry = phase.entry.clone();
         let data = EventData::PhaseEligible(PhaseEligible {
             current_phase: entry.name.clone(),
             eligible_since: self.days.today(at),
@@ -202,10 +202,10 @@ impl Matching<'_> {
     }
 
     fn phase_due(&self, marked: Option<&PhaseEntry>) -> Option<Timestamp> {
-        let leaving = self.leaving(marked)?;
-        match leaving.min_compliance_pct {
-            None => self.days.begins(leaving.ready_on),
-            Some(_) => self.first_day(PHASE_WINDOW_DAYS, |date| self.may_leave(&leaving, date)),
+        let phase = self.leavable_phase(marked)?;
+        match phase.min_compliance_pct {
+            None => self.days.begins(phase.ready_on),
+            Some(_) => self.first_day(PHASE_WINDOW_DAYS, |date| self.may_leave(&phase, date)),
         }
     }
 
@@ -259,7 +259,7 @@ impl Matching<'_> {
 }
 
 /// A phase that a client may leave.
-struct Leaving<'a> {
+struct LeavablePhase<'a> {
     entry: &'a PhaseEntry,
     /// The first local date after the phase's `min_days`.
     ready_on: NaiveDate,

@@ -78,7 +78,7 @@ fn changes(zone: Tz, end_s: i64) -> Vec<DateTime<Utc>> {
 }
 
 #[test]
-fn around_every_change_of_every_zone_clocks_are_told_alike() {
+fn both_readers_agree_around_every_change_of_every_zone() {
     for known in chrono_tz::TZ_VARIANTS {
         let corrected = corrected(zone(known.name()));
         for at in changes(zone(known.name()), KNOWN_S.end) {
@@ -90,7 +90,7 @@ fn around_every_change_of_every_zone_clocks_are_told_alike() {
 }
 
 #[test]
-fn what_is_left_out_was_corrected_from_the_first_to_the_last_day() {
+fn excluded_dates_are_corrected_from_the_first_to_the_last_day() {
     for name in CORRECTED.iter().flat_map(|(names, ..)| *names) {
         let known: chrono_tz::Tz = name.parse().unwrap();
         let (first, last) = corrected(zone(name)).unwrap().into_inner();
@@ -106,7 +106,7 @@ fn what_is_left_out_was_corrected_from_the_first_to_the_last_day() {
 
 /// Covers the rules that `chrono-tz` does not know as well: those of later releases, and years without listed changes.
 #[test]
-fn a_time_that_clocks_show_is_first_shown_at_an_instant_at_which_they_show_it() {
+fn a_shown_time_starts_at_an_instant_that_shows_it() {
     const YEAR_2100_S: i64 = 4_102_444_800;
     for zone in all_zones() {
         for at in changes(zone, YEAR_2100_S).into_iter().map(Timestamp::new) {
@@ -124,7 +124,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn at_any_instant_clocks_are_told_alike(
+    fn both_readers_agree_at_any_instant(
         known in prop::sample::select(&chrono_tz::TZ_VARIANTS[..]), unix_s in KNOWN_S
     ) {
         let at = utc(unix_s);

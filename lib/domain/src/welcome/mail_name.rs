@@ -88,7 +88,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_the_name_no_web_or_mail_address_is_left(name in "(\\PC|[a-z.:/@#?\\n\\t]|www\\.|http://){0,80}") {
+        fn no_name_keeps_a_web_or_mail_address(name in "(\\PC|[a-z.:/@#?\\n\\t]|www\\.|http://){0,80}") {
             let Some(shown) = mail_name(&name) else { return Ok(()) };
             prop_assert!(shown.chars().count() <= MAX_CHARS && !shown.contains("//"));
             prop_assert!(!shown.contains(['@', ':', '\\', '\n', '\r', '。', '．', '＠']), "{}", shown);

@@ -1,8 +1,8 @@
 //! Check-ins: submitted, reviewed, deleted, in whatever order that is said. A review may come before its check-in and
 //! waits in its item; a deletion is for good. The client's own item keeps the time of the latest one.
 
-use domain::automation::told_of_check_in;
-use domain::check_in::{CheckIn, Grades, Times};
+use domain::automation::check_in_events;
+use domain::check_in::{CheckIn, Grades, SubmissionTimes};
 use domain::client::Client;
 use domain::event::EventType;
 use domain::fact::CheckInSubmitted;
@@ -61,9 +61,9 @@ impl Record {
     }
 
     /// Its times, where it is said to have been submitted at this one.
-    fn times(&self, submitted_at: Timestamp) -> Times {
+    fn times(&self, submitted_at: Timestamp) -> SubmissionTimes {
         let first_submitted_at = self.first_submitted_at.or(self.submitted_at).unwrap_or(submitted_at);
-        Times { submitted_at, first_submitted_at }
+        SubmissionTimes { submitted_at, first_submitted_at }
     }
 
     /// Nothing but that it was deleted.
@@ -125,7 +125,7 @@ impl Records {
             let latest = self.latest_with(client, &record, Some(check_in.submitted_at));
             let (latest, automations) = try_join(latest, automations).await?;
             let times = record.times(check_in.submitted_at);
-            let falls = grades.take(&check_in.check_in, times, &check_in.grades, backfill);
+            let drops = grades.apply(&check_in.check_in, times, &check_in.grades, backfill);
             let mut writes = vec![self.put_check_in(Record {
                 listed_at: Some(format!("{}#{}", check_in.submitted_at, check_in.check_in)),
                 submitted_at: Some(check_in.submitted_at),
@@ -138,7 +138,7 @@ impl Records {
                 writes.push(self.put_grades(client_id, &grades, grades_version));
             }
             if is_emitted {
-                let events = told_of_check_in(client, check_in, &falls, &automations);
+                let events = check_in_events(client, check_in, &drops, &automations);
                 writes.extend(self.outbox.put_events(events, now));
             }
             Ok(Some(writes))

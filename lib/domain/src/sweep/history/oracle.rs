@@ -78,7 +78,7 @@ impl Oracle {
             if is_seed {
                 *memory = Memory { revision: Some(rule.revision), ..memory.lasting() };
             }
-            let starts = self.judge(&life.facts, rule, now, silent || is_seed);
+            let starts = self.starts_to_match(&life.facts, rule, now, silent || is_seed);
             if starts && !silent && !is_seed {
                 self.emitted.push((now, rule.automation.id.clone()));
                 self.note_drop(life, rule, now);
@@ -105,7 +105,7 @@ impl Oracle {
     }
 
     /// Returns true if the client starts to match.
-    fn judge(&mut self, facts: &Facts, rule: &Rule, now: Timestamp, silent: bool) -> bool {
+    fn starts_to_match(&mut self, facts: &Facts, rule: &Rule, now: Timestamp, silent: bool) -> bool {
         let today = date_at(facts.zone, now);
         let created_on = date_at(facts.zone, facts.created_at);
         let pct = match rule.automation.trigger {
@@ -153,7 +153,8 @@ impl Oracle {
             }
             Trigger::CheckInInactivity { days } => {
                 let since = facts.last_check_in_at.unwrap_or(facts.created_at);
-                let is_new = memory.check_in.is_none_or(|told| facts.last_check_in_at.is_some_and(|last| last > told));
+                let is_new =
+                    memory.check_in.is_none_or(|emitted| facts.last_check_in_at.is_some_and(|last| last > emitted));
                 if !is_new || now.ms() - since.ms() < i64::from(days) * 86_400_000 {
                     return false;
                 }
@@ -162,7 +163,8 @@ impl Oracle {
             }
             Trigger::DailyLogInactivity { days } => {
                 let since = facts.last_daily_log_on.unwrap_or(created_on);
-                let is_new = memory.log.is_none_or(|told| facts.last_daily_log_on.is_some_and(|last| last > told));
+                let is_new =
+                    memory.log.is_none_or(|emitted| facts.last_daily_log_on.is_some_and(|last| last > emitted));
                 let whole_days = since.iter_days().skip(1).take_while(|date| *date < today).count();
                 if !is_new || whole_days < days as usize {
                     return false;

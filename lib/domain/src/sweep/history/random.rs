@@ -200,8 +200,8 @@ impl History {
                 }),
                 Op::Active(is_active) if life.is_active == is_active => {}
                 Op::Active(is_active) => life.set_active(*at, is_active),
-                Op::MinDays(days) => life.change_surroundings(*at, |facts| facts.phases = phases(days)),
-                Op::Zone(index) => life.change_surroundings(*at, |facts| facts.zone = zone(ZONES[index])),
+                Op::MinDays(days) => life.change_settings(*at, |facts| facts.phases = phases(days)),
+                Op::Zone(index) => life.change_settings(*at, |facts| facts.zone = zone(ZONES[index])),
                 op => life.fact(*at, |facts| change(facts, op, *at, today)),
             }
         }

@@ -155,7 +155,7 @@ fn an_emitted_drop_keeps_an_edited_automation_quiet_for_seven_days() {
 #[rstest::rstest]
 #[case::emitted_before("2026-06-05T12:20", &["2026-06-05T12:15"])]
 #[case::seeded_by_the_edit("2026-06-06T12:05", &["2026-06-05T12:15"])]
-fn a_milestone_is_emitted_once_whatever_is_edited(#[case] edited_at: &str, #[case] instants: &[&str]) {
+fn a_milestone_is_emitted_once_despite_edits(#[case] edited_at: &str, #[case] instants: &[&str]) {
     let mut life = life(milestone(50.0), &[]);
     log_at_noon(&mut life, 2..=5);
     life.save(at(edited_at), life.edited("r", |rule| rule.trigger = milestone(40.0)));
