@@ -10,7 +10,7 @@ use chrono::NaiveDate;
 use domain::availability::{
     Availability, CalendarAvailability, DaySlots, MAX_CANDIDATES, MAX_SLOTS, Offer, candidates, window,
 };
-use domain::booking::{AvailabilityRequest, Refusal};
+use domain::booking::{AvailabilityRequest, BookingRefusal};
 use domain::busy::Busy;
 use domain::calendar::Calendar;
 use domain::fields::Invalid;
@@ -37,7 +37,7 @@ pub(crate) async fn availability(State(app): State<App>, inbound: Inbound) -> Re
         let calendars: Vec<&Calendar> =
             found.iter().map(|found| &found.calendar).filter(|calendar| calendar.active).collect();
         if request.calendar_id.is_some() && calendars.is_empty() {
-            return Err(problem_of(Refusal::UnknownCalendar));
+            return Err(problem_of(BookingRefusal::UnknownCalendar));
         }
         let computed: usize = calendars.iter().map(|calendar| candidates(calendar, caller.now)).sum();
         if request.calendar_id.is_none() && computed > MAX_CANDIDATES {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use axum::extract::State;
 use axum::response::Response;
-use domain::booking::{self, BookingOutcome, CancelDraft, Refusal};
+use domain::booking::{self, BookingOutcome, BookingRefusal, CancelDraft};
 use domain::change::Change;
 use domain::fields::Invalid;
 use domain::id::CalendarEventId;
@@ -75,11 +75,11 @@ impl Write for Cancel<'_> {
         let caller = context.caller;
         let event = found.event.as_ref().map(|found| &found.event);
         booking::cancel(found.lead, event, caller.now).map_err(problem_of)?;
-        let event = event.ok_or_else(|| problem_of(Refusal::UnknownBooking))?;
+        let event = event.ok_or_else(|| problem_of(BookingRefusal::UnknownBooking))?;
         let cancelled = event.cancelled(caller.now);
         let shown_event = cancelled.as_ref().unwrap_or(event);
         let view = booking_view(shown_event, &found.calendars, caller)?;
-        let change = Change::booking_cancelled(&caller.coach, &view, shown_event.said_at());
+        let change = Change::booking_cancelled(&caller.coach, &view, shown_event.last_written_at());
         let reply = Reply::ok(&BookingOutcome::of(view))?;
         let committed = match cancelled {
             Some(cancelled) => {

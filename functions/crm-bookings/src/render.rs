@@ -1,19 +1,19 @@
 //! Renders bookings, and the problems of refusals.
 
-use domain::booking::{Booking, CalendarEvent, Refusal};
+use domain::booking::{Booking, BookingRefusal, CalendarEvent};
 use edge::{CrmCaller, Problem};
 use store::calendar::{StoredCalendar, zone_of};
 
 /// The problem of a refusal.
-pub(crate) fn problem_of(refusal: Refusal) -> Problem {
+pub(crate) fn problem_of(refusal: BookingRefusal) -> Problem {
     match refusal {
-        Refusal::UnknownLead => Problem::NotFound("contact"),
-        Refusal::LeadMerged(into) => Problem::ContactMerged(into),
-        Refusal::UnknownBooking => Problem::NotFound("booking"),
-        Refusal::UnknownCalendar => Problem::NotFound("calendar"),
-        Refusal::CheckoutRequired(booking_url) => Problem::CheckoutRequired(booking_url),
-        Refusal::SlotUnavailable => Problem::SlotUnavailable,
-        Refusal::NotActive => Problem::BookingNotActive,
+        BookingRefusal::UnknownLead => Problem::NotFound("contact"),
+        BookingRefusal::LeadMerged(into) => Problem::ContactMerged(into),
+        BookingRefusal::UnknownBooking => Problem::NotFound("booking"),
+        BookingRefusal::UnknownCalendar => Problem::NotFound("calendar"),
+        BookingRefusal::CheckoutRequired(booking_url) => Problem::CheckoutRequired(booking_url),
+        BookingRefusal::SlotUnavailable => Problem::SlotUnavailable,
+        BookingRefusal::NotActive => Problem::BookingNotActive,
     }
 }
 
@@ -25,5 +25,5 @@ pub(crate) fn booking_view(
     caller: &CrmCaller,
 ) -> Result<Booking, Problem> {
     let zone = zone_of(calendars, event.calendar_id, caller.time_zone.zone()?);
-    event.view(zone).ok_or_else(|| problem_of(Refusal::UnknownBooking))
+    event.view(zone).ok_or_else(|| problem_of(BookingRefusal::UnknownBooking))
 }

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use domain::booking::{self, BookingOutcome, Move, Refusal, RescheduleDraft};
+use domain::booking::{self, BookingOutcome, BookingRefusal, Move, RescheduleDraft};
 use domain::change::Change;
 use domain::id::CalendarEventId;
 use domain::time::Timestamp;
@@ -51,16 +51,16 @@ impl Write for Reschedule<'_> {
         let caller = context.caller;
         let to = decide(&found, rescheduling, caller.time_zone.zone()?, caller.now).map_err(problem_of)?;
         let event =
-            found.event.as_ref().map(|found| &found.event).ok_or_else(|| problem_of(Refusal::UnknownBooking))?;
+            found.event.as_ref().map(|found| &found.event).ok_or_else(|| problem_of(BookingRefusal::UnknownBooking))?;
         let previous = event.span.starts_at;
         // Repeating the API's own move emits no change.
-        let is_change = to != Move::Nowhere || !event.is_placed_by_us();
+        let is_change = to != Move::Unchanged || !event.is_time_set_by_api();
         let event = match to {
-            Move::Nowhere => event.stayed(caller.now),
+            Move::Unchanged => event.reconfirmed(caller.now),
             Move::To(busy) => event.moved(&busy, caller.now),
         };
         let view = booking_view(&event, &found.calendars, caller)?;
-        let emitted = || Change::booking_rescheduled(&caller.coach, &view, previous, event.said_at());
+        let emitted = || Change::booking_rescheduled(&caller.coach, &view, previous, event.last_written_at());
         let change = is_change.then(emitted);
         let reply = Reply::ok(&BookingOutcome::moved_from(view, previous))?;
         let write = context.crm_write(rescheduling.draft.lead_id, &reply, change);
@@ -73,7 +73,7 @@ fn decide(
     rescheduling: &Rescheduling,
     workspace_zone: Tz,
     now: Timestamp,
-) -> Result<Move, Refusal> {
+) -> Result<Move, BookingRefusal> {
     let event = found.event.as_ref().map(|found| &found.event);
     let on = event.and_then(|event| event.calendar_id);
     let calendar = find(&found.calendars, on).map(|found| &found.calendar);

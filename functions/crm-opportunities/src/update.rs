@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::response::Response;
 use domain::change::Change;
 use domain::id::OpportunityId;
-use domain::opportunity::{OpportunityPatch, OpportunityResult, Refusal, apply};
+use domain::opportunity::{OpportunityPatch, OpportunityRefusal, OpportunityResult, apply};
 use domain::pipeline::Pipeline;
 use edge::crm::{Write, WriteContext, WriteResult};
 use edge::{CrmCaller, Inbound, Problem, Reply, crm};
@@ -73,12 +73,12 @@ impl Write for Update<'_> {
 }
 
 /// The problem of a refusal.
-fn problem_of(refusal: Refusal, pipeline: &Pipeline) -> Problem {
+fn problem_of(refusal: OpportunityRefusal, pipeline: &Pipeline) -> Problem {
     match refusal {
-        Refusal::NotFound => Problem::NotFound(OPPORTUNITY),
-        Refusal::StagePaymentControlled => Problem::StagePaymentControlled,
-        Refusal::StageUnknown => Problem::StageUnknown(pipeline.open_to_choice()),
-        Refusal::LostReasonRequired => Problem::LostReasonRequired,
-        Refusal::LostReasonNotAllowed => Problem::LostReasonNotAllowed,
+        OpportunityRefusal::NotFound => Problem::NotFound(OPPORTUNITY),
+        OpportunityRefusal::StagePaymentControlled => Problem::StagePaymentControlled,
+        OpportunityRefusal::StageUnknown => Problem::StageUnknown(pipeline.selectable_stages()),
+        OpportunityRefusal::LostReasonRequired => Problem::LostReasonRequired,
+        OpportunityRefusal::LostReasonNotAllowed => Problem::LostReasonNotAllowed,
     }
 }

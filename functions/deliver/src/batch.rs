@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use aws_lambda_events::event::sqs::SqsMessage;
-use domain::delivery::{DeliveryOrder, Readiness, Turn};
+use domain::delivery::{DeliveryOrder, OrderStep, Readiness};
 use domain::endpoint::SignedEndpoint;
 use domain::time::Timestamp;
 use futures::future::join_all;
@@ -110,10 +110,10 @@ impl App {
         let readiness = receiver.readiness(now);
         let (mut going, mut asking, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
         for ordered in orders {
-            match ordered.order.turn(readiness, now) {
-                Turn::Go => going.push(ordered),
-                Turn::Ask => asking.push(ordered),
-                Turn::Wait => waiting.push(ordered),
+            match ordered.order.next_step(readiness, now) {
+                OrderStep::Go => going.push(ordered),
+                OrderStep::Ask => asking.push(ordered),
+                OrderStep::Wait => waiting.push(ordered),
             }
         }
         let (mut outcomes, admitted, put_back) = tokio::join!(

@@ -40,7 +40,7 @@ impl Receiver {
     /// them records it.
     pub(crate) fn pace_to_record(&self, lateness: Lateness, now: Timestamp) -> Option<Pace> {
         let mut known = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
-        let changed = Pace::to_note(*known, lateness, now)?;
+        let changed = Pace::to_record(*known, lateness, now)?;
         *known = Some(changed);
         Some(changed)
     }

@@ -3,7 +3,7 @@
 //! A fact that the bus itself cannot bring to the queue becomes a dead letter unchanged, scores included: losing the
 //! fact would be worse.
 
-use domain::fact::{is_known, without_judged};
+use domain::fact::{is_known, without_scores};
 use domain::id::FactId;
 use domain::time::Timestamp;
 use outbound::queue::Queue;
@@ -61,7 +61,7 @@ impl Queues {
         let detail_type = if is_known(&envelope.detail_type) { envelope.detail_type.as_str() } else { "" };
         let body = json!({
             "detail-type": envelope.detail_type,
-            "detail": without_judged(&envelope.detail_type, &envelope.detail),
+            "detail": without_scores(&envelope.detail_type, &envelope.detail),
             "reason": reason,
             "set_aside_at": now,
         });

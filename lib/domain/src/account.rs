@@ -1,5 +1,4 @@
-//! The password that a new client signs in with for the first time. The application keeps the account; it is handed the
-//! hash.
+//! The temporary password of a new client. The application keeps the account and gets only the password's hash.
 
 use argon2::password_hash::PasswordHasher;
 use argon2::{Algorithm, Argon2, Params, Version};
@@ -11,10 +10,10 @@ pub const SALT_BYTES: usize = 16;
 
 const GROUPS: usize = 4;
 const GROUP_CHARS: usize = 4;
-/// No 0 and O, 1, l and I: the password is read off a mail and typed.
+/// Without 0 and O, 1, l and I: a client reads the password off a mail and types it.
 const ALPHABET: &[u8; 54] = b"abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ234567";
 
-/// A password that has to be changed at the first sign-in: 16 characters in groups of four, 92 bits of randomness.
+/// A password that the client must change at the first sign-in: 16 characters in groups of four, 92 bits of randomness.
 #[derive(Clone)]
 pub struct TempPassword(Zeroizing<String>);
 crate::discreet! { TempPassword }
@@ -36,13 +35,13 @@ impl TempPassword {
         Self(Zeroizing::new(text))
     }
 
-    /// The text that the client types.
+    /// Returns the text that the client types.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// The argon2id hash in PHC form, with one of OWASP's equally strong settings (7 MiB, 5 passes, 1 lane): the one
-    /// that needs least memory, since many may be made at once. Takes tens of milliseconds of CPU.
+    /// Returns the argon2id hash in PHC form. Of OWASP's equally strong settings, 7 MiB, 5 passes and 1 lane need the
+    /// least memory: many hashes may run at once. Takes tens of milliseconds of CPU.
     pub fn hash(&self, salt: [u8; SALT_BYTES]) -> String {
         const MEMORY_KIB: u32 = 7 * 1024;
         const PASSES: u32 = 5;
@@ -66,7 +65,7 @@ mod tests {
         assert_eq!(password.expose().len(), 19);
         assert!(password.expose().split('-').all(|group| group.len() == 4));
         let phc = password.hash([7; SALT_BYTES]);
-        // By another implementation: argon2-cffi, which binds the reference one.
+        // Computed by another implementation: argon2-cffi, which binds the reference one.
         let (settings, salt) = ("$argon2id$v=19$m=7168,t=5,p=1", "BwcHBwcHBwcHBwcHBwcHBw");
         assert_eq!(phc, format!("{settings}${salt}$jDp1ZIo7TcRzH9y2TEq1ylO7iMsjJ6HhOqpf+OshK0k"));
         let parsed = PasswordHash::new(&phc).unwrap();

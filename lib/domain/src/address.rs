@@ -1,14 +1,16 @@
-//! Which addresses a webhook may be sent to: public unicast ones. Every block of IANA's special-purpose registries is
-//! refused, those that are reachable everywhere too (anycast of protocols, AS112): no receiver lives there. So is every
-//! IPv6 form that carries a refused IPv4 address. Sources, read in the state of 2025-10:
-//! <https://www.iana.org/assignments/iana-ipv4-special-registry/> and
+//! The addresses that a webhook may be sent to: public unicast addresses.
+//!
+//! Every block of IANA's special-purpose registries is refused, globally reachable blocks included (protocol anycast,
+//! AS112): no receiver lives there. Every IPv6 form that carries a refused IPv4 address is refused too.
+//!
+//! Sources, as of 2025-10: <https://www.iana.org/assignments/iana-ipv4-special-registry/> and
 //! <https://www.iana.org/assignments/iana-ipv6-special-registry/>.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 
-/// The IPv4 registry, multicast, and one block of a cloud provider. Blocks inside other blocks are named with those.
+/// The IPv4 registry, multicast, and one block of a cloud provider. Inner blocks are covered by their outer blocks.
 const REFUSED_V4: [&str; 18] = [
     "0.0.0.0/8",        // this network (RFC 791)
     "10.0.0.0/8",       // private (RFC 1918)
@@ -30,8 +32,8 @@ const REFUSED_V4: [&str; 18] = [
     "224.0.0.0/3",      // multicast (RFC 5771), reserved (RFC 1112), limited broadcast (RFC 8190)
 ];
 
-/// The IPv6 registry inside `2000::/3`. Outside of it nothing is unicast and global, but for the translation prefix
-/// that [`carried_v4`] looks into.
+/// The IPv6 registry inside `2000::/3`. No other IPv6 address is global unicast, except the translation prefix that
+/// [`carried_v4`] handles.
 const REFUSED_V6: [&str; 5] = [
     "2001::/23", // protocol assignments (RFC 2928): Teredo, benchmarking, AMT, AS112, ORCHID, drone tags, anycast
     "2001:db8::/32", // documentation (RFC 3849)
@@ -42,9 +44,9 @@ const REFUSED_V6: [&str; 5] = [
 
 const GLOBAL_UNICAST_V6: [&str; 1] = ["2000::/3"];
 
-/// True for an address that a webhook may be sent to. NAT64 (64:ff9b::/96) is how an IPv6-only network reaches the IPv4
-/// internet: the address that it carries decides. Other forms that carry one (mapped, compatible, 6to4, local-use
-/// NAT64) have no business in a public name and fall to the rules.
+/// Returns true if a webhook may be sent to the address. NAT64 (64:ff9b::/96) is how an IPv6-only network reaches the
+/// IPv4 internet, so the carried IPv4 address decides. Other forms that carry one (mapped, compatible, 6to4, local-use
+/// NAT64) never belong to a public name and are refused.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(_) => !is_in(address, &REFUSED_V4),
@@ -103,7 +105,7 @@ mod tests {
         assert_eq!(is_public(address.parse().unwrap()), public, "{address}");
     }
 
-    /// Every row of the two registries, inner ones too: block, and whether IANA calls it globally reachable.
+    /// Every row of the two registries, inner blocks included: the block, and IANA's "globally reachable".
     const REGISTRY: &[(&str, bool)] = &[
         ("0.0.0.0/8", false),
         ("0.0.0.0/32", false),
@@ -155,7 +157,7 @@ mod tests {
         ("5f00::/16", false),
         ("fc00::/7", false),
         ("fe80::/10", false),
-        // Not in the registries, and no more public: multicast, site-local, IPv4-compatible.
+        // Not in the registries, and not public either: multicast, site-local, IPv4-compatible.
         ("224.0.0.0/4", false),
         ("ff00::/8", false),
         ("fec0::/10", false),
@@ -188,13 +190,13 @@ mod tests {
     #[case("2001:db8::/32", "2001:db7:ffff:ffff:ffff:ffff:ffff:ffff 2001:db9::")]
     #[case("2002::/16", "2001:ffff:ffff:ffff:ffff:ffff:ffff:ffff 2003::")]
     #[case("3fff::/20", "3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff 3fff:1000::")]
-    fn what_lies_next_to_a_block_is_public(#[case] block: &str, #[case] outside: &str) {
+    fn addresses_next_to_a_block_are_public(#[case] block: &str, #[case] outside: &str) {
         for address in outside.split(' ') {
             assert!(is_public(address.parse().unwrap()), "{address} beside {block}");
         }
     }
 
-    /// The same rule once more, by the standard library's predicates and by comparing numbers.
+    /// The same rule, by the standard library's predicates and by comparison of numbers.
     fn special_v4(address: Ipv4Addr) -> bool {
         let [a, b, c, d] = address.octets();
         address.is_unspecified()
@@ -228,7 +230,7 @@ mod tests {
         }
     }
 
-    /// An address inside or near a block, or anywhere.
+    /// Generates an address inside a block, near a block, or anywhere.
     fn any_address() -> impl Strategy<Value = IpAddr> {
         let near = (0..REGISTRY.len(), any::<u128>(), 0..3u128, any::<bool>()).prop_map(|(row, host, off, up)| {
             let net: ipnet::IpNet = REGISTRY[row].0.parse().unwrap();
@@ -255,7 +257,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(20_000))]
 
         #[test]
-        fn two_ways_of_telling_a_public_address_agree(address in any_address()) {
+        fn two_implementations_of_the_public_address_rule_agree(address in any_address()) {
             let special = match address {
                 IpAddr::V4(address) => special_v4(address),
                 IpAddr::V6(address) => special_v6(address),

@@ -1,8 +1,8 @@
-//! API keys: `svc_live_` or `crm_live_`, 32 base62 characters of randomness, 6 base62 characters of CRC-32 over what
-//! goes before.
+//! API keys: `svc_live_` or `crm_live_`, 32 random base62 characters, 6 base62 characters of CRC-32 over the preceding
+//! text.
 //!
-//! The checksum tells a typing mistake from a key without a look-up. A key is compared byte by byte: it is never
-//! trimmed or case-folded. Only its SHA-256 is stored.
+//! The checksum detects a typing mistake without a look-up. Keys are compared byte by byte, never trimmed or
+//! case-folded. Only the SHA-256 of a key is stored.
 
 use crc::{CRC_32_ISO_HDLC, Crc};
 use sha2::{Digest, Sha256};
@@ -14,7 +14,7 @@ const RANDOM_CHARS: usize = 32;
 const CHECKSUM_CHARS: usize = 6;
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// Bytes of randomness that [`ApiKey::generate`] takes: 32 bits a character leave no bias worth the name.
+/// Bytes of randomness that [`ApiKey::generate`] takes. With 32 bits per character the bias is negligible.
 pub const KEY_RANDOM_BYTES: usize = RANDOM_CHARS * 4;
 
 crate::named! {
@@ -47,13 +47,13 @@ impl Scope {
 }
 
 impl Permission {
-    /// True for permissions to change something.
+    /// Returns true for permissions to write.
     pub fn is_write(self) -> bool {
         matches!(self, Self::ContactsWrite | Self::OpportunitiesWrite | Self::BookingsWrite)
     }
 }
 
-/// A whole key. Exists in memory only, while it is made or checked.
+/// A whole key. It exists in memory only, while it is created or checked.
 pub struct ApiKey(Zeroizing<String>);
 crate::discreet! { ApiKey }
 
@@ -70,7 +70,7 @@ impl ApiKey {
         Self(key)
     }
 
-    /// The key that a caller sent, if its form and checksum are right.
+    /// Parses a key that a caller sent. `None`: wrong form or checksum.
     pub fn parse(text: &str) -> Option<Self> {
         let scope = [Scope::Partner, Scope::Crm].into_iter().find(|scope| text.starts_with(scope.prefix()))?;
         let rest = text.as_bytes().get(scope.prefix().len()..)?;
@@ -82,12 +82,12 @@ impl ApiKey {
         (checksum(signed) == sum.as_bytes()).then(|| Self(Zeroizing::new(text.to_owned())))
     }
 
-    /// The whole key, which the coach is shown once.
+    /// Returns the whole key, which the coach is shown once.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// The SHA-256 that is stored.
+    /// Returns the SHA-256 that is stored.
     pub fn hash(&self) -> [u8; 32] {
         Sha256::digest(self.0.as_bytes()).into()
     }
@@ -96,13 +96,13 @@ impl ApiKey {
         KeyId::from_hash(&self.hash())
     }
 
-    /// The prefix and the last four characters, which tell keys apart in a list.
+    /// Returns the prefix and the last four characters, which distinguish keys in a list.
     pub fn display(&self) -> String {
         format!("{}…{}", &self.0[..9], &self.0[self.0.len() - 4..])
     }
 }
 
-/// The CRC-32 of zlib and of Ethernet.
+/// The CRC-32 of zlib and Ethernet.
 static CRC_32: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
 
 fn checksum(text: &str) -> [u8; CHECKSUM_CHARS] {

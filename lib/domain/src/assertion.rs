@@ -1,6 +1,9 @@
-//! The assertion that a client has verified a login link: a JWT (RFC 7519) signed with Ed25519 (RFC 8037), good for a
-//! minute and for one audience. The keys that verify it are published as a JWK set (RFC 7517); a key is named by its
+//! The assertion that a client has verified a login link: a JWT (RFC 7519) signed with Ed25519 (RFC 8037), valid for
+//! one minute and one audience. The verification keys are published as a JWK set (RFC 7517). A key's id is its
 //! thumbprint (RFC 7638).
+//!
+//! Ed25519 comes from `ring`, which TLS links anyway. The application verifies with published keys and shares no secret
+//! with the service.
 
 use std::fmt;
 
@@ -19,14 +22,14 @@ use crate::key_ring::{InvalidSecret, KeyRing};
 use crate::time::Timestamp;
 use crate::workspace::CanonicalHost;
 
-/// How long the application has to exchange an assertion.
+/// Time in which the application must exchange an assertion.
 pub const ASSERTION_LIFE: TimeDelta = TimeDelta::seconds(60);
 
-/// Goes before a key's text when the seed is derived: a text that also served another purpose would give another key
-/// there.
+/// Prefix of the key's text in the derivation of the seed. If the same text serves another purpose, it yields another
+/// key there.
 const SEED_DOMAIN: &[u8] = b"partner-api login assertion Ed25519\0";
 
-/// The claims about a client that has signed in.
+/// The claims about a client that signed in.
 #[derive(Debug, Clone)]
 pub struct Assertion<'a> {
     pub issuer: &'a str,
@@ -34,7 +37,7 @@ pub struct Assertion<'a> {
     pub client: &'a ClientId,
     pub coach: &'a CoachId,
     pub issued_at: Timestamp,
-    /// Names this one assertion, so that the application takes it once.
+    /// Identifies this assertion, so that the application accepts it once.
     pub id: Uuid,
 }
 
@@ -64,7 +67,7 @@ pub struct JwkSet {
     pub keys: Vec<Jwk>,
 }
 
-/// The service's keys: one signs, all are published.
+/// The service's keys: the current key signs, all keys are published.
 pub struct AssertionSigner {
     pair: Ed25519KeyPair,
     kid: String,
@@ -130,13 +133,14 @@ impl Jwk {
     }
 }
 
-/// SHA-256 over the required members, in the order of their names and without white space.
+/// Returns the SHA-256 over the required members, in the order of their names and without white space.
 fn thumbprint(x: &str) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(format!(r#"{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}"#)))
 }
 
 impl SignedAssertion {
-    /// Where a browser hands the assertion to the application. In the fragment: it reaches no server, and no log.
+    /// Returns the application's URL for the assertion. The assertion is in the fragment, which reaches no server and
+    /// no log.
     pub fn session_url(&self, host: &CanonicalHost) -> String {
         format!("{}/session#token={}", host.as_str(), *self.0)
     }
@@ -177,7 +181,7 @@ mod tests {
         signed.0.to_string()
     }
 
-    /// Header and claims, if one of the keys that the set publishes has signed them.
+    /// Returns header and claims if one of the published keys signed them.
     fn verified(token: &str, keys: &JwkSet) -> Option<(Value, Value)> {
         let (signed, signature) = token.rsplit_once('.')?;
         let (header, claims) = signed.split_once('.')?;
@@ -190,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn an_assertion_says_who_signed_in_where_and_for_how_long() {
+    fn an_assertion_names_client_audience_and_expiry() {
         let signer = signer(1, &[(1, 'a')]);
         let (header, claims) = verified(&sign(&signer, "client_1", "coach_1"), signer.jwk_set()).unwrap();
         assert_eq!(header, json!({ "alg": "EdDSA", "kid": signer.jwk_set().keys[0].kid, "typ": "JWT" }));

@@ -1,21 +1,22 @@
-//! Automations: a coach's rules, each with a trigger and with steps, of which the Webhook ones are ours to take.
+//! Automations: rules of a coach, each with a trigger and steps. The service carries out the Webhook steps.
 //!
-//! Those on emitted events are judged when their cause comes in, against what it says and nothing else. Scores and
-//! grades are compared here and dropped. What comes out is events, which name an automation and not what met it.
+//! Automations on emitted events are evaluated when the cause arrives, against the cause alone. Scores and grades are
+//! compared here and dropped. The resulting events name the automation, never the value that met it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::check_in::{Fallen, Falls, Times};
+use crate::check_in::{DroppedSystems, GradeDrops, SubmissionTimes};
 use crate::client::Client;
 use crate::event::{ComputedType, Event, EventName, EventType};
 use crate::fact::CheckInSubmitted;
 use crate::id::{AutomationId, CoachId, EndpointId};
 
-/// Automations of a coach that are considered for one kind of event; of more that it meets, those with the first ids. A
-/// check-in meets three kinds, one of which tells subscribers of each automation besides: four times as many events at
-/// most, and two. Each later check-in that turns out to have fallen with it adds as many as automations, and one.
+/// Limit on a coach's automations per kind of event; beyond it, those with the first ids are evaluated. A check-in
+/// meets three kinds, and a low score also emits an event to subscribers per automation. So a check-in emits at most
+/// four times this number of events, plus two. Each later check-in whose grade drop turns up with it adds at most this
+/// number plus one.
 pub const MAX_TRIGGERED: usize = 100;
 
 /// A coach's automation.
@@ -29,7 +30,7 @@ pub struct Automation {
     pub steps: Vec<Step>,
 }
 
-/// The cause of an automation: an event that is emitted anyway, or a state that a sweep finds.
+/// The trigger of an automation: an emitted event, or a state that a sweep finds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Trigger {
@@ -84,7 +85,7 @@ impl Trigger {
         }
     }
 
-    /// The event that it waits for, where a sweep finds it.
+    /// Returns the computed event that triggers the automation, if any.
     pub fn computed(&self) -> Option<ComputedType> {
         match self.event() {
             EventName::Computed(event) => Some(event),
@@ -92,7 +93,8 @@ impl Trigger {
         }
     }
 
-    /// True if one of these scores is below the threshold; of a trigger about a question, that question's score.
+    /// Returns true if one of the scores is below the threshold. A trigger with a question compares that question's
+    /// score only.
     fn is_met_by_scores(&self, scores: &BTreeMap<String, f64>) -> bool {
         match self {
             Self::LowCheckInScore { threshold, question_id: Some(question) } => {
@@ -103,11 +105,11 @@ impl Trigger {
         }
     }
 
-    /// True if one of these grades fell; of a trigger about a wellness system, that system's grade.
-    fn is_met_by_grades(&self, fallen: &Fallen) -> bool {
+    /// Returns true if one of the grades dropped. A trigger with a wellness system considers that system's grade only.
+    fn is_met_by_grades(&self, systems: &DroppedSystems) -> bool {
         match self {
-            Self::SystemGradeDrop { system: Some(system) } => fallen.includes(system),
-            Self::SystemGradeDrop { system: None } => fallen.any(),
+            Self::SystemGradeDrop { system: Some(system) } => systems.includes(system),
+            Self::SystemGradeDrop { system: None } => systems.any(),
             _ => false,
         }
     }
@@ -119,12 +121,12 @@ impl Trigger {
 pub enum Step {
     /// Sends the event to an endpoint.
     Webhook { endpoint_id: EndpointId },
-    /// Something that the application does itself.
+    /// A step that the application carries out.
     Other { kind: String },
 }
 
 impl Automation {
-    /// The endpoints that its steps name, each once.
+    /// Returns the endpoints that the automation's steps name, each once.
     pub fn endpoints(&self) -> Vec<EndpointId> {
         let named = self.steps.iter().filter_map(|step| match step {
             Step::Webhook { endpoint_id } => Some(endpoint_id.clone()),
@@ -134,35 +136,35 @@ impl Automation {
     }
 }
 
-/// All that is told when something happens: the event itself, for subscribers, and those that its automations send.
-pub fn told(event: Event, automations: &[Automation]) -> Vec<Event> {
+/// Returns everything that one cause emits: the event for subscribers, and the events that automations send.
+pub fn emitted_events(event: Event, automations: &[Automation]) -> Vec<Event> {
     let waits = |automation: &&Automation| automation.trigger.event() == event.event_type;
-    let sent: Vec<Event> = met(automations, waits).filter_map(|automation| event.sent_by(automation)).collect();
+    let sent: Vec<Event> = triggered(automations, waits).filter_map(|automation| event.sent_by(automation)).collect();
     std::iter::once(event).chain(sent).collect()
 }
 
-/// All that is told of a check-in, and of what fell with it or with a later one. A low score is told to subscribers
-/// once for each automation that it meets.
-pub fn told_of_check_in(
+/// Returns everything that a check-in emits: its own events, and the grade drops of later check-ins that it reveals. A
+/// low score emits one event to subscribers per automation that it meets.
+pub fn check_in_events(
     client: &Client,
     check_in: &CheckInSubmitted,
-    falls: &Falls,
+    drops: &GradeDrops,
     automations: &[Automation],
 ) -> Vec<Event> {
     let (id, at) = (&check_in.check_in, check_in.submitted_at);
-    let times = Times::at(at);
-    let mut events = told(Event::of_check_in(client, EventType::CheckInSubmitted, id, times), automations);
-    for automation in met(automations, |automation| automation.trigger.is_met_by_scores(&check_in.scores)) {
+    let times = SubmissionTimes::at(at);
+    let mut events = emitted_events(Event::of_check_in(client, EventType::CheckInSubmitted, id, times), automations);
+    for automation in triggered(automations, |automation| automation.trigger.is_met_by_scores(&check_in.scores)) {
         let low = Event::low_check_in_score(client, id, at, &automation.id);
         let sent = low.sent_by(automation);
         events.push(low);
         events.extend(sent);
     }
-    let here = Some((id, times, &falls.here)).filter(|_| falls.here.any());
-    let later = falls.later.iter().map(|(id, later)| (id, later.times, &later.fallen));
-    for (id, times, fallen) in here.into_iter().chain(later) {
+    let here = Some((id, times, &drops.here)).filter(|_| drops.here.any());
+    let later = drops.later.iter().map(|(id, later)| (id, later.times, &later.systems));
+    for (id, times, systems) in here.into_iter().chain(later) {
         let drop = Event::of_check_in(client, EventType::SystemGradeDrop, id, times);
-        let of_system = met(automations, |automation| automation.trigger.is_met_by_grades(fallen));
+        let of_system = triggered(automations, |automation| automation.trigger.is_met_by_grades(systems));
         let sent: Vec<Event> = of_system.filter_map(|automation| drop.sent_by(automation)).collect();
         events.push(drop);
         events.extend(sent);
@@ -170,8 +172,8 @@ pub fn told_of_check_in(
     events
 }
 
-/// The active automations that something meets, as many as are considered.
-fn met(automations: &[Automation], meets: impl Fn(&&Automation) -> bool) -> impl Iterator<Item = &Automation> {
+/// Returns the active automations that `meets` accepts, up to [`MAX_TRIGGERED`].
+fn triggered(automations: &[Automation], meets: impl Fn(&&Automation) -> bool) -> impl Iterator<Item = &Automation> {
     automations.iter().filter(|automation| automation.active).filter(meets).take(MAX_TRIGGERED)
 }
 

@@ -1,15 +1,14 @@
-//! Which slots of a calendar can be booked. What is listed can be booked, and what is not listed cannot: both come from
-//! one walk.
+//! The slots of a calendar that can be booked. The list and the check of a booking use one walk, so a listed slot can
+//! be booked, and no other.
 //!
-//! 1. Slots start on a grid of wall-clock times, from each opening on. One that falls into a gap is left out, not
-//!    moved; one in an overlap is the first of the two. Hours that share time are one opening with one grid, hours that
-//!    touch are two.
+//! 1. Slots start on a grid of wall-clock times, from each opening on. A start in a gap is left out, not moved. A start
+//!    in an overlap is the first of the two. Hours that share time are one opening with one grid; adjacent hours are
+//!    two openings.
 //! 2. A slot lasts its minutes of real time and ends at the closing instant at the latest.
-//! 3. Today in the calendar's zone is the first of the horizon's days. A slot starts no sooner than the notice allows.
-//! 4. It keeps off every event of the coach, by the longer of the two buffers that face each other.
+//! 3. Today in the calendar's zone is the first day of the horizon. A slot starts no sooner than the notice allows.
+//! 4. A slot keeps the longer of the two facing buffers to every event of the coach.
 //!
-//! A booking that is moved starts where the grid has a slot and keeps its length. It may fit where a slot of today does
-//! not.
+//! A moved booking starts where the grid has a slot and keeps its length. It may fit where a slot of today does not.
 
 use chrono::{Days, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
 use serde::Serialize;
@@ -20,10 +19,10 @@ use crate::id::CalendarId;
 use crate::time::Timestamp;
 use crate::wall_clock::{date_at, local_start, reached_at, show_time};
 
-/// Most slots of an answer that covers all calendars.
+/// Most slots in an answer for all calendars.
 pub const MAX_SLOTS: usize = 20_000;
 
-/// Most slot starts that one answer looks at. A single calendar has fewer: at most 308 a day, for 400 days.
+/// Most slot starts that one answer evaluates. A single calendar has fewer: at most 308 a day, for 400 days.
 pub const MAX_CANDIDATES: usize = 150_000;
 
 /// A time that can be booked.
@@ -89,20 +88,20 @@ impl Availability {
         Self { ok: true, calendars }
     }
 
-    /// True if there are more slots than an answer for all calendars may have.
+    /// Returns true if there are more slots than an answer for all calendars may have.
     pub fn is_too_long(&self) -> bool {
         let days = self.calendars.iter().flat_map(|calendar| &calendar.days);
         days.map(|day| day.slots.len()).sum::<usize>() > MAX_SLOTS
     }
 }
 
-/// The slot of that date and time, if there is one. `busy` holds every confirmed event of the coach that could be in
-/// the way.
+/// Returns the slot at that date and time, if it can be booked. `busy` holds every confirmed event of the coach that
+/// could conflict.
 pub fn find_slot(calendar: &Calendar, date: NaiveDate, time: NaiveTime, busy: &[Busy], now: Timestamp) -> Option<Slot> {
     Offer::new(calendar, busy, now).find(date, time)
 }
 
-/// The slot of a booking of that length at that date and time, if the booking can be moved there.
+/// Returns the slot of a booking of that length at that date and time, if the booking can be moved there.
 pub fn find_move(
     calendar: &Calendar,
     date: NaiveDate,
@@ -114,7 +113,8 @@ pub fn find_move(
     Offer { length, ..Offer::new(calendar, others, now) }.find(date, time)
 }
 
-/// The number of slot starts on the days of the horizon, free or not. Counted by arithmetic, not by enumeration.
+/// Returns the number of slot starts on the days of the horizon, free or not. Computed arithmetically, without
+/// enumeration.
 pub fn candidates(calendar: &Calendar, now: Timestamp) -> usize {
     let interval_min = interval_of(calendar);
     let count = |hours: &[OpeningHours]| {
@@ -124,7 +124,7 @@ pub fn candidates(calendar: &Calendar, now: Timestamp) -> usize {
     Offer::new(calendar, &[], now).dates().map(|date| count(calendar.hours_on(date))).sum()
 }
 
-/// The first and the last UTC day whose buckets (beside the one of long events) the days of the horizon need.
+/// Returns the first and the last UTC day whose buckets the horizon needs, in addition to the bucket of long events.
 pub fn window(calendar: &Calendar, now: Timestamp) -> (NaiveDate, NaiveDate) {
     let offer = Offer::new(calendar, &[], now);
     let buffer = TimeDelta::minutes(i64::from(MAX_BUFFER_MINUTES));
@@ -138,7 +138,7 @@ fn interval_of(calendar: &Calendar) -> usize {
     calendar.slot_interval_minutes.max(1) as usize
 }
 
-/// A calendar at a moment.
+/// A calendar's bookable time, as seen at one instant.
 pub struct Offer<'a> {
     calendar: &'a Calendar,
     blocked: Blocked,
@@ -151,7 +151,7 @@ pub struct Offer<'a> {
 }
 
 impl<'a> Offer<'a> {
-    /// The offer of a calendar. `busy` holds every confirmed event of the coach that could be in the way.
+    /// Creates the offer of a calendar. `busy` holds every confirmed event of the coach that could conflict.
     pub fn new(calendar: &'a Calendar, busy: &[Busy], now: Timestamp) -> Self {
         let first = date_at(calendar.time_zone, now);
         let more = Days::new(u64::from(calendar.horizon_days.saturating_sub(1)));
@@ -178,7 +178,7 @@ impl<'a> Offer<'a> {
         self.slots_on(date).into_iter().find(|slot| slot.time == time)
     }
 
-    /// The slots of a date in the calendar's zone, in order.
+    /// Returns the slots of a date in the calendar's zone, in order.
     fn slots_on(&self, date: NaiveDate) -> Vec<Slot> {
         if date < self.first || date > self.last {
             return Vec::new();
@@ -195,18 +195,18 @@ impl<'a> Offer<'a> {
             let time = time_of(minute)?;
             let starts_at = local_start(zone, date, time)?;
             let span = Span { starts_at, ends_at: starts_at + self.length };
-            let offered = starts_at >= self.earliest && span.ends_at <= closing? && self.blocked.leaves(span);
+            let offered = starts_at >= self.earliest && span.ends_at <= closing? && self.blocked.is_free(span);
             offered.then_some(Slot { time, span })
         })
     }
 }
 
-/// A minute of a date on the wall clock. The last one is the start of the next date.
+/// Returns a minute of a date on the wall clock. Minute 1440 is the start of the next date.
 fn wall_clock(date: NaiveDate, minute: u16) -> NaiveDateTime {
     date.and_time(NaiveTime::MIN) + TimeDelta::minutes(i64::from(minute))
 }
 
-/// The time that events block: stretches in order, with time between them.
+/// The time that events block: disjoint spans in order.
 struct Blocked(Vec<Span>);
 
 impl Blocked {
@@ -223,8 +223,8 @@ impl Blocked {
         Self(merged)
     }
 
-    /// True if nothing blocks any of that time.
-    fn leaves(&self, span: Span) -> bool {
+    /// Returns true if no event blocks any part of the span.
+    fn is_free(&self, span: Span) -> bool {
         let next = self.0.partition_point(|blocked| blocked.ends_at <= span.starts_at);
         self.0.get(next).is_none_or(|blocked| !blocked.overlaps(span))
     }

@@ -1,8 +1,8 @@
-//! Events on a coach's calendars: bookings, which are shown, and private entries, which only take time.
+//! Events on a coach's calendars: bookings, which the API shows, and private entries, which only take time.
 //!
-//! Both the application and the API write an event. A fact of the application is the whole record at its time. A write
-//! of the API is a fact at its own time for what it sets: a booking's making sets everything, a reschedule its time, a
-//! cancellation its status.
+//! Both the application and the API write an event. A fact of the application is the whole record at the fact's time. A
+//! write of the API counts like a fact at its own time, for the fields that it sets: a creation sets all fields, a
+//! reschedule the time, a cancellation the status.
 
 mod decision;
 mod draft;
@@ -19,7 +19,7 @@ use crate::time::Timestamp;
 use crate::tz::Tz;
 use crate::wall_clock::{date_at, show_time, time_at};
 
-pub use decision::{Lead, Move, Refusal, cancel, create, reschedule};
+pub use decision::{BookingRefusal, Lead, Move, cancel, create, reschedule};
 pub use draft::{AvailabilityRequest, BookingDraft, CancelDraft, RescheduleDraft};
 
 crate::named! {
@@ -40,20 +40,20 @@ pub struct CalendarEvent {
     pub lead_id: Option<ContactId>,
     pub span: Span,
     pub status: BookingStatus,
-    /// The buffers that the event was made with. `None`: its calendar has not been seen yet.
+    /// The buffers at the creation of the event. `None`: the calendar has not been seen yet.
     pub buffers: Option<Buffers>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    /// When the whole of it was last told: by the application, or by its making here.
-    pub told_at: FactTime,
-    /// When the API last moved it.
+    /// When the whole record was last written: by a fact, or by the creation through the API.
+    pub saved_at: FactTime,
+    /// When the API last moved the event.
     pub moved_at: Option<Timestamp>,
-    /// When the API cancelled it.
+    /// When the API cancelled the event.
     pub cancelled_at: Option<Timestamp>,
 }
 
 impl CalendarEvent {
-    /// A booking that the API makes now.
+    /// Creates a booking through the API.
     pub fn booked(id: CalendarEventId, draft: &BookingDraft, busy: &Busy, now: Timestamp) -> Self {
         Self {
             id,
@@ -64,70 +64,71 @@ impl CalendarEvent {
             buffers: Some(busy.buffers),
             created_at: now,
             updated_at: now,
-            told_at: now.into(),
+            saved_at: now.into(),
             moved_at: None,
             cancelled_at: None,
         }
     }
 
-    /// The event after the API has moved it.
+    /// Returns the event after a move through the API.
     pub fn moved(&self, busy: &Busy, now: Timestamp) -> Self {
         let (span, buffers) = (busy.span, Some(busy.buffers));
-        Self { span, buffers, updated_at: self.later(now), moved_at: Some(self.since_said(now)), ..self.clone() }
+        Self { span, buffers, updated_at: self.later(now), moved_at: Some(self.after_last_write(now)), ..self.clone() }
     }
 
-    /// The event after the API has said that it stays where it is. Nothing of it changes, but an older word of the
-    /// application counts no more.
-    pub fn stayed(&self, now: Timestamp) -> Self {
-        Self { moved_at: Some(self.since_said(now)), ..self.clone() }
+    /// Returns the event after the API confirmed its present time. No shown field changes, but an older fact no longer
+    /// moves the event.
+    pub fn reconfirmed(&self, now: Timestamp) -> Self {
+        Self { moved_at: Some(self.after_last_write(now)), ..self.clone() }
     }
 
-    /// True if the API set the event's time last.
-    pub fn is_placed_by_us(&self) -> bool {
-        self.is_ours(self.moved_at)
+    /// Returns true if the API set the event's time last.
+    pub fn is_time_set_by_api(&self) -> bool {
+        self.is_set_by_api(self.moved_at)
     }
 
-    /// The event after the API has cancelled it. `None`: the API has cancelled it before.
+    /// Returns the event after a cancellation through the API. `None`: the API already cancelled the event.
     pub fn cancelled(&self, now: Timestamp) -> Option<Self> {
-        let cancelled_at = Some(self.since_said(now));
+        let cancelled_at = Some(self.after_last_write(now));
         match self.status {
             BookingStatus::Confirmed => {
                 let status = BookingStatus::Cancelled;
                 Some(Self { status, updated_at: self.later(now), cancelled_at, ..self.clone() })
             }
-            // It stays as the application has said, and an older word of it counts no more.
-            BookingStatus::Cancelled if !self.is_ours(self.cancelled_at) => Some(Self { cancelled_at, ..self.clone() }),
+            // The application's cancellation stays as it is, and an older fact no longer undoes it.
+            BookingStatus::Cancelled if !self.is_set_by_api(self.cancelled_at) => {
+                Some(Self { cancelled_at, ..self.clone() })
+            }
             BookingStatus::Cancelled => None,
         }
     }
 
-    /// The time of the last write, of the application or the API.
-    pub fn said_at(&self) -> Timestamp {
+    /// Returns the time of the last write, of the application or the API.
+    pub fn last_written_at(&self) -> Timestamp {
         [self.moved_at, self.cancelled_at].into_iter().flatten().fold(self.updated_at, Ord::max)
     }
 
-    /// True if the API wrote last, at this time or by creating the event.
-    fn is_ours(&self, set_at: Option<Timestamp>) -> bool {
-        set_at.map(FactTime::from) > Some(self.told_at) || self.told_at == self.created_at.into()
+    /// Returns true if the API wrote last, at this time or by creating the event.
+    fn is_set_by_api(&self, set_at: Option<Timestamp>) -> bool {
+        set_at.map(FactTime::from) > Some(self.saved_at) || self.saved_at == self.created_at.into()
     }
 
-    /// The time of a change: after that of the one before.
+    /// Returns the time of a change, after the previous change.
     fn later(&self, now: Timestamp) -> Timestamp {
         now.after(self.updated_at)
     }
 
-    /// When the API sets something: after all that was said, even by a clock that is behind the application's, or by a
-    /// request that came before one that has set something meanwhile. So each change is told as a fact of its own, and
-    /// no older word undoes it.
-    fn since_said(&self, now: Timestamp) -> Timestamp {
-        now.after(self.said_at().max(self.told_at.timestamp()))
+    /// Returns the time of a write through the API: after every known write, even if the application's clock is ahead
+    /// or a later request committed first. So each change has its own id, and no older fact undoes it.
+    fn after_last_write(&self, now: Timestamp) -> Timestamp {
+        now.after(self.last_written_at().max(self.saved_at.timestamp()))
     }
 
-    /// The event after the application's whole record of it, which is a fact of the time `at`. Values that the API has
-    /// set since then stay. `calendar` is the named one, if it has been seen; `lead` is the contact, if it still
+    /// Returns the event after the application's whole record, a fact of the time `at`. Values that the API has set
+    /// since then stay. `calendar` is the named calendar, if it has been seen; `lead` is the contact, if it still
     /// exists. `None`: the known event is newer.
     ///
-    /// An event keeps the buffers that it was made with as long as it stays on its calendar.
+    /// An event keeps its buffers as long as it stays on its calendar.
     pub fn apply_fact(
         known: Option<&Self>,
         saved: &CalendarEventSaved,
@@ -136,12 +137,12 @@ impl CalendarEvent {
         lead: Option<ContactId>,
         now: Timestamp,
     ) -> Option<Self> {
-        if known.is_some_and(|known| known.told_at > at) {
+        if known.is_some_and(|known| known.saved_at > at) {
             return None;
         }
         let since = |set_at: Option<Timestamp>| set_at.map(FactTime::from) > Some(at);
         let kept = known.filter(|known| known.calendar_id == saved.calendar_id).and_then(|known| known.buffers);
-        let heard = Self {
+        let saved_event = Self {
             id: saved.event_id,
             calendar_id: saved.calendar_id,
             lead_id: lead,
@@ -153,39 +154,39 @@ impl CalendarEvent {
             },
             created_at: known.map_or(now, |known| known.created_at),
             updated_at: known.map_or(now, |known| known.updated_at),
-            told_at: at,
+            saved_at: at,
             moved_at: known.and_then(|known| known.moved_at),
             cancelled_at: known.and_then(|known| known.cancelled_at),
         };
-        let changed = known.filter(|known| known.shown() != heard.shown());
+        let changed = known.filter(|known| known.shown() != saved_event.shown());
         Some(match changed {
-            Some(known) => Self { updated_at: known.later(now), ..heard },
-            None => heard,
+            Some(known) => Self { updated_at: known.later(now), ..saved_event },
+            None => saved_event,
         })
     }
 
-    /// The values that an answer shows beside the times of creation and update.
+    /// Returns the values that an answer shows, except the times of creation and update.
     fn shown(&self) -> (Option<CalendarId>, Option<ContactId>, Span, BookingStatus) {
         (self.calendar_id, self.lead_id, self.span, self.status)
     }
 
-    /// True if the event takes place, or has.
+    /// Returns true if the event is not cancelled.
     pub fn is_confirmed(&self) -> bool {
         self.status == BookingStatus::Confirmed
     }
 
-    /// True if the event is on a calendar, so that the API shows it.
+    /// Returns true if the event is on a calendar, so that the API shows it.
     pub fn is_booking(&self) -> bool {
         self.calendar_id.is_some()
     }
 
-    /// The time that the event takes of the coach. `None`: the event is cancelled.
+    /// Returns the coach's time that the event takes. `None`: the event is cancelled.
     pub fn busy(&self) -> Option<Busy> {
         let busy = Busy { span: self.span, buffers: self.buffers.unwrap_or_default() };
         self.is_confirmed().then_some(busy)
     }
 
-    /// The event as the API shows it, with the wall clock of `zone`. `None`: a private entry is never shown.
+    /// Returns the event as the API shows it, with the wall clock of `zone`. `None`: a private entry is never shown.
     pub fn view(&self, zone: Tz) -> Option<Booking> {
         Some(Booking {
             id: self.id,
@@ -241,12 +242,12 @@ pub struct BookingOutcome {
 }
 
 impl BookingOutcome {
-    /// A booking that was made or cancelled.
+    /// The outcome of a creation or a cancellation.
     pub fn of(booking: Booking) -> Self {
         Self { ok: true, booking, previous_starts_at: None }
     }
 
-    /// A booking that was moved.
+    /// The outcome of a move.
     pub fn moved_from(booking: Booking, previous_starts_at: Timestamp) -> Self {
         Self { ok: true, booking, previous_starts_at: Some(previous_starts_at) }
     }

@@ -1,14 +1,13 @@
-//! When a coach is taken, and how two requests for overlapping times are kept apart.
+//! A coach's busy time, and how two requests for overlapping times are kept apart.
 //!
-//! Every confirmed event of a coach has an entry in the buckets of the UTC days that it touches, or in the one bucket
-//! of long events. A bucket has a version, which goes up whenever an entry comes, changes or goes. A booking reads the
-//! buckets in which anything that could be in its way would stand, decides, and commits under the condition that their
-//! versions are what it read:
-//! - Two events conflict only if less than the longest buffer lies between them. So the buckets that a booking guards
-//!   reach that far beyond its own time, and whichever of two conflicting writes comes second finds a version gone up.
-//! - Guarding the booked days alone would not do: an event that ends at 23:50 and a booking at 00:05 share no day.
-//! - What the application says has happened. Its writes take no condition, but they raise versions, so that no booking
-//!   is confirmed over what is stored.
+//! Every confirmed event has an entry in the buckets of the UTC days that it touches, or in the one bucket of long
+//! events. A bucket's version rises with each change of an entry. A booking reads the buckets that a conflicting event
+//! could be in, decides, and commits on condition that their versions are unchanged:
+//! - Two events conflict only if less than the longest buffer lies between them. So the guarded buckets reach that far
+//!   beyond the booking, and the later of two conflicting writes finds a raised version.
+//! - Guarding the booked days alone does not suffice: an event that ends at 23:50 and a booking at 00:05 share no day.
+//! - A fact of the application has already happened. Its writes have no condition, but they raise versions, so no
+//!   booking is confirmed over a stored event.
 
 use std::collections::BTreeMap;
 
@@ -17,14 +16,14 @@ use chrono::{NaiveDate, TimeDelta};
 use crate::calendar::{Buffers, MAX_BUFFER_MINUTES};
 use crate::time::Timestamp;
 
-/// An event that lasts longer than this stands in the bucket of long ones.
+/// Longer events have their entry in the bucket of long events.
 pub const LONG_EVENT: TimeDelta = TimeDelta::days(31);
 
-/// Most buckets that one change names. With the record, what tells of it and the answer it stays well below the 100
-/// items that a transaction may have.
+/// Most buckets that one change writes. With the record, the outbox entries and the answer, a transaction stays well
+/// below its limit of 100 items.
 pub const MAX_BUCKET_WRITES: usize = 64;
 
-/// A stretch of time with its start and without its end.
+/// A half-open span of time: includes its start, excludes its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
     pub starts_at: Timestamp,
@@ -36,7 +35,7 @@ impl Span {
         self.ends_at <= self.starts_at
     }
 
-    /// True if two stretches, neither of them empty, share any time.
+    /// Returns true if two non-empty spans share any time.
     pub fn overlaps(self, other: Self) -> bool {
         self.starts_at < other.ends_at && other.starts_at < self.ends_at
     }
@@ -47,8 +46,7 @@ impl Span {
     }
 }
 
-/// A confirmed event: when it is, and the buffers it was made with. One without length takes no time and blocks
-/// nothing.
+/// The time and the buffers of a confirmed event. An event without length takes no time and blocks nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Busy {
     pub span: Span,
@@ -56,30 +54,30 @@ pub struct Busy {
 }
 
 impl Busy {
-    /// The time that an event with these buffers has to stay out of: the longer of the two buffers that face each other
-    /// counts, on either side. `None`: there is none.
+    /// Returns the time that an event with these buffers must avoid. On either side, the longer of the two facing
+    /// buffers counts. `None`: nothing is blocked.
     pub fn blocked_for(&self, buffers: Buffers) -> Option<Span> {
         let before_min = self.buffers.before_min.max(buffers.after_min);
         let after_min = self.buffers.after_min.max(buffers.before_min);
         (!self.span.is_empty()).then(|| self.span.widened(before_min, after_min))
     }
 
-    /// True if two events are too close to both be booked.
+    /// Returns true if the two events are too close to both be booked.
     pub fn conflicts_with(&self, other: &Self) -> bool {
         !self.span.is_empty() && other.blocked_for(self.buffers).is_some_and(|blocked| blocked.overlaps(self.span))
     }
 }
 
-/// Where entries stand: a UTC day, or all events that are too long for that.
+/// A bucket of entries: a UTC day, or all long events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Bucket {
     Day(NaiveDate),
     Long,
 }
 
-/// The buckets in which an event's entry stands: the UTC days that it touches, or the one of long events. None if it
-/// blocks nothing.
-pub fn held_in(span: Span) -> Vec<Bucket> {
+/// Returns the buckets with an entry of the event: the UTC days that it touches, or the bucket of long events. Empty if
+/// the event blocks nothing.
+pub fn entry_buckets(span: Span) -> Vec<Bucket> {
     if span.is_empty() {
         Vec::new()
     } else if span.ends_at.utc() - span.starts_at.utc() > LONG_EVENT {
@@ -89,14 +87,14 @@ pub fn held_in(span: Span) -> Vec<Bucket> {
     }
 }
 
-/// The buckets in which anything stands that could conflict with an event at that time, whatever the buffers of either.
-pub fn guarded_by(span: Span) -> Vec<Bucket> {
+/// Returns the buckets that could hold a conflicting event, whatever the buffers of the two.
+pub fn guarded_buckets(span: Span) -> Vec<Bucket> {
     days_of(span.widened(MAX_BUFFER_MINUTES, MAX_BUFFER_MINUTES)).chain([Bucket::Long]).collect()
 }
 
-/// The buckets that guard any slot of that local date, whatever the zone: no zone has ever been 16 hours from UTC, and
+/// Returns the buckets that guard any slot of that local date in any zone. No zone has ever been 16 hours from UTC, and
 /// a slot ends with its date at the latest.
-pub fn reach_of(date: NaiveDate) -> Vec<Bucket> {
+pub fn buckets_near_date(date: NaiveDate) -> Vec<Bucket> {
     let days = [date.pred_opt(), Some(date), date.succ_opt()];
     days.into_iter().flatten().map(Bucket::Day).chain([Bucket::Long]).collect()
 }
@@ -115,38 +113,37 @@ pub(crate) fn utc_day(at: Timestamp) -> NaiveDate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BucketWrite {
     pub bucket: Bucket,
-    pub change: Change,
-    /// The version that must stand; 0 where the bucket does not exist. `None`: whatever stands.
+    pub change: EntryChange,
+    /// The required version; 0: the bucket must not exist. `None`: any version.
     pub only_if: Option<u64>,
 }
 
 /// The change of an event's entry in a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
-    /// It stands with this. Raises the version.
+pub enum EntryChange {
+    /// Stores this entry and raises the version.
     Put(Busy),
-    /// It is gone. Raises the version.
+    /// Removes the entry and raises the version.
     Remove,
-    /// Nothing changes: a mere condition.
+    /// Changes nothing: a mere condition.
     Keep,
 }
 
-/// How an event is booked or moved through the API, after the buckets were read with these versions (a bucket that is
-/// not among them did not exist). `old` is where the event has been.
+/// Returns the writes of a booking or a move through the API. `versions` are the bucket versions that were read; a
+/// missing bucket did not exist. `old` is the event's previous time.
 pub fn booking_writes(old: Option<Span>, new: &Busy, versions: &BTreeMap<Bucket, u64>) -> Vec<BucketWrite> {
-    writes_under(&guarded_by(new.span), old, new, versions)
+    writes_under(&guarded_buckets(new.span), old, new, versions)
 }
 
-/// The writes for an event that is cancelled, or stored as the application has it: whatever else stands. `new` is
-/// `None` where the event is not confirmed.
+/// Returns the unconditional writes of a fact or a cancellation. `new` is `None` if the event is not confirmed.
 pub fn feed_writes(old: Option<Span>, new: Option<&Busy>) -> Vec<BucketWrite> {
-    changes(old, new).into_iter().map(|(bucket, change)| BucketWrite { bucket, change, only_if: None }).collect()
+    entry_changes(old, new).into_iter().map(|(bucket, change)| BucketWrite { bucket, change, only_if: None }).collect()
 }
 
 fn writes_under(guard: &[Bucket], old: Option<Span>, new: &Busy, versions: &BTreeMap<Bucket, u64>) -> Vec<BucketWrite> {
-    let mut changes = changes(old, Some(new));
+    let mut changes = entry_changes(old, Some(new));
     for bucket in guard {
-        changes.entry(*bucket).or_insert(Change::Keep);
+        changes.entry(*bucket).or_insert(EntryChange::Keep);
     }
     let write = |(bucket, change)| {
         let only_if = guard.contains(&bucket).then(|| versions.get(&bucket).copied().unwrap_or(0));
@@ -155,10 +152,12 @@ fn writes_under(guard: &[Bucket], old: Option<Span>, new: &Busy, versions: &BTre
     changes.into_iter().map(write).collect()
 }
 
-fn changes(old: Option<Span>, new: Option<&Busy>) -> BTreeMap<Bucket, Change> {
-    let left = old.map(held_in).unwrap_or_default().into_iter().map(|bucket| (bucket, Change::Remove));
-    let taken = new.into_iter().flat_map(|new| held_in(new.span).into_iter().map(|bucket| (bucket, Change::Put(*new))));
-    // A bucket that is left and taken again is taken.
+fn entry_changes(old: Option<Span>, new: Option<&Busy>) -> BTreeMap<Bucket, EntryChange> {
+    let left = old.map(entry_buckets).unwrap_or_default().into_iter().map(|bucket| (bucket, EntryChange::Remove));
+    let taken = new
+        .into_iter()
+        .flat_map(|new| entry_buckets(new.span).into_iter().map(|bucket| (bucket, EntryChange::Put(*new))));
+    // The entry of `new` replaces a removal in the same bucket.
     left.chain(taken).collect()
 }
 

@@ -1,5 +1,5 @@
-//! A calendar: when a coach can be booked, for how long, at what price. Opening hours are wall-clock times in the
-//! calendar's zone.
+//! A calendar: the times at which a coach can be booked, the length and the price. Opening hours are wall-clock times
+//! in the calendar's zone.
 
 use std::collections::BTreeMap;
 
@@ -10,28 +10,28 @@ use crate::id::CalendarId;
 use crate::tz::Tz;
 use crate::wall_clock::{parse_time, show_time};
 
-/// Shortest and longest slot, and distance between the starts of two, in minutes.
+/// Bounds of a slot's length and of the interval between slot starts, in minutes.
 pub const SLOT_MINUTES: std::ops::RangeInclusive<u32> = 5..=1_440;
 
 /// Longest buffer before or after a booking, in minutes.
 pub const MAX_BUFFER_MINUTES: u32 = 240;
 
-/// Longest notice that a booking has to be made ahead, in minutes: a year.
+/// Longest notice for a booking, in minutes: a year.
 pub const MAX_NOTICE_MINUTES: u32 = 525_600;
 
-/// How many days ahead, today included, a calendar may be booked.
+/// Bounds of a calendar's horizon in days, today included.
 pub const HORIZON_DAYS: std::ops::RangeInclusive<u32> = 1..=400;
 
-/// Most stretches of opening hours in a day.
+/// Most opening hours in a day.
 pub const MAX_HOURS_A_DAY: usize = 24;
 
-/// Most dates with hours of their own: what the longest horizon can show, and as many past ones.
+/// Most dates with hours of their own: as many as the longest horizon shows, and as many past dates.
 pub const MAX_OVERRIDES: usize = 800;
 
-/// Highest price, in cents. Every reader of JSON holds it exactly.
+/// Highest price, in cents: every JSON reader holds it exactly.
 pub const MAX_PRICE_CENTS: u64 = (1 << 53) - 1;
 
-/// A calendar that bookings are made on.
+/// A calendar that takes bookings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Calendar {
     pub id: CalendarId,
@@ -40,23 +40,23 @@ pub struct Calendar {
     pub price_cents: u64,
     /// ISO 4217, three upper-case letters.
     pub currency: String,
-    /// Where a paid calendar is booked.
+    /// The page on which a paid calendar is booked.
     pub booking_url: String,
     pub active: bool,
     /// Length of a booking, in minutes.
     pub slot_minutes: u32,
-    /// How far apart slots start.
+    /// Interval between slot starts.
     pub slot_interval_minutes: u32,
     pub buffers: Buffers,
     pub min_notice_minutes: u32,
-    /// Days that can be booked; today in the calendar's zone is the first.
+    /// Days that can be booked. The first is today in the calendar's zone.
     pub horizon_days: u32,
     pub weekly: Weekly,
     /// Dates with hours of their own. No hours: closed.
     pub overrides: BTreeMap<NaiveDate, Vec<OpeningHours>>,
 }
 
-/// Time that has to stay free around an event, in minutes.
+/// Time to keep free around an event, in minutes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Buffers {
     pub before_min: u32,
@@ -91,7 +91,7 @@ impl Weekly {
 
 const MINUTES_A_DAY: u16 = 1_440;
 
-/// A stretch of a wall-clock day in which a calendar can be booked. It closes after it opens, at the day's end at the
+/// A part of a wall-clock day in which a calendar can be booked. It closes after it opens, and at the day's end at the
 /// latest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "(String, String)", into = "(String, String)")]
@@ -101,7 +101,7 @@ pub struct OpeningHours {
 }
 
 impl OpeningHours {
-    /// Hours from `HH:MM` to `HH:MM`; `24:00`, the start of the next date, is a closing time alone.
+    /// Parses hours from `HH:MM` to `HH:MM`. `24:00`, the start of the next date, is a closing time only.
     pub fn parse(opens: &str, closes: &str) -> Result<Self, &'static str> {
         const RULE: &str = "must be pairs of times HH:MM, opening and closing; a closing time may be 24:00";
         let opens_min = parse_time(opens).map(minute_of).ok_or(RULE)?;
@@ -112,12 +112,12 @@ impl OpeningHours {
         if opens_min < closes_min { Ok(Self { opens_min, closes_min }) } else { Err("must close after they open") }
     }
 
-    /// The minute of the wall-clock day that they begin with.
+    /// Returns the opening minute of the wall-clock day.
     pub fn opens_min(self) -> u16 {
         self.opens_min
     }
 
-    /// The minute of the wall-clock day that they end before: at most 1440, the start of the next date.
+    /// Returns the closing minute of the wall-clock day: at most 1440, the start of the next date.
     pub fn closes_min(self) -> u16 {
         self.closes_min
     }
@@ -137,9 +137,8 @@ impl From<OpeningHours> for (String, String) {
     }
 }
 
-/// The openings of a day's hours, in order. Hours that share time are one opening, from the earliest opening time to
-/// the latest closing time, with one grid of slots. Hours that only touch stay two openings, each with a grid of its
-/// own.
+/// Returns the openings of a day's hours, in order. Hours that share time are one opening, from the earliest start to
+/// the latest end, with one grid of slots. Adjacent hours stay two openings, each with its own grid.
 pub fn merged(hours: &[OpeningHours]) -> Vec<OpeningHours> {
     let mut hours = hours.to_vec();
     hours.sort_unstable_by_key(|hours| hours.opens_min);
@@ -157,18 +156,18 @@ fn minute_of(time: NaiveTime) -> u16 {
     (time.hour() * 60 + time.minute()) as u16
 }
 
-/// The time of day at a minute of the wall-clock day. `None`: the day is over.
+/// Returns the time of day at a minute of the wall-clock day. `None`: the day is over.
 pub fn time_of(minute: u16) -> Option<NaiveTime> {
     NaiveTime::from_num_seconds_from_midnight_opt(u32::from(minute) * 60, 0)
 }
 
 impl Calendar {
-    /// The hours of a date: its own, or those of its weekday.
+    /// Returns the hours of a date: its own, or those of its weekday.
     pub fn hours_on(&self, date: NaiveDate) -> &[OpeningHours] {
         self.overrides.get(&date).map_or_else(|| self.weekly.on(date.weekday()), Vec::as_slice)
     }
 
-    /// True if a booking costs money, which the API never takes.
+    /// Returns true if a booking costs money. The API takes no payments.
     pub fn is_paid(&self) -> bool {
         self.price_cents > 0
     }
@@ -253,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_calendar_is_shown_with_its_zones_name_and_how_long_a_booking_lasts() {
+    fn a_calendar_is_shown_with_its_zones_name_and_its_booking_length() {
         let calendar = Calendar { price_cents: 1, slot_minutes: 45, ..closed(zone("America/Argentina/Buenos_Aires")) };
         assert!(calendar.is_paid() && !closed(zone("UTC")).is_paid());
         assert_eq!(

@@ -1,8 +1,8 @@
-//! Changes: what the API wrote, put on the bus for the application to learn.
+//! Changes: messages on the bus with which the application learns of the API's writes.
 //!
-//! A change renders from an allow-list type each, never from a stored record: what is not named there cannot leave. The
-//! application signs people in, so `client.created` carries a credential and an intake; no change carries a password, a
-//! key or a link.
+//! Each change renders from an allow-list type, never from a stored record: a field that is not named there cannot
+//! leave. The application signs clients in, so `client.created` carries a credential's hash and an intake. No change
+//! carries a password, a key or a link.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ pub struct Change {
 }
 crate::discreet! { Change }
 
-/// The members of a change's `Detail` beside `id`, `occurred_at` and `coach_id`, by its `DetailType`.
+/// The members of a change's `Detail` except `id`, `occurred_at` and `coach_id`, by its `DetailType`.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "detail_type", content = "detail")]
 pub enum ChangeData {
@@ -64,21 +64,21 @@ pub enum ChangeData {
 /// `client.created`.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClientCreated {
-    client: NewClient,
+    client: CreatedClient,
     credential: Credential,
     intake: NewIntake,
 }
 
 /// A client that the application has not seen.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
-struct NewClient {
+struct CreatedClient {
     #[serde(flatten)]
     detail: ClientDetail,
     phone: Option<Phone>,
     external_id: Option<String>,
 }
 
-/// How the application signs a new client in: the hash of the temporary password.
+/// The credential of a new client: the hash of the temporary password.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Credential {
     scheme: Scheme,
@@ -110,7 +110,7 @@ pub struct NewIntake {
 }
 crate::discreet! { NewIntake }
 
-/// The event that a booking is in conflict with.
+/// The event that conflicts with a booking.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConflictingEvent {
     event_id: CalendarEventId,
@@ -118,7 +118,7 @@ pub struct ConflictingEvent {
     ends_at: Timestamp,
 }
 
-/// An endpoint that was switched off. Of the address the host alone: the rest may hold a secret.
+/// A disabled endpoint. Only the host of its URL is included: the rest may hold a secret.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DisabledEndpoint {
     id: EndpointId,
@@ -168,7 +168,7 @@ impl Change {
     }
 
     pub fn client_created(client: &Client, credential: Credential, intake: NewIntake) -> Self {
-        let data = ClientCreated { client: NewClient::of(client), credential, intake };
+        let data = ClientCreated { client: CreatedClient::of(client), credential, intake };
         Self {
             id: Self::client_created_id(client),
             coach_id: client.coach_id.clone(),
@@ -181,15 +181,15 @@ impl Change {
         FactId::derive(client.created_at.ms(), &["client.created", client.id.as_str()])
     }
 
-    /// `client.created` of the client as it is by now.
+    /// Fills `client.created` with the present state of the client.
     pub fn of_client(mut self, client: &Client) -> Self {
         if let ChangeData::ClientCreated(created) = &mut self.data {
-            created.client = NewClient::of(client);
+            created.client = CreatedClient::of(client);
         }
         self
     }
 
-    /// `client.created` with what became of the welcome mail.
+    /// Sets the intake's state after the welcome mail.
     pub fn with_intake(mut self, state: IntakeState) -> Self {
         if let ChangeData::ClientCreated(created) = &mut self.data {
             created.intake.state = state;
@@ -197,13 +197,13 @@ impl Change {
         self
     }
 
-    /// `client.created` once more, where it was published before the welcome mail was sent.
+    /// Returns `client.created` again, if it was published before the welcome mail was sent.
     pub fn intake_sent(&self, at: Timestamp) -> Self {
         let occurred_at = at.after(self.occurred_at);
         Self { id: Self::intake_sent_id(&self.id), occurred_at, ..self.clone().with_intake(IntakeState::Sent) }
     }
 
-    /// The id of [`Change::intake_sent`], by that of what was published before.
+    /// Returns the id of [`Change::intake_sent`], derived from the id of the first publication.
     pub fn intake_sent_id(created: &FactId) -> FactId {
         FactId::derive(0, &["client.created", created.as_str(), "sent"])
     }
@@ -219,13 +219,13 @@ impl Change {
         Self::new(coach, contact.created_at, &[&contact.id.to_string()], data)
     }
 
-    /// `contact.updated`. No two changes of a contact have the same time.
+    /// Returns `contact.updated`. No two changes of a contact have the same time.
     pub fn contact_updated(coach: &CoachId, contact: &Contact) -> Self {
         let data = ChangeData::ContactUpdated { contact: Box::new(contact.clone()) };
         Self::new(coach, contact.updated_at, &[&contact.id.to_string()], data)
     }
 
-    /// The ids of the last changes of a contact: its creation, and its present state.
+    /// Returns the ids of a contact's changes: its creation, and its present state.
     pub fn contact_ids(contact: &Contact) -> [FactId; 2] {
         let id_of = |name: &str, at: Timestamp| FactId::derive(at.ms(), &[name, &contact.id.to_string()]);
         [id_of("contact.created", contact.created_at), id_of("contact.updated", contact.updated_at)]
@@ -251,11 +251,11 @@ impl Change {
         Self::new(coach, at, &[&booking.id.to_string()], data)
     }
 
-    /// `booking.conflict`: a fact put this event over that booking, or the booking over the event.
+    /// Returns `booking.conflict`: a fact put the event over the booking, or the booking over the event.
     pub fn booking_conflict(coach: &CoachId, booking: &Booking, event: &CalendarEvent) -> Self {
         let (starts_at, ends_at) = (event.span.starts_at, event.span.ends_at);
         let conflicts_with = ConflictingEvent { event_id: event.id, starts_at, ends_at };
-        // Whichever of the two it is found by, it is the same conflict.
+        // The conflict has one id, whichever of the two events finds it.
         let mut pair = [(booking.id, booking.updated_at), (event.id, event.updated_at)];
         pair.sort_unstable();
         let pair = pair.map(|(id, updated_at)| format!("{id}@{updated_at}"));
@@ -269,13 +269,13 @@ impl Change {
         Self::new(coach, opportunity.created_at, &[&opportunity.id.to_string()], data)
     }
 
-    /// `opportunity.updated`. No two changes of an opportunity have one time.
+    /// Returns `opportunity.updated`. No two changes of an opportunity have the same time.
     pub fn opportunity_updated(coach: &CoachId, opportunity: &OpportunityView) -> Self {
         let data = ChangeData::OpportunityUpdated { opportunity: Box::new(opportunity.clone()) };
         Self::new(coach, opportunity.updated_at, &[&opportunity.id.to_string()], data)
     }
 
-    /// `endpoint.disabled`: switched off after failing for days, or gone.
+    /// Returns `endpoint.disabled`: the endpoint is gone, or was disabled after days of failures.
     pub fn endpoint_disabled(coach: &CoachId, endpoint: &Endpoint, at: Timestamp) -> Self {
         let endpoint = DisabledEndpoint {
             id: endpoint.id.clone(),
@@ -292,7 +292,7 @@ impl Change {
         Self::new(coach, at, &[id.as_str()], ChangeData::EndpointDisabled { endpoint: Box::new(endpoint) })
     }
 
-    /// A change whose id derives from its name, its time and what it is of.
+    /// Creates a change whose id derives from its name, its time and the ids in `of`.
     fn new(coach: &CoachId, at: Timestamp, of: &[&str], data: ChangeData) -> Self {
         let mut change = Self { id: FactId::derive(0, &[]), coach_id: coach.clone(), occurred_at: at, data };
         change.id = FactId::derive(at.ms(), &[&[change.name()], of].concat());
@@ -308,7 +308,7 @@ impl Change {
     }
 }
 
-impl NewClient {
+impl CreatedClient {
     fn of(client: &Client) -> Self {
         let Client { profile, .. } = client;
         Self { detail: client.to_detail(), phone: profile.phone.clone(), external_id: profile.external_id.clone() }
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn the_subject_of_a_change_is_whom_it_names() {
+    fn a_change_has_the_subject_that_it_names() {
         let (client, coach) = (client(), CoachId::parse("ada").unwrap());
         let active = Change::activation_changed(&client, client.created_at);
         for change in [created(), active] {
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_welcome_mail_the_application_learns_once_more_under_another_id() {
+    fn a_welcome_mail_is_published_under_an_id_of_its_own() {
         let (created, at) = (created(), Timestamp::from_ms(1));
         let again = created.intake_sent(at);
         assert_eq!(again.id, Change::intake_sent_id(&created.id));

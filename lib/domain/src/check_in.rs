@@ -1,5 +1,5 @@
-//! Check-ins, as much of them as the service keeps: when they came and whether they were reviewed. Never answers, never
-//! a score.
+//! The part of a check-in that the service stores: when it was submitted and reviewed. Never its answers, never a
+//! score.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ pub struct CheckInList {
 }
 
 impl CheckInList {
-    /// The answer with these check-ins, which are in order.
+    /// Builds the answer with these check-ins, which are in order.
     pub fn new(client_id: ClientId, check_ins: Vec<CheckIn>) -> Self {
         Self { client_id, count: check_ins.len(), check_ins }
     }
@@ -39,7 +39,7 @@ impl CheckInList {
 /// Wellness systems whose grades are kept.
 const MAX_SYSTEMS: usize = 500;
 
-/// The latest grade of each wellness system, for the next check-in to be compared with. Higher is better.
+/// The latest grade of each wellness system, to compare the next check-in with. Higher is better.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Grades(BTreeMap<String, Grade>);
 
@@ -48,56 +48,55 @@ struct Grade {
     grade: f64,
     check_in_id: CheckInId,
     submitted_at: Timestamp,
-    /// The first time that the application gave, where it was corrected.
+    /// The first time that the application gave, if it was corrected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     first_submitted_at: Option<Timestamp>,
     /// The time of the check-in that the grade was compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     previous_at: Option<Timestamp>,
-    /// Its check-in came with a backfill: nobody is told of it, later either.
+    /// True if the grade came with a backfill: its drop is never emitted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     silent: bool,
 }
 crate::discreet! { Grade }
 
-/// The grades that fell: with the check-in that comes, and with later ones that came before it.
+/// The grade drops of an arriving check-in, and of later check-ins that arrived before it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Falls {
-    pub here: Fallen,
-    pub later: BTreeMap<CheckInId, Later>,
+pub struct GradeDrops {
+    pub here: DroppedSystems,
+    pub later: BTreeMap<CheckInId, LaterDrop>,
 }
 
-/// A check-in that was there before one that was submitted earlier.
+/// A stored check-in that was submitted later than the arriving check-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Later {
+pub struct LaterDrop {
     /// When it was submitted.
-    pub times: Times,
-    pub fallen: Fallen,
+    pub times: SubmissionTimes,
+    pub systems: DroppedSystems,
 }
 
-/// When a check-in was submitted.
+/// The submission times of a check-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Times {
+pub struct SubmissionTimes {
     pub submitted_at: Timestamp,
-    /// The first time that the application gave. The ids of the check-in's events derive from it, whatever is
-    /// corrected.
+    /// The first time that the application gave. The ids of the check-in's events derive from it, so that a correction
+    /// emits nothing again.
     pub first_submitted_at: Timestamp,
 }
 
-impl Times {
-    /// The times of a check-in that was never corrected.
+impl SubmissionTimes {
+    /// Returns the times of a check-in that was never corrected.
     pub fn at(submitted_at: Timestamp) -> Self {
         Self { submitted_at, first_submitted_at: submitted_at }
     }
 }
 
-/// The wellness systems whose grade fell with a check-in. For judging alone: neither stored, nor told, nor written
-/// anywhere.
+/// The wellness systems whose grade dropped with a check-in. For evaluation only: never stored, emitted or logged.
 #[derive(Clone, PartialEq, Eq, Default)]
-pub struct Fallen(BTreeSet<String>);
-crate::discreet! { Fallen }
+pub struct DroppedSystems(BTreeSet<String>);
+crate::discreet! { DroppedSystems }
 
-impl Fallen {
+impl DroppedSystems {
     pub fn any(&self) -> bool {
         !self.0.is_empty()
     }
@@ -108,26 +107,25 @@ impl Fallen {
 }
 
 impl Grade {
-    fn times(&self) -> Times {
+    fn times(&self) -> SubmissionTimes {
         let first_submitted_at = self.first_submitted_at.unwrap_or(self.submitted_at);
-        Times { submitted_at: self.submitted_at, first_submitted_at }
+        SubmissionTimes { submitted_at: self.submitted_at, first_submitted_at }
     }
 }
 
 impl Grades {
-    /// Takes over a check-in's grades and says which of them fell. A system that a later check-in has graded already
-    /// keeps that grade, which fell if it is lower than this one's and no check-in between the two is known. One that
-    /// is told of once more is not compared with itself, and one of a backfill is not told of with another that comes
-    /// late.
-    pub fn take(
+    /// Applies a check-in's grades and returns the drops. A system with a grade of a later check-in keeps it; that
+    /// grade dropped if it is lower and no check-in between the two is known. A repeated check-in is not compared with
+    /// itself. A grade of a backfill emits no drop when an earlier check-in arrives.
+    pub fn apply(
         &mut self,
         check_in: &CheckInId,
-        times: Times,
+        times: SubmissionTimes,
         grades: &BTreeMap<String, f64>,
         is_backfill: bool,
-    ) -> Falls {
-        let mut falls = Falls::default();
-        let Times { submitted_at, first_submitted_at: first } = times;
+    ) -> GradeDrops {
+        let mut drops = GradeDrops::default();
+        let SubmissionTimes { submitted_at, first_submitted_at: first } = times;
         let first = Some(first).filter(|first| *first != submitted_at);
         for (system, grade) in grades {
             let (mut previous_at, mut silent) = (None, is_backfill);
@@ -136,9 +134,9 @@ impl Grades {
                     if latest.check_in_id != *check_in && latest.previous_at < Some(submitted_at) {
                         latest.previous_at = Some(submitted_at);
                         if latest.grade < *grade && !latest.silent {
-                            let new = || Later { times: latest.times(), fallen: Fallen::default() };
-                            let later = falls.later.entry(latest.check_in_id.clone()).or_insert_with(new);
-                            later.fallen.0.insert(system.clone());
+                            let new = || LaterDrop { times: latest.times(), systems: DroppedSystems::default() };
+                            let later = drops.later.entry(latest.check_in_id.clone()).or_insert_with(new);
+                            later.systems.0.insert(system.clone());
                         }
                     }
                     continue;
@@ -149,7 +147,7 @@ impl Grades {
                 Some(latest) => {
                     previous_at = Some(latest.submitted_at);
                     if *grade < latest.grade {
-                        falls.here.0.insert(system.clone());
+                        drops.here.0.insert(system.clone());
                     }
                 }
                 None => {}
@@ -159,10 +157,10 @@ impl Grades {
             self.0.insert(system.clone(), grade);
         }
         self.drop_oldest();
-        falls
+        drops
     }
 
-    /// They are one item, which has a limit.
+    /// Drops the oldest grades: all grades are one item, whose size is limited.
     fn drop_oldest(&mut self) {
         while self.0.len() > MAX_SYSTEMS {
             let oldest = self.0.iter().min_by_key(|(_, grade)| grade.submitted_at).map(|(system, _)| system.clone());
@@ -170,7 +168,7 @@ impl Grades {
         }
     }
 
-    /// Forgets what a check-in that is deleted had said.
+    /// Removes the grades of a deleted check-in.
     pub fn forget(&mut self, check_in: &CheckInId) {
         self.0.retain(|_, grade| grade.check_in_id != *check_in);
     }
@@ -192,10 +190,14 @@ mod tests {
     fn a_grade_falls_against_the_latest_of_its_own_system() {
         let mut latest = Grades::default();
         let mut fell = |check_in: &str, days: i64, pairs: &[(&str, f64)]| {
-            let falls =
-                latest.take(&id(check_in), Times::at(Timestamp::from_ms(days * 86_400_000)), &grades(pairs), false);
-            assert!(falls.later.is_empty());
-            falls.here.0.into_iter().collect::<Vec<_>>()
+            let drops = latest.apply(
+                &id(check_in),
+                SubmissionTimes::at(Timestamp::from_ms(days * 86_400_000)),
+                &grades(pairs),
+                false,
+            );
+            assert!(drops.later.is_empty());
+            drops.here.0.into_iter().collect::<Vec<_>>()
         };
         assert!(fell("a", 1, &[("sleep", 4.0), ("gut", 2.0)]).is_empty());
         assert!(fell("b", 2, &[("sleep", 4.0), ("mind", 1.0)]).is_empty(), "equal, and new, is no fall");
@@ -206,66 +208,71 @@ mod tests {
     }
 
     #[test]
-    fn one_that_comes_late_tells_of_what_fell_after_it_unless_one_between_is_known() {
+    fn a_late_check_in_reveals_later_drops_unless_one_between_is_known() {
         let mut latest = Grades::default();
         let mut fell = |check_in: &str, days: i64, gut: f64| {
             let at = Timestamp::from_ms(days * 86_400_000);
-            let falls = latest.take(&id(check_in), Times::at(at), &grades(&[("gut", gut)]), false);
-            assert!(!falls.here.any(), "nothing that is older is known");
-            let later = falls.later.into_iter();
-            let later = later.map(|(id, later)| (id.to_string(), later.fallen.includes("gut")));
+            let drops = latest.apply(&id(check_in), SubmissionTimes::at(at), &grades(&[("gut", gut)]), false);
+            assert!(!drops.here.any(), "nothing that is older is known");
+            let later = drops.later.into_iter();
+            let later = later.map(|(id, later)| (id.to_string(), later.systems.includes("gut")));
             later.collect::<Vec<_>>()
         };
         assert!(fell("third", 3, 4.0).is_empty());
         assert!(fell("zeroth", 0, 4.0).is_empty(), "equal is no fall");
         assert_eq!(fell("first", 1, 5.0), [("third".to_owned(), true)]);
         assert!(fell("another", 0, 9.0).is_empty(), "the first comes between");
-        assert_eq!(fell("second", 2, 4.5), [("third".to_owned(), true)], "told under the same id");
+        assert_eq!(fell("second", 2, 4.5), [("third".to_owned(), true)], "emitted under the same id");
     }
 
     #[test]
-    fn of_a_backfill_nobody_is_told_with_one_that_comes_late() {
-        for (first, again, is_told) in [(true, false, false), (false, true, true)] {
+    fn a_late_check_in_reveals_no_drop_of_a_backfill() {
+        for (first, again, is_emitted) in [(true, false, false), (false, true, true)] {
             let mut latest = Grades::default();
             let at = |days: i64| Timestamp::from_ms(days * 86_400_000);
-            latest.take(&id("second"), Times::at(at(2)), &grades(&[("gut", 4.0)]), first);
-            // Told once more, it stays what it was.
-            latest.take(&id("second"), Times::at(at(2)), &grades(&[("gut", 4.0)]), again);
-            let falls = latest.take(&id("first"), Times::at(at(1)), &grades(&[("gut", 5.0)]), false);
-            assert_eq!(!falls.later.is_empty(), is_told, "a backfill at first: {first}");
+            latest.apply(&id("second"), SubmissionTimes::at(at(2)), &grades(&[("gut", 4.0)]), first);
+            // A repetition does not lift the silence of a backfill.
+            latest.apply(&id("second"), SubmissionTimes::at(at(2)), &grades(&[("gut", 4.0)]), again);
+            let drops = latest.apply(&id("first"), SubmissionTimes::at(at(1)), &grades(&[("gut", 5.0)]), false);
+            assert_eq!(!drops.later.is_empty(), is_emitted, "a backfill at first: {first}");
             assert!(
-                latest.take(&id("third"), Times::at(at(3)), &grades(&[("gut", 3.0)]), false).here.any(),
+                latest.apply(&id("third"), SubmissionTimes::at(at(3)), &grades(&[("gut", 3.0)]), false).here.any(),
                 "and compared with"
             );
         }
     }
 
     #[test]
-    fn of_more_systems_than_fit_those_are_forgotten_that_were_graded_first() {
+    fn the_oldest_grades_are_dropped_beyond_the_limit_of_systems() {
         let mut latest = Grades::default();
         let at = |days: i64| Timestamp::from_ms(days * 86_400_000);
         let many: Vec<String> = (0..MAX_SYSTEMS).map(|number| format!("system-{number}")).collect();
         let many: Vec<(&str, f64)> = many.iter().map(|system| (system.as_str(), 3.0)).collect();
-        latest.take(&id("a"), Times::at(at(1)), &grades(&[("sleep", 4.0), ("gut", 4.0)]), false);
-        latest.take(&id("b"), Times::at(at(2)), &grades(&many[1..]), false);
-        latest.take(&id("c"), Times::at(at(3)), &grades(&[("gut", 4.0)]), false);
+        latest.apply(&id("a"), SubmissionTimes::at(at(1)), &grades(&[("sleep", 4.0), ("gut", 4.0)]), false);
+        latest.apply(&id("b"), SubmissionTimes::at(at(2)), &grades(&many[1..]), false);
+        latest.apply(&id("c"), SubmissionTimes::at(at(3)), &grades(&[("gut", 4.0)]), false);
         assert_eq!(latest.0.len(), MAX_SYSTEMS);
-        let fallen = latest
-            .take(&id("d"), Times::at(at(4)), &grades(&[("sleep", 1.0), ("gut", 1.0), ("system-7", 1.0)]), false)
+        let systems = latest
+            .apply(
+                &id("d"),
+                SubmissionTimes::at(at(4)),
+                &grades(&[("sleep", 1.0), ("gut", 1.0), ("system-7", 1.0)]),
+                false,
+            )
             .here;
-        assert!(!fallen.includes("sleep") && fallen.includes("gut") && fallen.includes("system-7"));
+        assert!(!systems.includes("sleep") && systems.includes("gut") && systems.includes("system-7"));
     }
 
     #[test]
     fn a_deleted_check_in_is_nothing_to_compare_with() {
         let mut latest = Grades::default();
         let at = |days: i64| Timestamp::from_ms(days * 86_400_000);
-        latest.take(&id("a"), Times::at(at(1)), &grades(&[("gut", 2.0), ("sleep", 4.0)]), false);
-        latest.take(&id("b"), Times::at(at(2)), &grades(&[("gut", 1.0)]), false);
+        latest.apply(&id("a"), SubmissionTimes::at(at(1)), &grades(&[("gut", 2.0), ("sleep", 4.0)]), false);
+        latest.apply(&id("b"), SubmissionTimes::at(at(2)), &grades(&[("gut", 1.0)]), false);
         latest.forget(&id("b"));
-        assert!(!latest.take(&id("c"), Times::at(at(3)), &grades(&[("gut", 0.0)]), false).here.any());
-        let fallen = latest.take(&id("d"), Times::at(at(4)), &grades(&[("sleep", 3.9)]), false).here;
-        assert!(fallen.any() && fallen.includes("sleep") && !fallen.includes("gut"));
-        assert_eq!(format!("{fallen:?}"), "Fallen(..)");
+        assert!(!latest.apply(&id("c"), SubmissionTimes::at(at(3)), &grades(&[("gut", 0.0)]), false).here.any());
+        let systems = latest.apply(&id("d"), SubmissionTimes::at(at(4)), &grades(&[("sleep", 3.9)]), false).here;
+        assert!(systems.any() && systems.includes("sleep") && !systems.includes("gut"));
+        assert_eq!(format!("{systems:?}"), "DroppedSystems(..)");
     }
 }

@@ -1,4 +1,4 @@
-//! A client of a coach, and the shapes in which the API shows one.
+//! A client of a coach, and the shapes in which the API shows a client.
 
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
@@ -74,7 +74,7 @@ pub struct Profile {
 }
 crate::discreet! { Profile }
 
-/// Where a client stands in a programme.
+/// A client's phase in a programme.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Phase {
     pub current: Option<String>,

@@ -12,21 +12,21 @@ use crate::fields::{Fields, Invalid};
 use crate::openapi::{Body, Field};
 use crate::phone::Phone;
 
-/// Fields that would choose the tenant. No body may name them.
+/// Fields that would choose the tenant. No body may contain them.
 const TENANT_FIELDS: [&str; 3] = ["coach_id", "owner_id", "team_id"];
 
 /// A client to be created.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClientDraft {
     pub email: Email,
-    /// The profile, the same e-mail in it.
+    /// The profile, with the same e-mail address.
     pub profile: Profile,
-    /// True if the service mails the credentials and the intake link.
+    /// True if the service mails the temporary password and the intake link.
     pub send_welcome: bool,
 }
 
 impl ClientDraft {
-    /// Reads the body of `POST /v1/clients`. Unknown fields are ignored; null counts as omitted.
+    /// Parses the body of `POST /v1/clients`. Unknown fields are ignored; null counts as omitted.
     pub fn parse(body: &Value) -> Result<Self, Invalid> {
         let fields = Fields::body(body)?;
         fields.forbid(&TENANT_FIELDS)?;
@@ -89,7 +89,7 @@ impl ClientDraft {
     }
 }
 
-/// Reads the body of `PATCH /v1/clients/{clientId}`: the active flag.
+/// Parses the body of `PATCH /v1/clients/{clientId}`: the active flag.
 pub fn parse_activation(body: &Value) -> Result<bool, Invalid> {
     let fields = Fields::body(body)?;
     fields.forbid(&TENANT_FIELDS)?;
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_chooses_the_tenant_and_unknown_fields_are_ignored() {
+    fn a_body_never_chooses_the_tenant_and_unknown_fields_are_ignored() {
         for name in TENANT_FIELDS {
             assert_eq!(with(name, json!("x")).unwrap_err().field.as_deref(), Some(name));
             assert!(parse_activation(&json!({"is_active": true, name: null})).is_err());

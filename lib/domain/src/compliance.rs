@@ -1,4 +1,4 @@
-//! Compliance: how many of the doses that a client was to take were logged, over a window of local dates.
+//! Compliance: the share of a client's scheduled doses that were logged, over a window of local dates.
 
 use chrono::{NaiveDate, TimeDelta};
 use serde::Serialize;
@@ -23,14 +23,13 @@ pub struct Window {
 }
 
 impl Window {
-    /// The window of `days` dates that ends with the date that it is now in this time zone.
+    /// Returns the window of `days` dates that ends with today in this time zone.
     pub fn ending(now: Timestamp, zone: Tz, days: u32) -> Self {
         let today = date_at(zone, now);
         Self { since: today - TimeDelta::days(i64::from(days.max(1)) - 1), today }
     }
 
-    /// The earliest date that a window of `days` dates can begin with, whatever the time zone. No zone is a whole day
-    /// behind UTC.
+    /// Returns the earliest first date of a window of `days` dates in any time zone. No zone is a whole day behind UTC.
     pub fn earliest_since(now: Timestamp, days: u32) -> NaiveDate {
         now.utc().date_naive() - TimeDelta::days(i64::from(days.max(1)))
     }
@@ -61,7 +60,7 @@ pub struct Compliance {
 }
 
 impl Compliance {
-    /// Compliance over a window. `logged` has to hold the window's months, and the last month with a log.
+    /// Computes compliance over a window. `logged` must hold the window's months, and the last month with a log.
     pub fn of(
         client_id: ClientId,
         window_days: u32,
@@ -83,8 +82,8 @@ impl Compliance {
     }
 }
 
-/// Share of expected doses that were logged, in percent, half up, at most 100. `None`, which is not 0: nothing logged
-/// or nothing expected.
+/// Returns the share of expected doses that were logged, in percent, half up, at most 100. `None`, not 0, if nothing
+/// was logged or nothing was expected.
 pub fn compliance_pct(logged: u64, expected: u64) -> Option<u8> {
     if logged == 0 || expected == 0 {
         return None;

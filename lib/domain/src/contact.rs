@@ -1,8 +1,8 @@
-//! A CRM contact: somebody in a workspace's address book, who may be or become a client.
+//! A CRM contact: a person in a workspace's address book, who may be or become a client.
 //!
-//! Both the application and the API write a contact. The application says the whole record; the API sets a name, an
-//! e-mail address or the suppression. What was said last counts, field by field, in whatever order it comes:
-//! [`KnownContact`] remembers when.
+//! Both the application and the API write a contact. The application writes the whole record; the API sets a name, an
+//! e-mail address or the suppression. The latest write wins per field, in any order of arrival: [`KnownContact`] stores
+//! the times.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -56,7 +56,7 @@ pub struct Contact {
 }
 crate::discreet! { Contact }
 
-/// A contact to be created, or to be found by its address.
+/// A contact to create, or to find by its address.
 #[derive(Clone, PartialEq)]
 pub struct ContactDraft {
     pub name: String,
@@ -65,7 +65,7 @@ pub struct ContactDraft {
 crate::discreet! { ContactDraft }
 
 impl ContactDraft {
-    /// Reads the body of `POST /v1/crm/contacts`.
+    /// Parses the body of `POST /v1/crm/contacts`.
     pub fn parse(body: &Value) -> Result<Self, Invalid> {
         let fields = Fields::strict(body, &["name", "email"])?;
         Ok(Self {
@@ -91,13 +91,13 @@ impl ContactDraft {
 #[derive(Clone, PartialEq)]
 pub struct ContactPatch {
     pub name: Option<String>,
-    /// True: nothing may be sent to the contact any more.
+    /// True: no message may be sent to the contact.
     pub do_not_contact: bool,
 }
 crate::discreet! { ContactPatch }
 
 impl ContactPatch {
-    /// Reads the body of `PATCH /v1/crm/contacts/{id}`.
+    /// Parses the body of `PATCH /v1/crm/contacts/{id}`.
     pub fn parse(body: &Value) -> Result<Self, Invalid> {
         let fields = Fields::strict(body, &["name", "doNotContact"])?;
         let name = fields.text("name", MAX_CONTACT_NAME_CHARS)?.map(str::to_owned);
@@ -130,17 +130,17 @@ impl ContactPatch {
 
 /// The times at which a contact's values were set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Said {
-    /// The application's whole record. `None`: it has not said one.
+pub struct ContactTimes {
+    /// When the application saved the whole record. `None`: it has not saved one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved_at: Option<FactTime>,
-    /// The API's name.
+    /// When the API set the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name_set_at: Option<Timestamp>,
-    /// The API's e-mail address.
+    /// When the API set the e-mail address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email_set_at: Option<Timestamp>,
-    /// The API's suppression.
+    /// When the API set the suppression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub do_not_contact_set_at: Option<Timestamp>,
 }
@@ -151,11 +151,11 @@ pub struct KnownContact {
     #[serde(flatten)]
     pub contact: Contact,
     #[serde(flatten)]
-    pub said: Said,
+    pub times: ContactTimes,
 }
 
 impl KnownContact {
-    /// A contact that the API makes: it may be sent nothing, and nothing keeps it from being sent something.
+    /// Creates a contact through the API, without consent and without suppression.
     pub fn create(id: ContactId, draft: &ContactDraft, now: Timestamp) -> Self {
         let contact = Contact {
             id,
@@ -168,14 +168,17 @@ impl KnownContact {
             created_at: now,
             updated_at: now,
         };
-        Self { contact, said: Said { name_set_at: Some(now), email_set_at: Some(now), ..Said::default() } }
+        Self {
+            contact,
+            times: ContactTimes { name_set_at: Some(now), email_set_at: Some(now), ..ContactTimes::default() },
+        }
     }
 
-    /// The contact after the application's whole record of it, which is a fact of the time `at`. Values that the API has
-    /// set since then stay. `None`: the known contact is newer.
+    /// Returns the contact after the application's whole record, a fact of the time `at`. Values that the API has set
+    /// since then stay. `None`: the known contact is newer.
     pub fn apply_fact(known: Option<&Self>, saved: &ContactSaved, at: FactTime, now: Timestamp) -> Option<Self> {
-        let said = known.map(|known| known.said).unwrap_or_default();
-        if said.saved_at > Some(at) {
+        let times = known.map(|known| known.times).unwrap_or_default();
+        if times.saved_at > Some(at) {
             return None;
         }
         let mut contact = Contact {
@@ -191,40 +194,40 @@ impl KnownContact {
         };
         if let Some(known) = known {
             let stays = |set_at: Option<Timestamp>| set_at.map(FactTime::from) > Some(at);
-            if stays(said.name_set_at) {
+            if stays(times.name_set_at) {
                 contact.name.clone_from(&known.contact.name);
             }
-            if stays(said.email_set_at) {
+            if stays(times.email_set_at) {
                 contact.email.clone_from(&known.contact.email);
             }
-            if stays(said.do_not_contact_set_at) {
+            if stays(times.do_not_contact_set_at) {
                 contact.do_not_contact = known.contact.do_not_contact;
             }
             if contact != known.contact {
                 contact.updated_at = known.later(now);
             }
         }
-        Some(Self { contact, said: Said { saved_at: Some(at), ..said } })
+        Some(Self { contact, times: ContactTimes { saved_at: Some(at), ..times } })
     }
 
-    /// The contact after a change through the API. A value that it sets counts from now on even where it changes nothing;
-    /// that is an update where it confirms a value that the application set last.
+    /// Returns the contact after a change through the API. A set value counts from now on, even if it is the same.
+    /// Confirming a value that the application set last is an update.
     pub fn change(&self, patch: &ContactPatch, now: Timestamp) -> Self {
         let mut changed = self.clone();
-        let said = &self.said;
-        let at = now.after(self.said_at());
+        let times = &self.times;
+        let at = now.after(self.last_written_at());
         let is_theirs =
-            |set_at: Option<Timestamp>| said.saved_at.is_some() && set_at.map(FactTime::from) <= said.saved_at;
+            |set_at: Option<Timestamp>| times.saved_at.is_some() && set_at.map(FactTime::from) <= times.saved_at;
         let mut confirms = false;
         if let Some(name) = &patch.name {
             changed.contact.name.clone_from(name);
-            changed.said.name_set_at = Some(at);
-            confirms |= is_theirs(said.name_set_at);
+            changed.times.name_set_at = Some(at);
+            confirms |= is_theirs(times.name_set_at);
         }
         if patch.do_not_contact {
             changed.contact.do_not_contact = true;
-            changed.said.do_not_contact_set_at = Some(at);
-            confirms |= is_theirs(said.do_not_contact_set_at);
+            changed.times.do_not_contact_set_at = Some(at);
+            confirms |= is_theirs(times.do_not_contact_set_at);
         }
         if confirms || changed.contact != self.contact {
             changed.contact.updated_at = at;
@@ -232,17 +235,16 @@ impl KnownContact {
         changed
     }
 
-    /// The time of a change: after that of the one before.
+    /// Returns the time of a change, after the previous change.
     pub fn later(&self, now: Timestamp) -> Timestamp {
         now.after(self.contact.updated_at)
     }
 
-    /// The time of the last write, of the application or the API. A write of the API counts after it, even by a clock
-    /// that is behind the application's, or by a request that came before one that has written meanwhile: no older fact
-    /// undoes it.
-    fn said_at(&self) -> Timestamp {
-        let Said { saved_at, name_set_at, email_set_at, do_not_contact_set_at } = self.said;
-        let said = [saved_at.map(FactTime::timestamp), name_set_at, email_set_at, do_not_contact_set_at];
-        said.into_iter().flatten().fold(self.contact.updated_at, Ord::max)
+    /// Returns the time of the last write, of the application or the API. A write of the API counts after it, even if
+    /// the application's clock is ahead or a later request committed first: no older fact undoes it.
+    fn last_written_at(&self) -> Timestamp {
+        let ContactTimes { saved_at, name_set_at, email_set_at, do_not_contact_set_at } = self.times;
+        let times = [saved_at.map(FactTime::timestamp), name_set_at, email_set_at, do_not_contact_set_at];
+        times.into_iter().flatten().fold(self.contact.updated_at, Ord::max)
     }
 }

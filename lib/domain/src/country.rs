@@ -17,17 +17,16 @@ const ASSIGNED: &str = "\
 #[serde(try_from = "String", into = "String")]
 pub struct Country([u8; 2]);
 
-/// A text that is no country code.
+/// The text is not a country code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be a country's ISO 3166 alpha-2 code such as US")]
 pub struct InvalidCountry;
 
 impl Country {
-    /// Reads an assigned code in upper case. Antarctica is a country, too: whether it has phone numbers is another
-    /// question.
+    /// Parses an assigned code in upper case. Antarctica counts as a country.
     pub fn parse(text: &str) -> Result<Self, InvalidCountry> {
         let code: [u8; 2] = text.as_bytes().try_into().map_err(|_| InvalidCountry)?;
-        // Two letters and a blank each. Every key that is read has a country.
+        // Two letters and a blank each. Must be fast: every key that is read has a country.
         let is_assigned = ASSIGNED.as_bytes().chunks(3).any(|assigned| assigned.starts_with(&code));
         if is_assigned { Ok(Self(code)) } else { Err(InvalidCountry) }
     }

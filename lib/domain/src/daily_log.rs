@@ -1,4 +1,4 @@
-//! On which dates a client kept the daily log. The values stay with the application.
+//! The dates on which a client kept the daily log. The values stay with the application.
 
 use std::ops::RangeInclusive;
 
@@ -23,13 +23,13 @@ pub struct DailyLogDates {
 }
 
 impl DailyLogDates {
-    /// The answer with these dates, which are in order.
+    /// Builds the answer with these dates, which are in order.
     pub fn new(client_id: ClientId, dates: Vec<NaiveDate>) -> Self {
         Self { client_id, count: dates.len(), last_logged_on: dates.first().copied(), dates }
     }
 }
 
-/// The dates that a list is asked for, both ends included.
+/// The dates that a list asks for, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DateRange {
     pub from: Option<NaiveDate>,
@@ -37,7 +37,7 @@ pub struct DateRange {
 }
 
 impl DateRange {
-    /// The range that `from` and `to` give. A range that ends before it begins holds nothing.
+    /// Parses `from` and `to`. A range that ends before it begins is empty.
     pub fn parse(from: Option<&str>, to: Option<&str>) -> Result<Self, Invalid> {
         let end = |name: &str, text: Option<&str>| {
             let parsed = text.map(|text| parse_date(text).ok_or_else(|| Invalid::field(name, DATE_RULE)));

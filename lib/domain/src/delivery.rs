@@ -1,4 +1,4 @@
-//! One event on its way to one endpoint: its attempts, and the record of them.
+//! Deliveries: one event for one endpoint, with its attempts and their log.
 
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
@@ -10,22 +10,22 @@ mod decision;
 mod order;
 
 pub use decision::{AttemptMade, EndpointAfter, Next, after_attempt};
-pub use order::{DeliveryOrder, Readiness, Resumption, Turn};
+pub use order::{DeliveryOrder, OrderStep, Readiness, Resumption};
 
-/// How long deliveries and their bodies are kept, and can be sent again by hand.
+/// Retention of deliveries and their bodies, which can be sent again meanwhile.
 pub const DELIVERY_RETENTION: TimeDelta = TimeDelta::days(30);
-/// How long they are kept at least once they are sent again. Twice what the attempts of a chain take, and time for a
-/// queue that is behind.
+/// Shortest retention after a delivery is sent again: twice the length of a retry chain, and time for a queue that is
+/// behind.
 pub const CHAIN_RETENTION: TimeDelta = TimeDelta::days(3);
-/// How long a receiver has to answer.
+/// Time for a receiver to answer.
 pub const ATTEMPT_TIMEOUT: TimeDelta = TimeDelta::seconds(15);
-/// How long an attempt holds its delivery. Longer than any function that sends can live.
+/// Lease of an attempt on its delivery. Longer than any function that sends can live.
 pub const ATTEMPT_LEASE: TimeDelta = TimeDelta::seconds(60);
-/// How long a recovery holds its endpoint at most. Longer than any function that recovers can live.
+/// Longest lease of a recovery on its endpoint. Longer than any function that recovers can live.
 pub const RECOVERY_LEASE: TimeDelta = TimeDelta::seconds(60);
-/// How long a recovery leaves out what an earlier recovery sent again.
+/// Time during which a recovery leaves out deliveries that an earlier recovery sent again.
 pub const RECOVERY_PAUSE: TimeDelta = TimeDelta::hours(1);
-/// How much of a receiver's answer is kept, in bytes.
+/// Size limit of the stored part of a receiver's answer.
 pub const EXCERPT_BYTES: usize = 1024;
 
 const GONE: u16 = 410;
@@ -45,7 +45,7 @@ crate::named! {
 pub enum AttemptResult {
     /// The receiver answered.
     StatusCode(u16),
-    /// It did not, for this reason.
+    /// The receiver did not answer, for this reason.
     Error(String),
 }
 
@@ -54,7 +54,7 @@ impl AttemptResult {
         matches!(self, Self::StatusCode(code) if (200..300).contains(code))
     }
 
-    /// Returns true if the receiver wants nothing any more.
+    /// Returns true if the receiver answered 410 Gone.
     pub fn is_gone(&self) -> bool {
         *self == Self::StatusCode(GONE)
     }
@@ -90,13 +90,14 @@ pub struct Attempt {
 crate::discreet! { Attempt }
 
 impl Attempt {
-    /// A line that says why nothing was sent.
+    /// A log line with the reason why nothing was sent.
     pub fn unsent(at: Timestamp, reason: &str) -> Self {
         Self { at, result: AttemptResult::Error(reason.to_owned()), duration_ms: 0, response_excerpt: None }
     }
 }
 
-/// Whole seconds until a recovery has ended at the latest, at least 1. After that many the next recovery can begin.
+/// Returns the whole seconds until a recovery's lease ends, at least 1. After that many seconds the next recovery can
+/// begin.
 pub fn recovery_ends_in_s(until: Timestamp, now: Timestamp) -> u32 {
     const MS: i64 = 1000;
     let left_ms = until.ms().saturating_sub(now.ms());
@@ -118,7 +119,7 @@ pub struct Recovered {
     pub deliveries: usize,
 }
 
-/// The log's line for a delivery whose endpoint is no more.
+/// The log line for a delivery whose endpoint was deleted.
 pub const DELETED: &str = "not sent: endpoint deleted";
 
 /// One event on its way to one endpoint.
@@ -157,13 +158,13 @@ mod tests {
     #[case(60_000, 1, 60)]
     #[case(60_000, 59_000, 1)]
     #[case(60_000, 59_001, 1)]
-    // The holder has given the lease back, or the clock of whoever asks is ahead.
+    // The holder released the lease, or the asker's clock is ahead.
     #[case(60_000, 60_000, 1)]
     #[case(60_000, 90_000, 1)]
-    fn a_recovery_has_ended_after_the_seconds_that_are_told(#[case] until: i64, #[case] now: i64, #[case] told_s: u32) {
+    fn a_recovery_has_ended_after_the_reported_seconds(#[case] until: i64, #[case] now: i64, #[case] expected_s: u32) {
         let [until, now] = [until, now].map(Timestamp::from_ms);
-        assert_eq!(recovery_ends_in_s(until, now), told_s);
-        assert!(now + TimeDelta::seconds(told_s.into()) >= until);
+        assert_eq!(recovery_ends_in_s(until, now), expected_s);
+        assert!(now + TimeDelta::seconds(expected_s.into()) >= until);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `Debug` for types that hold what no log may: names, notes, addresses, answers, secrets.
+//! `Debug` for types whose content must not be logged: names, notes, addresses, answers, secrets.
 
 /// Implements `Debug` for these types as their name alone.
 #[macro_export]
@@ -20,7 +20,7 @@ mod tests {
     discreet! { Note }
 
     #[test]
-    fn of_what_is_discreet_the_name_alone_is_shown() {
+    fn a_discreet_type_shows_only_its_name() {
         assert_eq!(format!("{:?}", Some(Note { _text: "gwendolyn" })), "Some(Note(..))");
     }
 }

@@ -1,4 +1,4 @@
-//! Doses: what a client is to take on which dates, and how often each was logged.
+//! Doses: a client's schedule, and the number of logs of each dose per day.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use crate::id::DoseId;
 
 pub const MAX_SCHEDULED_DOSES: usize = 500;
 
-/// Everything that a client is to take.
+/// A client's whole dose schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DoseSchedule(pub Vec<ScheduledDose>);
 
-/// A dose that is to be taken so often a day, from a date on.
+/// A dose to take a number of times a day, from a date on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScheduledDose {
     pub dose_id: DoseId,
@@ -36,7 +36,7 @@ impl DoseSchedule {
         self.0.iter().map(|dose| u64::from(dose.on(date))).sum()
     }
 
-    /// True if this dose is to be taken on a date.
+    /// Returns true if the dose is scheduled on the date.
     pub fn has(&self, dose: &DoseId, date: NaiveDate) -> bool {
         self.0.iter().any(|scheduled| scheduled.dose_id == *dose && scheduled.on(date) > 0)
     }
@@ -90,12 +90,12 @@ impl MonthOfDoses {
         self.0.is_empty()
     }
 
-    /// The doses with their counts as bytes: two, little-endian, a day.
+    /// Returns the doses with their counts as bytes: two per day, little-endian.
     pub fn to_bytes(&self) -> impl Iterator<Item = (&DoseId, Vec<u8>)> {
         self.0.iter().map(|(dose, counts)| (dose, counts.iter().flat_map(|count| count.to_le_bytes()).collect()))
     }
 
-    /// Reads back what [`MonthOfDoses::to_bytes`] gave. `None` for bytes of another form.
+    /// Reads the form of [`MonthOfDoses::to_bytes`]. `None`: another form.
     pub fn from_bytes<'a>(doses: impl Iterator<Item = (DoseId, &'a [u8])>) -> Option<Self> {
         let mut month = Self::default();
         for (dose, bytes) in doses {
@@ -115,7 +115,7 @@ impl MonthOfDoses {
 pub struct DosesLogged(pub BTreeMap<Month, MonthOfDoses>);
 
 impl DosesLogged {
-    /// The number of logs of scheduled doses on a date.
+    /// Returns the number of logs of scheduled doses on a date.
     pub fn counting_on(&self, date: NaiveDate, schedule: &DoseSchedule) -> u64 {
         let Some(month) = self.0.get(&Month::of(date)) else { return 0 };
         let counting = month.0.iter().filter(|(dose, _)| schedule.has(dose, date));
@@ -165,7 +165,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_month_counts_what_was_added_and_not_removed_and_survives_storage(
+        fn a_month_counts_logs_minus_deletions_and_survives_storage(
             events in prop::collection::vec((0u8..3, 1u32..=31, any::<bool>()), 0..200)
         ) {
             let day = |n: u32| NaiveDate::from_ymd_opt(2026, 1, n).unwrap();

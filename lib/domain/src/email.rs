@@ -1,5 +1,5 @@
-//! E-mail addresses. Kept as given. Compared with a lower-cased local part and the domain in its ASCII form (UTS 46),
-//! and otherwise untouched: no trimming, no dots or tags removed.
+//! E-mail addresses. Stored as given. Compared by the lower-cased local part and the domain in its ASCII form (UTS 46).
+//! Nothing is trimmed, and no dots or tags are removed.
 
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// Longest address anywhere, in characters (RFC 5321's path limit).
 pub const MAX_EMAIL_CHARS: usize = 254;
-/// Longest domain that is converted, in bytes: more than an address has room for.
+/// Longest domain that is converted, in bytes: longer than any address can hold.
 const MAX_DOMAIN_BYTES: usize = 4 * MAX_EMAIL_CHARS;
 
 /// An e-mail address, as given.
@@ -22,19 +22,18 @@ crate::discreet! { Email }
 pub struct EmailKey(String);
 crate::discreet! { EmailKey }
 
-/// A text that is no e-mail address.
+/// The text is not an e-mail address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be an e-mail address such as ada@example.com")]
 pub struct InvalidEmail;
 
 impl Email {
-    /// The address that `text` is. A display name, a quoted local part or an address literal is no login e-mail. Beyond
-    /// ASCII it may hold whatever shows (RFC 6531): letters, and the marks of scripts that write vowels or accents with
-    /// them.
+    /// Parses an address. A display name, a quoted local part or an address literal is refused. Beyond ASCII, letters
+    /// are allowed (RFC 6531), and the marks of scripts that write vowels or accents with them.
     pub fn parse(text: &str) -> Result<Self, InvalidEmail> {
         let plain = text.chars().count() <= MAX_EMAIL_CHARS
             && !text.contains(|c: char| does_not_show(c) || matches!(c, '"' | '[' | ']' | '<' | '>' | '(' | ')'));
-        // The library knows letters and digits beyond ASCII, and none of the marks.
+        // The library accepts letters and digits beyond ASCII, but no marks.
         let shape: String = text.chars().map(|c| if c.is_ascii() { c } else { 'x' }).collect();
         if plain && email_address::EmailAddress::from_str(&shape).is_ok() && !text.ends_with('.') {
             Ok(Self(text.to_owned()))
@@ -43,8 +42,8 @@ impl Email {
         }
     }
 
-    /// The text that the application has for an address, valid or not: its record is stored as it stands.
-    pub fn said(text: &str) -> Self {
+    /// Wraps the application's text without a check: the application's record is stored as it is.
+    pub fn unchecked(text: &str) -> Self {
         Self(text.to_owned())
     }
 
@@ -60,15 +59,15 @@ impl Email {
         EmailKey(compared(&self.0))
     }
 
-    /// The form in which version 0.1 compared the address, where that is another one: the domain lower-cased, in its
-    /// own letters.
+    /// Returns the form in which version 0.1 compared the address, if it differs: the domain lower-cased, in its own
+    /// letters.
     pub fn former_key(&self) -> Option<EmailKey> {
         let former = lower_cased(&self.0);
         (former != compared(&self.0)).then_some(EmailKey(former))
     }
 
-    /// The address as mail goes to it, with the domain in its ASCII form. `None`: the local part is not ASCII, which
-    /// Amazon SES does not deliver to, or the domain has no ASCII form.
+    /// Returns the address for mail, with the domain in its ASCII form. `None`: Amazon SES cannot deliver to it (local
+    /// part not ASCII), or the domain has no ASCII form.
     pub fn mailbox(&self) -> Option<String> {
         let (local, domain) = self.0.rsplit_once('@')?;
         let domain = ascii_domain(domain).filter(|_| local.is_ascii())?;
@@ -76,8 +75,8 @@ impl Email {
     }
 }
 
-/// A text as e-mail addresses are compared. A domain that has no ASCII form is lower-cased, as a text without a domain
-/// is.
+/// Returns the form in which addresses are compared. A domain without an ASCII form, or a text without a domain, is
+/// lower-cased.
 pub(crate) fn compared(text: &str) -> String {
     match text.rsplit_once('@').and_then(|(local, domain)| Some((local, ascii_domain(domain)?))) {
         Some((local, domain)) => format!("{}@{domain}", lower_cased(local)),
@@ -85,13 +84,13 @@ pub(crate) fn compared(text: &str) -> String {
     }
 }
 
-/// A sigma at the end of a word is the same letter as one within: which of the two it is lower-cased to depends on its
+/// Lower-cases a text. Both lower-case sigmas become one letter: the standard library chooses between them by their
 /// neighbours.
 fn lower_cased(text: &str) -> String {
     text.to_lowercase().replace('ς', "σ")
 }
 
-/// A domain in its ASCII form, lower-cased: `bücher.example` is `xn--bcher-kva.example`.
+/// Returns the ASCII form of a domain, lower-cased: `bücher.example` is `xn--bcher-kva.example`.
 fn ascii_domain(domain: &str) -> Option<String> {
     if domain.len() > MAX_DOMAIN_BYTES {
         return None;
@@ -99,8 +98,7 @@ fn ascii_domain(domain: &str) -> Option<String> {
     idna::domain_to_ascii(domain).ok()
 }
 
-/// Blanks, controls, and what only tells others how to be shown: two addresses that look the same are no use to
-/// anybody.
+/// Returns true for blanks, controls and formatting characters: with them two different addresses could look the same.
 fn does_not_show(c: char) -> bool {
     c.is_control()
         || c.is_whitespace()
@@ -142,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_address_becomes_in_lower_case_is_an_address() {
+    fn an_address_stays_an_address_in_lower_case() {
         let letters = ('\u{80}'..='\u{1ffff}').filter(|c| c.is_uppercase());
         for email in letters.map(|letter| format!("{letter}st@example.com")) {
             let parsed = Email::parse(&email).unwrap();
@@ -151,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sigma_is_one_letter_wherever_it_stands() {
+    fn a_sigma_is_one_letter_in_any_position() {
         let key = |text: &str| Email::parse(text).unwrap().key().as_str().to_owned();
         for text in ["ΝΙΚΟΣ@example.com", "νικος@example.com", "νικοσ@EXAMPLE.com"] {
             assert_eq!(key(text), "νικοσ@example.com", "{text}");
@@ -173,14 +171,14 @@ mod tests {
     #[case("Nobody", "nobody")]
     #[case("Ada@", "ada@")]
     fn domains_compare_in_their_ascii_form(#[case] text: &str, #[case] key: &str) {
-        assert_eq!(Email::said(text).key().as_str(), key);
-        assert_eq!(Email::said(key).key().as_str(), key, "comparing is idempotent");
+        assert_eq!(Email::unchecked(text).key().as_str(), key);
+        assert_eq!(Email::unchecked(key).key().as_str(), key, "comparing is idempotent");
     }
 
     #[test]
     fn an_address_of_ascii_alone_was_compared_as_it_is_now() {
-        assert_eq!(Email::said("Ada@Example.com").former_key(), None);
-        let former = Email::said("Ada@Bücher.example").former_key().unwrap();
+        assert_eq!(Email::unchecked("Ada@Example.com").former_key(), None);
+        let former = Email::unchecked("Ada@Bücher.example").former_key().unwrap();
         assert_eq!(former.as_str(), "ada@bücher.example");
     }
 
@@ -190,14 +188,14 @@ mod tests {
     #[case("jörg@example.com", None)]
     #[case("ada@xn--a.example", None)]
     #[case("nobody", None)]
-    fn mail_goes_to_the_ascii_form_where_there_is_one(#[case] text: &str, #[case] mailbox: Option<&str>) {
-        assert_eq!(Email::said(text).mailbox().as_deref(), mailbox);
+    fn mail_goes_to_the_ascii_form_of_an_address(#[case] text: &str, #[case] mailbox: Option<&str>) {
+        assert_eq!(Email::unchecked(text).mailbox().as_deref(), mailbox);
     }
 
     #[test]
     fn a_text_of_any_length_has_a_form_to_be_compared_in() {
         let long = format!("a@{}", "ü".repeat(100_000));
-        assert_eq!(Email::said(&long).key().as_str(), long);
+        assert_eq!(Email::unchecked(&long).key().as_str(), long);
     }
 
     #[test]

@@ -1,4 +1,7 @@
 //! Webhook endpoints that a coach registers.
+//!
+//! Everything that ends an endpoint (410, five days of failures, the coach) is written before the attempt that found
+//! it, together with the change and the mail.
 
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
@@ -16,13 +19,13 @@ use crate::time::Timestamp;
 
 pub const MAX_ENDPOINTS: usize = 20;
 pub const MAX_DESCRIPTION_CHARS: usize = 200;
-/// How long a secret signs on after it was replaced.
+/// Time for which a secret still signs after its rotation.
 pub const SECRET_OVERLAP: TimeDelta = TimeDelta::hours(24);
 /// Most secrets that sign at once.
 pub const MAX_SECRETS: usize = 10;
-/// The reason that is given for an endpoint which its coach switched off.
+/// The stored reason of an endpoint that its coach disabled.
 const DISABLED_BY_HAND: &str = "by hand";
-/// The reason that is given for an endpoint whose receiver wants nothing any more.
+/// The stored reason of an endpoint whose receiver answered 410.
 const GONE: &str = "the receiver answered 410 Gone";
 
 /// The status of an endpoint.
@@ -65,33 +68,34 @@ fn exposed<S: serde::Serializer>(url: &ReceiverUrl, serializer: S) -> Result<S::
     serializer.serialize_str(url.expose())
 }
 
-/// An endpoint that is gone for good was to be enabled.
+/// The endpoint is gone for good and cannot be enabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the endpoint is gone for good")]
 pub struct EndpointGone;
 
-/// How long an endpoint that was read counts as its present state. An attempt that takes longer reads it again.
+/// Time for which an endpoint that was read counts as its present state. An attempt that takes longer reads it again.
 const FRESH: TimeDelta = TimeDelta::seconds(1);
 
-/// An endpoint and what signs its deliveries: the current secret first, then those that still count after a rotation.
+/// An endpoint with the secrets that sign its deliveries: the current secret first, then rotated secrets that are still
+/// valid.
 #[derive(Debug, Clone)]
 pub struct SignedEndpoint {
-    /// When it was read.
+    /// When the endpoint was read.
     pub read_at: Timestamp,
     pub endpoint: Endpoint,
     pub secrets: Vec<SigningSecret>,
     pub health: EndpointHealth,
-    /// The pace that was noted last, if the endpoint was ever late.
+    /// The last recorded pace, if the endpoint was ever late.
     pub pace: Option<Pace>,
 }
 
 impl SignedEndpoint {
-    /// True while this read is younger than [`FRESH`].
+    /// Returns true while this read is younger than [`FRESH`].
     pub fn is_fresh(&self, at: Timestamp) -> bool {
         at.utc() - self.read_at.utc() < FRESH
     }
 
-    /// The pace of the endpoint, if it counts as late at that time.
+    /// Returns the pace of the endpoint, if it counts as late at that time.
     pub fn pace(&self, now: Timestamp) -> Option<Pace> {
         self.pace.filter(|pace| pace.until > now)
     }
@@ -115,18 +119,18 @@ pub struct EndpointList {
 }
 
 impl Endpoint {
-    /// True if the event is to be delivered.
+    /// Returns true if the event is to be delivered.
     pub fn wants(&self, event: &Event) -> bool {
         self.status == EndpointStatus::Enabled && event.is_for(&self.id, &self.events)
     }
 
-    /// True if the endpoint is switched off and would get the event, which is recorded as not sent.
+    /// Returns true if the endpoint is disabled but would get the event, which is then recorded as not sent.
     pub fn misses(&self, event: &Event) -> bool {
         self.status == EndpointStatus::Disabled && event.is_for(&self.id, &self.events)
     }
 
-    /// The endpoint after a change by hand at `now`. Switching on clears why it was off; switching off what is off
-    /// changes nothing.
+    /// Returns the endpoint after a change by its coach at `now`. Enabling clears the reason; disabling a disabled
+    /// endpoint changes nothing.
     pub fn changed(&self, change: &EndpointChange, now: Timestamp) -> Result<Self, EndpointGone> {
         let mut endpoint = match (change.enabled, self.status) {
             (Some(true), EndpointStatus::Gone) => return Err(EndpointGone),
@@ -148,13 +152,13 @@ impl Endpoint {
         Ok(endpoint)
     }
 
-    /// The endpoint after its receiver answered 410. `None` when it is gone already.
+    /// Returns the endpoint after its receiver answered 410. `None`: it is gone already.
     pub fn gone(&self, now: Timestamp) -> Option<Self> {
         (self.status != EndpointStatus::Gone).then(|| self.off(EndpointStatus::Gone, GONE, now))
     }
 
-    /// The endpoint after it has failed since then for too long. `None` when it is off already.
-    pub fn given_up(&self, since: Timestamp, now: Timestamp) -> Option<Self> {
+    /// Returns the endpoint, disabled because it has failed since `since`. `None`: it is disabled already.
+    pub fn disabled_after_failures(&self, since: Timestamp, now: Timestamp) -> Option<Self> {
         let reason = format!("every delivery failed since {since}");
         (self.status == EndpointStatus::Enabled).then(|| self.off(EndpointStatus::Disabled, &reason, now))
     }
@@ -163,7 +167,7 @@ impl Endpoint {
         Self { status, disabled_reason: Some(reason.to_owned()), disabled_at: Some(now), ..self.clone() }
     }
 
-    /// The log's line for a delivery that the endpoint takes no more. A coach who switched it off by hand knows why.
+    /// Returns the log line for a delivery that is not sent. A coach who disabled the endpoint by hand needs no reason.
     pub fn not_sent(&self) -> String {
         match (self.status, self.disabled_reason.as_deref()) {
             (EndpointStatus::Gone, _) => "not sent: endpoint gone".to_owned(),
@@ -173,7 +177,7 @@ impl Endpoint {
     }
 }
 
-/// An endpoint to be registered.
+/// An endpoint to register.
 #[derive(Debug, Clone)]
 pub struct EndpointDraft {
     pub url: ReceiverUrl,
@@ -183,7 +187,7 @@ pub struct EndpointDraft {
 }
 
 impl EndpointDraft {
-    /// Reads the body of `POST /settings/webhooks`.
+    /// Parses the body of `POST /settings/webhooks`.
     pub fn parse(fields: Fields<'_>, reach: Reach) -> Result<Self, Invalid> {
         fields.only(&["url", "events", "payload_mode", "description"])?;
         Ok(Self {
@@ -212,7 +216,7 @@ impl EndpointDraft {
     }
 }
 
-/// A change of an endpoint; what is `None` stays as it is.
+/// A change of an endpoint. A field that is `None` stays unchanged.
 #[derive(Debug, Clone)]
 pub struct EndpointChange {
     pub url: Option<ReceiverUrl>,
@@ -222,7 +226,7 @@ pub struct EndpointChange {
     pub enabled: Option<bool>,
 }
 
-/// Reads the body of `POST /settings/webhooks/{id}/recover`: since when.
+/// Parses the body of `POST /settings/webhooks/{id}/recover`: the time from which failed deliveries are sent again.
 pub fn parse_recovery(fields: Fields<'_>) -> Result<Timestamp, Invalid> {
     fields.only(&["since"])?;
     fields.required_timestamp("since")
@@ -240,7 +244,7 @@ pub fn recovery_schema() -> Body {
 }
 
 impl EndpointChange {
-    /// Reads the body of `PATCH /settings/webhooks/{id}`.
+    /// Parses the body of `PATCH /settings/webhooks/{id}`.
     pub fn parse(fields: Fields<'_>, reach: Reach) -> Result<Self, Invalid> {
         const FIELDS: [&str; 4] = ["url", "events", "description", "enabled"];
         if fields.mentions("payload_mode") {
@@ -333,7 +337,7 @@ mod tests {
             let body = serde_json::json!({ "url": url });
             EndpointChange::parse(Fields::body(&body).unwrap(), Reach::Public)
         };
-        // 26 characters, and 6 for each letter.
+        // 26 characters, and 6 per letter.
         let longest = changed(&url_of(337)).unwrap().url.unwrap();
         assert_eq!(longest.expose().len(), MAX_URL_CHARS);
         assert!(changed(longest.expose()).unwrap().url == Some(longest));
@@ -345,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn switching_off_notes_reason_and_time_and_switching_on_clears_them() {
+    fn disabling_sets_reason_and_time_and_enabling_clears_them() {
         let off = endpoint(EndpointStatus::Enabled).changed(&enabled(false), Timestamp::from_ms(7)).unwrap();
         assert_eq!(off.status, EndpointStatus::Disabled);
         assert_eq!((off.disabled_reason.as_deref(), off.disabled_at), (Some("by hand"), Some(Timestamp::from_ms(7))));
@@ -354,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn switching_off_what_is_off_keeps_why() {
+    fn disabling_a_disabled_endpoint_keeps_the_reason() {
         let off = endpoint(EndpointStatus::Disabled);
         assert_eq!(off.changed(&enabled(false), Timestamp::from_ms(9)).unwrap(), off);
     }
@@ -367,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_change_does_not_name_stays() {
+    fn fields_outside_a_change_stay_unchanged() {
         let change = EndpointChange {
             url: Some(ReceiverUrl::parse("https://other.example.com/", Reach::Public).unwrap()),
             events: None,

@@ -1,6 +1,6 @@
-//! When an endpoint that fails is switched off: five days after the first failed attempt since the last success, if the
-//! failures were of three events at least. It is judged at each failed attempt, so that an endpoint with little traffic
-//! is not switched off by one event and its retries.
+//! The health of an endpoint. A failing endpoint is disabled five days after the first failed attempt since its last
+//! success, if at least three events failed. The decision falls at a failed attempt. The minimum of three events
+//! protects an endpoint with little traffic: one event and its retries do not disable it.
 
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::id::EventId;
 use crate::time::Timestamp;
 
-/// How long an endpoint may fail.
+/// Time for which an endpoint may fail.
 pub const PATIENCE: TimeDelta = TimeDelta::days(5);
-/// How long it fails before its coach is told.
+/// Time after which the coach gets a warning.
 pub const WARN_AFTER: TimeDelta = TimeDelta::hours(24);
-/// How many events have to have failed.
+/// Least number of failed events.
 pub const LEAST_EVENTS: usize = 3;
 
 /// The record of an endpoint's failures, empty while the endpoint is healthy.
@@ -21,49 +21,49 @@ pub struct EndpointHealth {
     /// The first failed attempt since the last success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     failing_since: Option<Timestamp>,
-    /// Events that have failed since, as many as matter.
+    /// Events that failed since then, up to the number that matters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     failed_events: Vec<EventId>,
-    /// True if the coach has been told that the endpoint fails.
+    /// True if the coach got the warning.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     warned: bool,
 }
 
 /// The effect of a failed attempt on its endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Judgement {
-    /// It is known to fail, and has not failed for long enough.
+pub enum FailureEffect {
+    /// The endpoint is known to fail, and has not failed for long enough.
     Known,
-    /// There is something to remember.
+    /// The health to store.
     Failing(EndpointHealth),
-    /// There is something to remember, and the coach is to be told that it has failed since then.
+    /// The health to store, and the time since which the endpoint fails, for the warning.
     Warn(EndpointHealth, Timestamp),
-    /// It has failed since then, which is long enough.
+    /// The endpoint has failed since this time, which is too long.
     TooLong(Timestamp),
 }
 
 impl EndpointHealth {
-    /// True if there is no failure on record.
-    pub fn is_good(&self) -> bool {
+    /// Returns true if no failure is recorded.
+    pub fn is_healthy(&self) -> bool {
         self.failing_since.is_none()
     }
 
-    /// Judges a failed attempt at an event.
-    pub fn after_failure(&self, event: &EventId, at: Timestamp) -> Judgement {
+    /// Evaluates a failed attempt of an event.
+    pub fn after_failure(&self, event: &EventId, at: Timestamp) -> FailureEffect {
         let since = self.failing_since.map_or(at, |since| since.min(at));
         let mut failed_events = self.failed_events.clone();
         if failed_events.len() < LEAST_EVENTS && !failed_events.contains(event) {
             failed_events.push(event.clone());
         }
         if failed_events.len() >= LEAST_EVENTS && at.utc() - since.utc() >= PATIENCE {
-            return Judgement::TooLong(since);
+            return FailureEffect::TooLong(since);
         }
         let warn = !self.warned && at.utc() - since.utc() >= WARN_AFTER;
         let health = Self { failing_since: Some(since), failed_events, warned: self.warned || warn };
         match health {
-            health if warn => Judgement::Warn(health, since),
-            health if health == *self => Judgement::Known,
-            health => Judgement::Failing(health),
+            health if warn => FailureEffect::Warn(health, since),
+            health if health == *self => FailureEffect::Known,
+            health => FailureEffect::Failing(health),
         }
     }
 }
@@ -81,8 +81,8 @@ mod tests {
         Timestamp::from_ms(hours * 3_600_000)
     }
 
-    /// The hour at which an endpoint is switched off that fails at these events at these hours, and succeeds where
-    /// there is none.
+    /// Returns the hour at which the endpoint is disabled. It fails at these events at these hours; `None` is a
+    /// success.
     fn switched_off(attempts: &[(i64, Option<usize>)]) -> Option<i64> {
         let mut health = EndpointHealth::default();
         for (hours, failed) in attempts {
@@ -91,9 +91,9 @@ mod tests {
                 continue;
             };
             match health.after_failure(&event(*failed), at(*hours)) {
-                Judgement::Known => {}
-                Judgement::Failing(worse) | Judgement::Warn(worse, _) => health = worse,
-                Judgement::TooLong(_) => return Some(*hours),
+                FailureEffect::Known => {}
+                FailureEffect::Failing(worse) | FailureEffect::Warn(worse, _) => health = worse,
+                FailureEffect::TooLong(_) => return Some(*hours),
             }
         }
         None
@@ -111,20 +111,20 @@ mod tests {
     }
 
     #[test]
-    fn the_coach_is_told_once_after_a_day() {
+    fn the_coach_is_warned_once_after_a_day() {
         let mut health = EndpointHealth::default();
-        let mut told = Vec::new();
+        let mut warnings = Vec::new();
         for hours in [0, 1, 23, 24, 25, 100] {
             match health.after_failure(&event(1), at(hours)) {
-                Judgement::Warn(worse, since) => {
-                    told.push((hours, since));
+                FailureEffect::Warn(worse, since) => {
+                    warnings.push((hours, since));
                     health = worse;
                 }
-                Judgement::Failing(worse) => health = worse,
-                Judgement::Known | Judgement::TooLong(_) => {}
+                FailureEffect::Failing(worse) => health = worse,
+                FailureEffect::Known | FailureEffect::TooLong(_) => {}
             }
         }
-        assert_eq!(told, [(24, at(0))]);
+        assert_eq!(warnings, [(24, at(0))]);
     }
 
     #[test]
@@ -137,12 +137,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_remembered_decides_as_the_whole_history_would(
+        fn the_stored_health_decides_like_the_whole_history(
             steps in prop::collection::vec((1i64..40, prop::option::weighted(0.9, 0usize..6)), 1..60)
         ) {
             let mut hours = 0;
             let attempts: Vec<(i64, Option<usize>)> = steps.iter().map(|(gap, event)| { hours += gap; (hours, *event) }).collect();
-            let judged = attempts.iter().enumerate().find_map(|(index, (now, failed))| {
+            let by_history = attempts.iter().enumerate().find_map(|(index, (now, failed))| {
                 (*failed)?;
                 let past = &attempts[..=index];
                 let start = past.iter().rposition(|(_, failed)| failed.is_none()).map_or(0, |success| success + 1);
@@ -150,7 +150,7 @@ mod tests {
                 let events: std::collections::BTreeSet<usize> = past[start..].iter().filter_map(|(_, failed)| *failed).collect();
                 (now - since >= 120 && events.len() >= LEAST_EVENTS).then_some(*now)
             });
-            prop_assert_eq!(switched_off(&attempts), judged);
+            prop_assert_eq!(switched_off(&attempts), by_history);
         }
     }
 }

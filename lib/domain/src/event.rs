@@ -1,8 +1,8 @@
-//! Events, and the bodies that receivers get of them.
+//! Events, and the bodies that receivers get.
 //!
-//! A body is rendered from an allow-list type per event, never from a stored record: what is not named there cannot
-//! leave. An emitted event goes to those who subscribe, and to those that the steps of an automation name; a computed
-//! one to the latter alone.
+//! A body renders from an allow-list type per event, never from a stored record: a field that is not named there cannot
+//! leave. An emitted event goes to the endpoints that subscribe to it. The Webhook steps of automations send emitted
+//! and computed events to the endpoints that they name.
 
 mod data;
 mod name;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::automation::Automation;
-use crate::check_in::Times;
+use crate::check_in::SubmissionTimes;
 use crate::client::Client;
 use crate::email::Email;
 use crate::fact::PhaseAdvance;
@@ -57,7 +57,7 @@ impl ContactDetails {
     }
 }
 
-/// Something that happened in a coach's workspace, mostly to a client.
+/// An event in a coach's workspace, usually about a client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     pub id: EventId,
@@ -69,30 +69,30 @@ pub struct Event {
     #[serde(rename = "type")]
     pub event_type: EventName,
     pub data: EventData,
-    /// The automation that sends it, unless the data names one already.
+    /// The automation that sends the event, unless the data names one already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub automation: Option<AutomationContext>,
-    /// The endpoints that an automation's steps name, whatever they subscribe to; empty where it is for subscribers.
+    /// The endpoints that an automation's steps name, whatever they subscribe to. Empty: the event is for subscribers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub to: Vec<EndpointId>,
 }
 
 impl Event {
-    /// `new_client`. A client is created once, so the client tells the event.
+    /// Creates `new_client`. A client is created once, so the event's id derives from the client's id.
     pub fn new_client(client: &Client, occurred_at: Timestamp) -> Self {
         let data = EventData::NewClient(NewClient { created_at: client.created_at, source: client.origin });
         Self::of(client, EventType::NewClient, &[client.id.as_str()], occurred_at, data)
     }
 
-    /// `check_in_submitted`, and `system_grade_drop` where a grade fell: each once per check-in. It happened when the
-    /// check-in was first said to be submitted: a check-in whose time was corrected since emits nothing twice.
-    pub fn of_check_in(client: &Client, event_type: EventType, check_in: &CheckInId, times: Times) -> Self {
+    /// Creates `check_in_submitted`, or `system_grade_drop` if a grade dropped: each once per check-in. The event's
+    /// time is the first submission time that was given, so a corrected check-in emits nothing twice.
+    pub fn of_check_in(client: &Client, event_type: EventType, check_in: &CheckInId, times: SubmissionTimes) -> Self {
         let data = CheckInEvent { check_in: CheckInRef { id: check_in.clone(), submitted_at: times.submitted_at } };
         let data = EventData::CheckIn(data);
         Self::of(client, event_type, &[check_in.as_str()], times.first_submitted_at, data)
     }
 
-    /// `low_check_in_score`, once per check-in and automation.
+    /// Creates `low_check_in_score`, once per check-in and automation.
     pub fn low_check_in_score(
         client: &Client,
         check_in: &CheckInId,
@@ -106,15 +106,15 @@ impl Event {
         Self::of(client, EventType::LowCheckInScore, &cause, submitted_at, data)
     }
 
-    /// The same as an automation's Webhook steps send it: an event of its own, once per cause and automation. `None`
-    /// where no step does.
+    /// Returns the event that an automation's Webhook steps send, with an id of its own per cause and automation.
+    /// `None`: no step sends it.
     pub fn sent_by(&self, automation: &Automation) -> Option<Self> {
         let to = automation.endpoints();
         if to.is_empty() {
             return None;
         }
         let context = match self.event_type {
-            // It is what an automation sends, and names it.
+            // Computed events come from their automation already.
             EventName::Computed(_) => return None,
             EventName::Emitted(EventType::LowCheckInScore) => None,
             EventName::Emitted(EventType::SystemGradeDrop) => {
@@ -132,7 +132,7 @@ impl Event {
         Some(Self { id, automation: context, to, ..self.clone() })
     }
 
-    /// `phase_advanced`, once per phase that was come to and time.
+    /// Creates `phase_advanced`, once per entered phase and time.
     pub fn phase_advanced(client: &Client, advance: &PhaseAdvance) -> Self {
         let PhaseAdvance { from_phase, to_phase, advanced_at } = advance.clone();
         let cause = to_phase.clone();
@@ -140,14 +140,14 @@ impl Event {
         Self::of(client, EventType::PhaseAdvanced, &[&cause], advanced_at, data)
     }
 
-    /// `message_received`, once per message.
+    /// Creates `message_received`, once per message.
     pub fn message_received(client: &Client, message: &MessageId, received_at: Timestamp) -> Self {
         let data = MessageReceived { message: MessageRef { id: message.clone(), received_at } };
         Self::of(client, EventType::MessageReceived, &[message.as_str()], received_at, EventData::MessageReceived(data))
     }
 
-    /// The event of a match that a sweep found, once per automation and episode, for the automation's Webhook steps.
-    /// `None` where there is none.
+    /// Creates the event of a match that a sweep found, once per automation and episode, for the automation's Webhook
+    /// steps. `None`: there is no such step.
     pub fn computed(client: &Client, computed: &Computed) -> Option<Self> {
         if computed.to.is_empty() {
             return None;
@@ -157,7 +157,7 @@ impl Event {
         Some(Self { coach_id: computed.coach_id.clone(), to: computed.to.clone(), ..event })
     }
 
-    /// The event of a client that these causes stand for.
+    /// Creates a client's event with an id that derives from these causes.
     fn of(
         client: &Client,
         event_type: impl Into<EventName>,
@@ -180,7 +180,7 @@ impl Event {
         }
     }
 
-    /// True for an endpoint that a step names, or else one that subscribes to such events.
+    /// Returns true for an endpoint that a step names, or, without steps, for one that subscribes to the event.
     pub fn is_for(&self, endpoint: &EndpointId, subscribed: &[EventType]) -> bool {
         match self.event_type {
             EventName::Emitted(event_type) if self.to.is_empty() => subscribed.contains(&event_type),
@@ -188,7 +188,7 @@ impl Event {
         }
     }
 
-    /// The body that receivers of this mode get: the same bytes on each attempt.
+    /// Renders the body for receivers of this mode: the same bytes on each attempt.
     pub fn render(&self, mode: PayloadMode) -> Vec<u8> {
         let mut data = Map::new();
         if let Some(client_id) = &self.subject.client_id {
@@ -210,15 +210,15 @@ impl Event {
     }
 }
 
-/// A webhook's body, with its members in the order in which Standard Webhooks shows them.
+/// Renders a webhook's body, with its members in the order that Standard Webhooks shows.
 pub(crate) fn body(event: EventName, timestamp: Timestamp, data: &Value) -> Vec<u8> {
     #[derive(Serialize)]
-    struct Body<'a> {
+    struct WebhookBody<'a> {
         r#type: &'a str,
         timestamp: Timestamp,
         data: &'a Value,
     }
-    let body = Body { r#type: event.as_str(), timestamp, data };
+    let body = WebhookBody { r#type: event.as_str(), timestamp, data };
     serde_json::to_vec(&body).expect("texts and JSON can be written as JSON")
 }
 

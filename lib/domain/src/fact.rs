@@ -1,7 +1,7 @@
-//! Facts that the application hands over: a name and a JSON object, read into a type or refused with a reason.
+//! Facts of the application: a name and a JSON object, parsed into a type or refused with a reason.
 //!
-//! Only known fields are ever looked at. [`Known`] drops everything else. So a fact that is set aside or sent round
-//! again carries nothing that the service has no business with.
+//! Only known fields are read. [`Known`] drops everything else, so a fact that is set aside or enqueued again contains
+//! no field that the service does not use.
 
 mod automation;
 mod calendar;
@@ -29,19 +29,19 @@ pub use crm::{OpportunitySaved, PipelineSaved, WorkflowSaved};
 pub use history::{CheckInSubmitted, ClientHappening, DoseLogged, PhaseAdvance};
 #[cfg(test)]
 pub(crate) use known::cleaned;
-pub use known::{Known, is_known, without_judged};
+pub use known::{Known, is_known, without_scores};
 
 /// The `source` of every incoming fact.
 pub const SOURCE: &str = "coaching.application";
 
 const MAX_NAME_CHARS: usize = 1_000;
 
-/// Something that the application says has happened.
+/// A message of the application that something has happened.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fact {
     pub id: FactId,
     pub occurred_at: FactTime,
-    /// Stored without firing events.
+    /// True: stored without emitting events.
     pub backfill: bool,
     pub body: FactBody,
 }
@@ -66,7 +66,7 @@ pub enum FactBody {
 }
 
 impl Fact {
-    /// Reads a fact of that name.
+    /// Parses a fact of that name.
     pub fn parse(detail_type: &str, detail: &Value) -> Result<Self, Invalid> {
         let fields = Fields::body(detail).map_err(|_| Invalid::whole("Detail must be a JSON object"))?;
         let body = match detail_type {
@@ -103,18 +103,18 @@ impl Fact {
     }
 }
 
-/// A field whose value may be null still has to be said: a record that lacks one is not whole.
+/// Requires a field, although its value may be null: a record without the field is not whole.
 fn present(fields: Fields<'_>, name: &str) -> Result<(), Invalid> {
     if fields.mentions(name) { Ok(()) } else { Err(fields.refuse(name, "is required (it may be null)")) }
 }
 
-/// A text or null. The application's own records may hold an empty text where they mean none.
+/// Reads a text or null. The application's own records may contain an empty text instead of null.
 fn nullable<'a>(fields: Fields<'a>, name: &str, max: usize) -> Result<Option<&'a str>, Invalid> {
     present(fields, name)?;
     if fields.value(name).and_then(Value::as_str) == Some("") { Ok(None) } else { fields.text(name, max) }
 }
 
-/// An id or null. An empty one is neither.
+/// Reads an id or null. An empty id is malformed.
 fn nullable_id<T>(
     fields: Fields<'_>,
     name: &str,
@@ -124,7 +124,7 @@ fn nullable_id<T>(
     fields.parsed(name, MAX_ID_CHARS, parse)
 }
 
-/// A name. The application's own records may hold an empty one.
+/// Reads a name. The application's own records may contain an empty name.
 fn name(fields: Fields<'_>, member: &str) -> Result<String, Invalid> {
     if fields.value(member).and_then(Value::as_str) == Some("") {
         return Ok(String::new());
@@ -132,9 +132,9 @@ fn name(fields: Fields<'_>, member: &str) -> Result<String, Invalid> {
     Ok(fields.required_text(member, MAX_NAME_CHARS)?.to_owned())
 }
 
-/// An e-mail address as the application has it, or null.
+/// Reads an e-mail address as the application has it, or null.
 fn email(fields: Fields<'_>) -> Result<Option<Email>, Invalid> {
-    Ok(nullable(fields, "email", MAX_EMAIL_CHARS)?.map(Email::said))
+    Ok(nullable(fields, "email", MAX_EMAIL_CHARS)?.map(Email::unchecked))
 }
 
 #[cfg(test)]
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_to_a_client_names_the_client_and_every_field() {
+    fn an_error_of_a_clients_history_names_the_field() {
         for (name, fact) in [
             (
                 "check_in.submitted",

@@ -1,7 +1,7 @@
 //! The `occurred_at` of a fact, to the nanosecond.
 //!
-//! The later of two facts about one record counts, and applications write clocks with microseconds or nanoseconds:
-//! two facts of one millisecond have an order. The API itself shows and sets milliseconds ([`Timestamp`]).
+//! The later of two facts about one record wins, and applications write microseconds or nanoseconds: two facts of one
+//! millisecond have an order. The API itself shows and sets milliseconds ([`Timestamp`]).
 
 use std::fmt;
 
@@ -12,27 +12,27 @@ use crate::time::Timestamp;
 
 const NS_PER_MS: u32 = 1_000_000;
 
-/// An instant in whole nanoseconds. Renders in one width, so that rendered times sort as the instants do. The default
-/// is the Unix epoch.
+/// An instant in whole nanoseconds. Renders in one width, so rendered times sort like the instants. The default is the
+/// Unix epoch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FactTime(DateTime<Utc>);
 
 impl FactTime {
-    /// An RFC 3339 date-time of the years 0 to 9999. Digits beyond nanoseconds are dropped.
+    /// Parses an RFC 3339 date-time of the years 0 to 9999. Digits beyond nanoseconds are dropped.
     pub fn parse(text: &str) -> Option<Self> {
         let at = DateTime::parse_from_rfc3339(text).ok()?.to_utc();
         Timestamp::parse(text)?;
-        // A leap second is the second after it: the calendar has no other place for it.
+        // A leap second counts as the next second, since chrono's calendar has no place for it.
         let nanos = i64::from(at.timestamp_subsec_nanos());
         DateTime::from_timestamp(at.timestamp(), 0).map(|second| Self(second + TimeDelta::nanoseconds(nanos)))
     }
 
-    /// The instant of that many milliseconds since the Unix epoch, limited as [`Timestamp::from_ms`] limits it.
+    /// Returns the instant of that many milliseconds since the Unix epoch, with the bounds of [`Timestamp::from_ms`].
     pub fn from_ms(ms: i64) -> Self {
         Timestamp::from_ms(ms).into()
     }
 
-    /// The instant as the API shows it. Digits beyond milliseconds are cut off.
+    /// Returns the instant as the API shows it: digits beyond milliseconds are cut off.
     pub fn timestamp(self) -> Timestamp {
         Timestamp::new(self.0)
     }
@@ -41,18 +41,19 @@ impl FactTime {
         self.timestamp().ms()
     }
 
-    /// Nanoseconds beyond the whole milliseconds.
+    /// Returns the nanoseconds beyond the whole milliseconds.
     pub fn ns_of_ms(self) -> u32 {
         self.0.timestamp_subsec_nanos() % NS_PER_MS
     }
 
-    /// The instant of that many milliseconds since the Unix epoch and nanoseconds beyond them. More nanoseconds than a
-    /// millisecond has are dropped.
+    /// Returns the instant of that many milliseconds since the Unix epoch and nanoseconds beyond them. More nanoseconds
+    /// than a millisecond has are dropped.
     pub fn from_ms_and_ns(ms: i64, ns: u32) -> Self {
         Self(Timestamp::from_ms(ms).utc() + TimeDelta::nanoseconds((ns % NS_PER_MS).into()))
     }
 
-    /// Milliseconds since the Unix epoch with their fraction, as a decimal number. The instant is after the epoch.
+    /// Returns milliseconds since the Unix epoch with their fraction, as a decimal number. The instant must be after
+    /// the epoch.
     pub fn decimal_ms(self) -> String {
         format!("{}.{:06}", self.ms(), self.ns_of_ms())
     }
@@ -133,9 +134,9 @@ mod tests {
 
         #[test]
         fn the_shown_time_is_never_after_the_instant(nanos in any::<i64>()) {
-            let said = FactTime(DateTime::from_timestamp_nanos(nanos));
-            let shown = FactTime::from(said.timestamp());
-            prop_assert!(shown <= said && said < FactTime::from(said.timestamp() + TimeDelta::milliseconds(1)));
+            let instant = FactTime(DateTime::from_timestamp_nanos(nanos));
+            let shown = FactTime::from(instant.timestamp());
+            prop_assert!(shown <= instant && instant < FactTime::from(instant.timestamp() + TimeDelta::milliseconds(1)));
         }
     }
 }

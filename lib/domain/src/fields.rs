@@ -1,8 +1,8 @@
-//! Reads a JSON object field by field, so that what is wrong is said by name and rule. Serves request bodies and facts
+//! Reads a JSON object field by field, so that an error names the field and the rule. Serves request bodies and facts
 //! alike.
 //!
-//! Lengths count Unicode scalar values. NUL is refused in every text: no field has a use for it, and readers of ours
-//! might stop there.
+//! Lengths count Unicode scalar values. NUL is refused in every text: no field has a use for it, and some readers stop
+//! there.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -19,12 +19,12 @@ use crate::time::{DATE_RULE, Timestamp, parse_date};
 pub struct Invalid {
     /// The field's name, nested ones with dots.
     pub field: Option<String>,
-    /// A full sentence that names the field and what would be right.
+    /// A full sentence that names the field and the rule.
     pub message: String,
 }
 
 impl Invalid {
-    /// `rule` completes a sentence that begins with the field's name.
+    /// Creates the error of a field. `rule` completes a sentence that begins with the field's name.
     pub fn field(name: &str, rule: impl std::fmt::Display) -> Self {
         Self { field: Some(name.to_owned()), message: format!("{name} {rule}") }
     }
@@ -34,17 +34,17 @@ impl Invalid {
     }
 }
 
-/// Numbers above 0 that are kept go no closer to it: a nearer one becomes this.
+/// Smallest positive number that is stored: a number closer to 0 becomes this.
 pub(crate) const LEAST_NUMBER: f64 = 1e-130;
 
-/// Limits on a refusal's quotes of a caller's text: answers are stored, and are no place for a body.
+/// Limits on the quotes of a caller's text in a refusal: answers are stored, and must not hold a body.
 const MAX_NAMED: usize = 10;
 const MAX_QUOTED_CHARS: usize = 64;
-/// Longest text that is read as a time.
+/// Longest text that is parsed as a time.
 const LONGEST_TIME: usize = 64;
 const TIME_RULE: &str = "must be an RFC 3339 date-time such as 2026-11-20T09:30:00Z";
 
-/// An object under reading.
+/// A JSON object that is being read.
 #[derive(Clone, Copy)]
 pub struct Fields<'a> {
     object: &'a Map<String, Value>,
@@ -61,17 +61,17 @@ impl<'a> Fields<'a> {
         format!("{}{name}", self.path)
     }
 
-    /// The error of a field that breaks `rule`, which completes a sentence that begins with the field's name.
+    /// Returns the error of a field that breaks `rule`, which completes a sentence that begins with the field's name.
     pub fn refuse(&self, name: &str, rule: impl std::fmt::Display) -> Invalid {
         Invalid::field(&self.named(name), rule)
     }
 
-    /// True when the field is there and not null.
+    /// Returns true if the field is present and not null.
     pub fn has(&self, name: &str) -> bool {
         self.value(name).is_some()
     }
 
-    /// True when the field is there, null or not.
+    /// Returns true if the field is present, null or not.
     pub fn mentions(&self, name: &str) -> bool {
         self.object.contains_key(name)
     }
@@ -80,12 +80,12 @@ impl<'a> Fields<'a> {
         self.object.keys().map(String::as_str)
     }
 
-    /// The field's value; null counts as omitted.
+    /// Returns the field's value; null counts as omitted.
     pub fn value(&self, name: &str) -> Option<&'a Value> {
         self.object.get(name).filter(|value| !value.is_null())
     }
 
-    /// Refuses fields that nobody may set.
+    /// Refuses fields that no caller may set.
     pub fn forbid(&self, names: &[&str]) -> Result<(), Invalid> {
         match names.iter().find(|name| self.object.contains_key(**name)) {
             Some(name) => Err(self.refuse(name, "cannot be set: the coach is taken from the key")),
@@ -93,7 +93,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Refuses fields beyond `known`, and names them, as far as a message has room.
+    /// Refuses fields beyond `known`, and names as many as the message has room for.
     pub fn only(&self, known: &[&str]) -> Result<(), Invalid> {
         let unknown: Vec<&str> = self.names().filter(|name| !known.contains(name)).collect();
         let Some(first) = unknown.first() else { return Ok(()) };
@@ -110,7 +110,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// The body of a request that takes these fields and no others, and no null.
+    /// Reads the body of a request. Unknown fields and null are refused.
     pub fn strict(value: &'a Value, known: &[&str]) -> Result<Self, Invalid> {
         let fields = Self::body(value)?;
         fields.only(known)?;
@@ -122,7 +122,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A text of 1 to `max` characters; omitted or null is `None`, empty is an error.
+    /// Reads a text of 1 to `max` characters; omitted or null is `None`, empty is an error.
     pub fn text(&self, name: &str, max: usize) -> Result<Option<&'a str>, Invalid> {
         self.text_of(name, max, "must not be empty; leave it out instead")
     }
@@ -147,12 +147,12 @@ impl<'a> Fields<'a> {
         Ok(Some(text))
     }
 
-    /// As [`Fields::text`], but has to be there.
+    /// Reads a required text, otherwise like [`Fields::text`].
     pub fn required_text(&self, name: &str, max: usize) -> Result<&'a str, Invalid> {
         self.needed(name, self.text_of(name, max, "must not be empty")?)
     }
 
-    /// A text that parses to a type with rules of its own.
+    /// Reads a text that parses to a type with rules of its own.
     pub fn parsed<T, E: std::fmt::Display>(
         &self,
         name: &str,
@@ -163,7 +163,7 @@ impl<'a> Fields<'a> {
         parse(text).map(Some).map_err(|rule| self.refuse(name, rule))
     }
 
-    /// As [`Fields::parsed`], but has to be there.
+    /// Reads a required value, otherwise like [`Fields::parsed`].
     pub fn required<T, E: std::fmt::Display>(
         &self,
         name: &str,
@@ -177,12 +177,13 @@ impl<'a> Fields<'a> {
         self.value(name).map(|value| value.as_bool().ok_or_else(|| self.refuse(name, "must be a boolean"))).transpose()
     }
 
-    /// A boolean that has to be there.
+    /// Reads a required boolean.
     pub fn required_boolean(&self, name: &str) -> Result<bool, Invalid> {
         self.boolean(name)?.ok_or_else(|| self.refuse(name, "is required and must be a boolean"))
     }
 
-    /// A number above 0 and at most `max`. What is closer to 0 than can be kept is kept as close as it can be.
+    /// Reads a number above 0 and at most `max`. A number too close to 0 for the store becomes the closest one that
+    /// fits.
     pub fn positive_number(&self, name: &str, max: f64) -> Result<Option<f64>, Invalid> {
         let Some(value) = self.value(name) else { return Ok(None) };
         let number = value.as_f64().ok_or_else(|| self.refuse(name, "must be a number"))?;
@@ -193,36 +194,36 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A whole number that fits in 32 bits.
+    /// Reads a whole number that fits in 32 bits.
     pub fn count(&self, name: &str) -> Result<Option<u32>, Invalid> {
         Ok(self.whole_number(name, u32::MAX.into())?.map(|count| count as u32))
     }
 
-    /// As [`Fields::count`], but has to be there.
+    /// Reads a required whole number, otherwise like [`Fields::count`].
     pub fn required_count(&self, name: &str) -> Result<u32, Invalid> {
         let rule = format_args!("is required and must be an integer from 0 to {}", u32::MAX);
         self.count(name)?.ok_or_else(|| self.refuse(name, rule))
     }
 
-    /// A whole number in a range, which has to be there.
+    /// Reads a required whole number in a range.
     pub fn required_within(&self, name: &str, range: RangeInclusive<u32>) -> Result<u32, Invalid> {
         self.within(name, self.required_count(name)?, range)
     }
 
-    /// The count of a field, unless it is out of range.
+    /// Returns the count, or an error if it is out of range.
     pub fn within(&self, name: &str, count: u32, range: RangeInclusive<u32>) -> Result<u32, Invalid> {
         let rule = format_args!("must be an integer from {} to {}", range.start(), range.end());
         if range.contains(&count) { Ok(count) } else { Err(self.refuse(name, rule)) }
     }
 
-    /// A whole number from 0 to `max`, as JSON Schema has it: `1.0` and `1e3` are whole, `"1"` is no number. `max` is
-    /// one that every reader of JSON holds exactly.
+    /// Reads a whole number from 0 to `max` by JSON Schema's rules: `1.0` and `1e3` are whole, `"1"` is not a number.
+    /// Every JSON reader must hold `max` exactly.
     pub fn whole_number(&self, name: &str, max: u64) -> Result<Option<u64>, Invalid> {
         let Some(value) = self.value(name) else { return Ok(None) };
         whole(value, max).map(Some).ok_or_else(|| self.refuse(name, format_args!("must be an integer from 0 to {max}")))
     }
 
-    /// An object of at most `max` numbers by names of at most `max_chars`, which has to be there.
+    /// Reads a required object of at most `max` numbers by names of at most `max_chars`.
     pub fn required_numbers(&self, name: &str, max: usize, max_chars: usize) -> Result<BTreeMap<String, f64>, Invalid> {
         let rule = || {
             let what = format_args!("an object of at most {max} numbers, with names of at most {max_chars} characters");
@@ -236,7 +237,7 @@ impl<'a> Fields<'a> {
         numbers.collect::<Option<_>>().ok_or_else(rule)
     }
 
-    /// A whole number as [`Fields::whole_number`] reads it, which has to be there.
+    /// Reads a required whole number, otherwise like [`Fields::whole_number`].
     pub fn required_whole_number(&self, name: &str, max: u64) -> Result<u64, Invalid> {
         self.needed(name, self.whole_number(name, max)?)
     }
@@ -245,12 +246,12 @@ impl<'a> Fields<'a> {
         self.parsed(name, LONGEST_TIME, |text| Timestamp::parse(text).ok_or(TIME_RULE))
     }
 
-    /// The time of a fact, to the nanosecond, that has to be there.
+    /// Reads the required time of a fact, to the nanosecond.
     pub fn required_fact_time(&self, name: &str) -> Result<FactTime, Invalid> {
         self.needed(name, self.parsed(name, LONGEST_TIME, |text| FactTime::parse(text).ok_or(TIME_RULE))?)
     }
 
-    /// A point in time that has to be there.
+    /// Reads a required instant.
     pub fn required_timestamp(&self, name: &str) -> Result<Timestamp, Invalid> {
         self.needed(name, self.timestamp(name)?)
     }
@@ -260,12 +261,12 @@ impl<'a> Fields<'a> {
         self.parsed(name, LENGTH, |text| parse_date(text).ok_or(DATE_RULE))
     }
 
-    /// A calendar date that has to be there.
+    /// Reads a required calendar date.
     pub fn required_date(&self, name: &str) -> Result<NaiveDate, Invalid> {
         self.needed(name, self.date(name)?)
     }
 
-    /// A list of at most `max` objects, which has to be there. `path` is its own name with a dot.
+    /// Reads a required list of at most `max` objects. `path` is the list's name with a dot.
     pub fn required_objects(&self, name: &str, path: &'a str, max: usize) -> Result<Vec<Fields<'a>>, Invalid> {
         let rule = || self.refuse(name, format_args!("is required and must be an array of at most {max} objects"));
         let items = self.value(name).and_then(Value::as_array).filter(|items| items.len() <= max).ok_or_else(rule)?;
@@ -273,19 +274,19 @@ impl<'a> Fields<'a> {
         objects.collect::<Option<_>>().ok_or_else(rule)
     }
 
-    /// A nested object; omitted or null is `None`. `path` is its own name with a dot.
+    /// Reads a nested object; omitted or null is `None`. `path` is the object's name with a dot.
     pub fn object(&self, name: &str, path: &'a str) -> Result<Option<Fields<'a>>, Invalid> {
         let Some(value) = self.value(name) else { return Ok(None) };
         let object = value.as_object().ok_or_else(|| self.refuse(name, "must be an object"))?;
         Ok(Some(Fields { object, path }))
     }
 
-    /// A nested object that has to be there.
+    /// Reads a required nested object.
     pub fn required_object(&self, name: &str, path: &'a str) -> Result<Fields<'a>, Invalid> {
         self.object(name, path)?.ok_or_else(|| self.refuse(name, "is required and must be an object"))
     }
 
-    /// A list of these names; omitted or null is `None`.
+    /// Reads a list of these names; omitted or null is `None`.
     pub fn list<T: Copy>(
         &self,
         name: &str,
@@ -306,7 +307,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The part of a text that a refusal quotes.
+/// Returns the part of a text that a refusal quotes.
 fn shortened(text: &str) -> String {
     match text.char_indices().nth(MAX_QUOTED_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -314,7 +315,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// A whole number from 0 to `max`, as [`Fields::whole_number`] has it.
+/// Returns a whole number from 0 to `max`, by the rules of [`Fields::whole_number`].
 fn whole(value: &Value, max: u64) -> Option<u64> {
     let is_whole = |number: &f64| number.fract() == 0.0 && (0.0..=max as f64).contains(number);
     let number = value.as_u64().or_else(|| value.as_f64().filter(is_whole).map(|number| number as u64));

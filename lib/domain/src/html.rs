@@ -1,6 +1,6 @@
-//! Text that is put into HTML.
+//! Escaping of text for HTML.
 
-/// The text as it stands between tags and inside a quoted attribute: nothing in it is markup.
+/// Escapes a text for the place between tags and for a quoted attribute.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,5 @@
-//! Identifiers. Opaque outside: 1 to 128 characters of `[A-Za-z0-9._:-]`, whether the application chose them or we did.
+//! Identifiers, opaque to callers: 1 to 128 characters of `[A-Za-z0-9._:-]`, whether the application or the service
+//! chose them.
 
 use std::fmt;
 
@@ -8,7 +9,7 @@ use uuid::Uuid;
 
 pub const MAX_ID_CHARS: usize = 128;
 
-/// A text that is no identifier.
+/// The text is not an identifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be 1 to 128 characters of A-Z, a-z, 0-9, '.', '_', ':' and '-'")]
 pub struct InvalidId;
@@ -33,7 +34,7 @@ macro_rules! opaque_id {
                 check(text).map(|()| Self(text.to_owned()))
             }
 
-            /// The identifier as it is stored and rendered.
+            /// Returns the identifier as it is stored and rendered.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -61,17 +62,17 @@ macro_rules! opaque_id {
 }
 
 opaque_id! {
-    /// A coach, and with it the coach's workspace. Chosen by the application.
+    /// A coach, and the coach's workspace. Chosen by the application.
     CoachId
     /// A team of coaches that share a client cap. Chosen by the application.
     TeamId
-    /// A client. Chosen by whoever created the client.
+    /// A client. Chosen by the creator of the client.
     ClientId
     /// A check-in. Chosen by the application.
     CheckInId
     /// A dose of a client's schedule. Chosen by the application.
     DoseId
-    /// One log of a dose. Chosen by the application; names that log for good.
+    /// One log of a dose. Chosen by the application; identifies that log for good.
     DoseLogId
     /// A message that a client sent. Chosen by the application.
     MessageId
@@ -79,17 +80,17 @@ opaque_id! {
     ProgrammeId
     /// A CRM pipeline. Chosen by the application.
     PipelineId
-    /// A stage of a pipeline, among its others. Chosen by the application.
+    /// A stage of a pipeline, unique in its pipeline. Chosen by the application.
     StageId
-    /// An API key's record. Says nothing about the key.
+    /// An API key's record. It reveals nothing about the key.
     KeyId
     /// A registered webhook endpoint.
     EndpointId
     /// An event, the same at every receiver and on every retry: the `webhook-id`.
     EventId
-    /// One event on its way to one endpoint. Sorts by the event's time.
+    /// One event for one endpoint. Sorts by the event's time.
     DeliveryId
-    /// A fact on the bus, the application's or ours.
+    /// A fact or a change on the bus.
     FactId
     /// An intake form waiting for its client.
     IntakeId
@@ -98,55 +99,55 @@ opaque_id! {
 }
 
 impl ClientId {
-    /// A new client's id from a UUID of version 7.
+    /// Creates a new client's id from a UUID of version 7.
     pub fn from_uuid(uuid: Uuid) -> Self {
         Self(format!("client_{}", uuid.simple()))
     }
 }
 
 impl EndpointId {
-    /// A new endpoint's id from a UUID of version 7.
+    /// Creates a new endpoint's id from a UUID of version 7.
     pub fn from_uuid(uuid: Uuid) -> Self {
         Self(format!("we_{}", uuid.simple()))
     }
 }
 
 impl IntakeId {
-    /// A new intake's id from a UUID of version 7.
+    /// Creates a new intake's id from a UUID of version 7.
     pub fn from_uuid(uuid: Uuid) -> Self {
         Self(format!("intake_{}", uuid.simple()))
     }
 }
 
 impl KeyId {
-    /// The id of the key that has this hash. Derived, so that one item serves look-ups by key and by id.
+    /// Returns the id of the key with this hash. The id is derived, so one item serves look-ups by key and by id.
     pub fn from_hash(hash: &[u8; 32]) -> Self {
         Self(format!("key_{}", hex::encode(&hash[..16])))
     }
 }
 
 impl EventId {
-    /// The event that `cause` stands for. The same cause at the same time is the same event.
+    /// Derives an event's id from its time and cause. The same cause at the same time is the same event.
     pub fn derive(at_ms: i64, cause: &[&str]) -> Self {
         Self(format!("evt_{}", derived_uuid(at_ms, cause).simple()))
     }
 }
 
 impl FactId {
-    /// The fact that `cause` stands for.
+    /// Derives the id of a fact or change from its time and cause.
     pub fn derive(at_ms: i64, cause: &[&str]) -> Self {
         Self(format!("fact_{}", derived_uuid(at_ms, cause).simple()))
     }
 }
 
 impl DeliveryId {
-    /// The delivery of an event to an endpoint. `at_ms` is the event's time, which leads the id, so that ids sort by
-    /// it.
+    /// Derives the id of an event's delivery to an endpoint. `at_ms` is the event's time, which leads the id, so that
+    /// ids sort by it.
     pub fn derive(at_ms: i64, event: &EventId, endpoint: &EndpointId) -> Self {
         Self(format!("dlv_{}", derived_uuid(at_ms, &[event.as_str(), endpoint.as_str()]).simple()))
     }
 
-    /// The delivery id that `text` is, in the form that [`DeliveryId::derive`] gives.
+    /// Parses a delivery id in the form that [`DeliveryId::derive`] gives.
     pub fn parse_whole(text: &str) -> Result<Self, InvalidId> {
         let digits = text.strip_prefix("dlv_").filter(|digits| digits.len() == 32).ok_or(InvalidId)?;
         if digits.bytes().all(|b| b.is_ascii_hexdigit()) { Self::parse(text) } else { Err(InvalidId) }
@@ -155,7 +156,7 @@ impl DeliveryId {
 
 const MAX_TIME_MS: i64 = (1 << 48) - 1;
 
-/// A UUID of version 8 (RFC 9562): 48 bits of milliseconds as in version 7, then a hash of the cause.
+/// Returns a UUID of version 8 (RFC 9562): 48 bits of milliseconds as in version 7, then a hash of the cause.
 fn derived_uuid(at_ms: i64, cause: &[&str]) -> Uuid {
     let mut hash = Sha256::new();
     for part in cause {
@@ -169,20 +170,20 @@ fn derived_uuid(at_ms: i64, cause: &[&str]) -> Uuid {
     uuid::Builder::from_custom_bytes(bytes).into_uuid()
 }
 
-/// A new UUID of version 7 (RFC 9562): it sorts by time, and nobody can guess the next.
+/// Creates a UUID of version 7 (RFC 9562): sortable by time, and not guessable.
 pub fn new_uuid(now_ms: i64, random: [u8; 10]) -> Uuid {
     let since_epoch_ms = u64::try_from(now_ms.max(0)).unwrap_or_default();
     uuid::Builder::from_unix_timestamp_millis(since_epoch_ms, &random).into_uuid()
 }
 
-/// A text that is no UUID.
+/// The text is not a UUID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be a UUID such as 0197a6a0-5c3b-7000-8000-2f1d3c4b5a69")]
 pub struct InvalidUuid;
 
 const UUID_CHARS: usize = 36;
 
-/// The UUID that `text` is: 32 digits and four hyphens (RFC 9562), in either case.
+/// Parses a UUID: 32 digits and four hyphens (RFC 9562), in either case.
 pub fn parse_uuid(text: &str) -> Result<Uuid, InvalidUuid> {
     let formed = text.len() == UUID_CHARS;
     Uuid::try_parse(text).ok().filter(|_| formed).ok_or(InvalidUuid)
@@ -197,7 +198,7 @@ macro_rules! uuid_id {
         pub struct $name(pub Uuid);
 
         impl $name {
-            /// The identifier that `text` is, as [`parse_uuid`] reads it.
+            /// Parses an identifier by the rules of [`parse_uuid`].
             pub fn parse(text: &str) -> Result<Self, InvalidUuid> {
                 parse_uuid(text).map(Self)
             }
@@ -216,11 +217,11 @@ uuid_id! {
     ContactId
     /// A CRM opportunity.
     OpportunityId
-    /// A calendar that bookings are made on.
+    /// A calendar that takes bookings.
     CalendarId
     /// An event on a coach's calendars: a booking, or a private entry.
     CalendarEventId
-    /// A workflow of the coach's.
+    /// A workflow of a coach.
     WorkflowId
 }
 

@@ -1,7 +1,7 @@
-//! Idempotency keys and how long what is recorded under one counts.
+//! Idempotency keys, and the retention of the recorded answers.
 //!
-//! Explicit keys (the header) and derived ones (from the e-mail) are apart: neither can meet the other. The table holds
-//! a SHA-256, never the key: callers put names and order numbers into them.
+//! Explicit keys (the header) and derived keys (from the e-mail) never collide. The table holds a SHA-256, never the
+//! key: callers put names and order numbers into keys.
 
 use chrono::TimeDelta;
 use serde_json::Value;
@@ -13,15 +13,14 @@ use crate::id::{CoachId, parse_uuid};
 
 /// Most characters of the header.
 pub const MAX_KEY_CHARS: usize = 255;
-/// How long a claim protects its work. Functions behind the API end long before.
+/// Lease of a claim. Functions behind the API end long before.
 pub const LEASE: TimeDelta = TimeDelta::seconds(60);
 /// The `Retry-After` of a request that meets a claim in progress, in seconds.
 pub const IN_PROGRESS_RETRY_S: u32 = 5;
 pub const RETENTION: TimeDelta = TimeDelta::hours(24);
-/// Under a derived key, a 4xx counts this long: a request without a header that was mended must not be locked out for a
-/// day.
+/// Retention of a 4xx under a derived key: a corrected request without a header must not be locked out for a day.
 const DERIVED_REFUSAL_RETENTION: TimeDelta = TimeDelta::seconds(60);
-/// Under a derived key, an answer with a password counts this long: whoever knows the e-mail could ask for it again.
+/// Retention of an answer with a password under a derived key: anyone who knows the e-mail could request it again.
 const DERIVED_PASSWORD_RETENTION: TimeDelta = TimeDelta::hours(1);
 
 crate::named! {
@@ -32,7 +31,7 @@ crate::named! {
     }
 }
 
-/// The kinds of answers that count for different times under a derived key.
+/// The kinds of answers with different retention under a derived key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerKind {
     /// A refusal of the request (4xx).
@@ -45,13 +44,13 @@ pub enum AnswerKind {
 /// The treatment of a request whose key was used with another payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mismatch {
-    /// The recorded answer is replayed, marked. Where there is none, the request takes the other's place.
+    /// The recorded answer is replayed, with a mark. Without a recorded answer, the request takes over the claim.
     Replayed,
     /// The request is refused.
     Refused,
 }
 
-/// Identifies repeats of one request.
+/// The identity of a request and its repeats.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdempotencyKey {
     /// `coach#scope#source#sha256`.
@@ -73,7 +72,7 @@ impl IdempotencyKey {
         Ok(Self::new(coach, scope, KeySource::Explicit, header))
     }
 
-    /// The key that a body's `email` stands for, whether or not it is an address.
+    /// Derives the key from a body's `email`, valid or not.
     pub fn derived(coach: &CoachId, scope: Scope, email: &str) -> Self {
         Self::new(coach, scope, KeySource::Derived, compared(email).as_bytes())
     }
@@ -87,7 +86,7 @@ impl IdempotencyKey {
         &self.text
     }
 
-    /// How long an answer of this kind is replayed.
+    /// Returns the retention of an answer of this kind.
     pub fn retention(&self, kind: AnswerKind) -> TimeDelta {
         match (self.source, kind) {
             (KeySource::Derived, AnswerKind::Refusal) => DERIVED_REFUSAL_RETENTION,
@@ -97,8 +96,8 @@ impl IdempotencyKey {
     }
 }
 
-/// The fingerprint of a request. Two requests have the same when their method, path and body are the same as they are
-/// parsed: neither the order of members nor the case of a UUID matters.
+/// The fingerprint of a request. Two requests have the same fingerprint if their method, path and parsed body are
+/// equal: neither the order of members nor the case of a UUID matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint {
     read: [u8; 32],
@@ -106,7 +105,7 @@ pub struct Fingerprint {
     as_sent: [u8; 32],
 }
 
-/// A request, for its fingerprint.
+/// The part of a request that its fingerprint covers.
 #[derive(Clone, Copy)]
 pub struct Payload<'a> {
     pub path: &'a str,
@@ -114,7 +113,7 @@ pub struct Payload<'a> {
 }
 
 impl Fingerprint {
-    /// The fingerprint of a request, from its payload as it is parsed and as it was sent.
+    /// Computes the fingerprint of a request, from its payload as parsed and as sent.
     pub fn new(method: &str, read: Payload<'_>, as_sent: Payload<'_>) -> Self {
         Self {
             read: digest(method, read.path, &with_parsed_ids(read.body)),
@@ -126,13 +125,13 @@ impl Fingerprint {
         &self.read
     }
 
-    /// Returns true if a recorded fingerprint is of the same request.
+    /// Returns true if the recorded fingerprint belongs to the same request.
     pub fn is(&self, recorded: &[u8]) -> bool {
         recorded == self.read || recorded == self.as_sent
     }
 }
 
-/// A body with its UUIDs as they are parsed: they are its members that are named `..Id`.
+/// Returns a body with parsed UUIDs, which are the members named `..Id`.
 fn with_parsed_ids(body: &Value) -> Value {
     let Value::Object(members) = body else { return body.clone() };
     let parsed = members.iter().map(|(name, value)| {
@@ -151,11 +150,11 @@ fn digest(method: &str, path: &str, body: &Value) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// Integers below this are exact as floating-point numbers (RFC 8785 takes all numbers for such).
+/// Integers below this limit are exact as floating-point numbers (RFC 8785 treats all numbers as such).
 const MAX_SAFE_INTEGER: f64 = 9_007_199_254_740_992.0;
 
-/// A value whose JSON text is canonical. `serde_json` sorts the members of objects; a number is the same however it is
-/// written: 3, 3.0 and 3e0, or 0 and -0.0.
+/// Returns the value with a canonical JSON text. `serde_json` sorts the members of objects. Equal numbers become one
+/// spelling: 3, 3.0 and 3e0, or 0 and -0.0.
 fn canonical(value: &Value) -> Value {
     match value {
         Value::Object(members) => members.iter().map(|(name, value)| (name.as_str(), canonical(value))).collect(),
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_derived_key_is_the_same_wherever_its_email_is_the_same() {
+    fn equal_emails_derive_equal_keys() {
         let derived = |email: &str| IdempotencyKey::derived(&coach("c"), Scope::Partner, email);
         assert_eq!(derived("ΝΙΚΟΣ@example.com"), derived("νικοσ@example.com"));
         assert_ne!(derived("ΝΙΚΟ@example.com"), derived("νικοσ@example.com"));
@@ -217,14 +216,14 @@ mod tests {
         assert_eq!(derived.retention(AnswerKind::Other), RETENTION);
     }
 
-    /// The fingerprint of a request that is sent as it is read.
+    /// Computes the fingerprint of a request that was sent as it is parsed.
     fn fingerprint(method: &str, path: &str, body: &Value) -> Fingerprint {
         let payload = Payload { path, body };
         Fingerprint::new(method, payload, payload)
     }
 
     #[test]
-    fn a_uuid_is_the_same_in_either_case_and_what_is_no_id_is_not() {
+    fn only_the_case_of_uuids_is_ignored() {
         const ID: &str = "0197a6a0-5c3b-7000-8000-2f1d3c4b5a69";
         let capitals = ID.to_uppercase();
         let print = |body: Value| fingerprint("POST", "/x", &body);
@@ -240,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_recorded_before_ids_were_parsed_is_recognized() {
+    fn a_fingerprint_from_before_ids_were_parsed_is_recognized() {
         let body = json!({ "leadId": "0197A6A0-5C3B-7000-8000-2F1D3C4B5A69" });
         let sent = Payload { path: "/x/AB", body: &body };
         let print = Fingerprint::new("PATCH", Payload { path: "/x/ab", ..sent }, sent);

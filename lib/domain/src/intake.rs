@@ -1,4 +1,4 @@
-//! The form that a new client fills in. The application serves it; the link that opens it is made here.
+//! The intake form of a new client. The application serves the form; the service creates its link.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,17 +11,17 @@ use crate::workspace::CanonicalHost;
 /// Bytes of randomness in an intake's token.
 pub const INTAKE_TOKEN_BYTES: usize = 32;
 
-/// The way that an intake's link takes to the client.
+/// The way in which an intake's link reaches the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IntakeState {
     /// The service mailed it.
     Sent,
-    /// The caller was given it, to deliver.
+    /// The API returned it to the caller, who delivers it.
     Issued,
 }
 
-/// The token that opens an intake: 256 random bits. Only its SHA-256 is kept.
+/// The token that opens an intake: 256 random bits. Only its SHA-256 is stored.
 #[derive(Clone)]
 pub struct IntakeToken(Zeroizing<String>);
 crate::discreet! { IntakeToken }
@@ -43,7 +43,7 @@ impl IntakeToken {
         format!("{}/intake/{}", host.as_str(), *self.0)
     }
 
-    /// Lower-case hex of the SHA-256 of the token's text.
+    /// Returns the SHA-256 of the token's text, in lower-case hex.
     pub fn sha256(&self) -> String {
         hex::encode(Sha256::digest(self.0.as_bytes()))
     }

@@ -1,5 +1,5 @@
-//! The record of an API key: what a coach asks for, and what the settings show of it. A key itself is shown once, when
-//! it is made.
+//! The record of an API key: the coach's request, and the record that the settings show. A key itself is shown once, at
+//! its creation.
 
 use chrono::TimeDelta;
 use serde::Serialize;
@@ -11,25 +11,25 @@ use crate::time::Timestamp;
 
 /// Most keys of a workspace that are neither revoked nor expired.
 pub const MAX_LIVE_KEYS: usize = 50;
-/// How long a rotated key lives on.
+/// Time for which a rotated key stays valid.
 pub const ROTATION_OVERLAP: TimeDelta = TimeDelta::hours(24);
 pub const MAX_KEY_NAME_CHARS: usize = 100;
 
 const FIELDS: [&str; 4] = ["name", "scope", "permissions", "expires_at"];
 const MAX_SCOPE_CHARS: usize = 16;
 
-/// A key to be made.
+/// A key to create.
 #[derive(Debug, Clone)]
 pub struct KeyDraft {
     pub name: String,
     pub scope: Scope,
-    /// Sorted, each once. None for a partner key.
+    /// Sorted and unique. Empty for a partner key.
     pub permissions: Vec<Permission>,
     pub expires_at: Option<Timestamp>,
 }
 
 impl KeyDraft {
-    /// Reads the body of `POST /settings/keys`.
+    /// Parses the body of `POST /settings/keys`.
     pub fn parse(fields: Fields<'_>, now: Timestamp) -> Result<Self, Invalid> {
         fields.only(&FIELDS)?;
         let name = fields.required_text("name", MAX_KEY_NAME_CHARS)?.to_owned();
@@ -113,7 +113,7 @@ pub struct KeyList {
     pub next_cursor: Option<KeyCursor>,
 }
 
-/// Which keys a list shows.
+/// The keys that a list shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyFilter {
     All,
@@ -131,7 +131,7 @@ impl KeyFilter {
     }
 }
 
-/// A place in a list of keys. The cursor names the keys that were live on the first page, so that a key that ends
+/// A position in a list of keys. The cursor names the keys that were live on the first page, so that a key that ends
 /// between two pages is listed once.
 ///
 /// As text: two digits for `shown`, 32 for each live key, then for the latest of the others `.`, its time and its
@@ -141,9 +141,9 @@ impl KeyFilter {
 pub struct KeyCursor {
     /// The keys that were live, newest first.
     pub live: Vec<KeyId>,
-    /// How many of them have been listed.
+    /// The number of `live` keys that were listed.
     pub shown: usize,
-    /// The time of creation and the id that the other keys go on after.
+    /// The creation time and the id after which the other keys continue.
     pub after: Option<(Timestamp, KeyId)>,
 }
 
@@ -156,10 +156,10 @@ const MAX_CURSOR_KEYS: usize = 99;
 const TIME_DIGITS: usize = 15;
 
 impl KeyCursor {
-    /// The form of a cursor. All text of this form is read; a key that is named twice counts once.
+    /// The form of a cursor. Every text of this form parses; a repeated key counts once.
     pub const PATTERN: &'static str = r"^([0-9]{2}([0-9a-f]{32}){0,99}(\.[0-9]{15}[0-9a-f]{32})?)?$";
 
-    /// Reads the parameter `cursor`. An empty one is the first page.
+    /// Parses the parameter `cursor`. An empty one is the first page.
     pub fn parse(text: Option<&str>) -> Result<Option<Self>, Invalid> {
         let malformed = || Invalid::field("cursor", "must be the next_cursor of an earlier answer");
         text.filter(|text| !text.is_empty()).map(|text| Self::read(text).ok_or_else(malformed)).transpose()
@@ -199,7 +199,7 @@ impl From<KeyCursor> for String {
     }
 }
 
-/// Digits alone: no sign.
+/// Parses digits without a sign.
 fn decimal(text: &str) -> Option<i64> {
     text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }

@@ -1,5 +1,5 @@
-//! Keys as the secrets store keeps them: `{"current": "<id>", "<id>": "<text>", ...}`. The current one makes, all of
-//! them are accepted, so that a key is changed without a gap: the new one is added first, and becomes current later.
+//! The keys of a secret: `{"current": "<id>", "<id>": "<text>", ...}`. The current key is used for new values, all keys
+//! are accepted. So a rotation has no gap: the new key is added first, and becomes current later.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,13 +8,13 @@ use zeroize::Zeroizing;
 
 const LEAST_TEXT_CHARS: usize = 32;
 
-/// The texts that keys are made from. They are random, long, and of whatever alphabet the secrets store uses.
+/// The texts from which keys derive: random, long, in whatever alphabet the secrets store uses.
 pub struct KeyRing {
     current: u8,
     texts: BTreeMap<u8, Zeroizing<String>>,
 }
 
-/// The secret has not the form that the module's header shows, with ids from 0 to 255.
+/// The secret does not have the form in the module's header, with ids from 0 to 255.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the secret must be a JSON object of key ids (0 to 255) and texts of at least 32 characters, with `current` naming one"
@@ -37,7 +37,7 @@ impl KeyRing {
         if texts.contains_key(&current) { Ok(Self { current, texts }) } else { Err(InvalidSecret) }
     }
 
-    /// The id of the key that makes.
+    /// Returns the id of the key for new values.
     pub fn current(&self) -> u8 {
         self.current
     }

@@ -1,5 +1,5 @@
-//! Types and pure decisions of the Partner API. No AWS, no HTTP, no clock, no environment: whatever is a rule is here,
-//! and can be tested without any of them. Time and randomness are arguments.
+//! Types and pure decisions of the Partner API. No AWS, no HTTP, no clock, no environment: every rule is here, and can
+//! be tested without them. Time and randomness are arguments.
 
 pub mod account;
 pub mod address;

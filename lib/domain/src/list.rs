@@ -1,10 +1,10 @@
-//! Query parameters that count. A page size or a window is never refused: what is no positive integer falls back to the
-//! default, what is too large is capped.
+//! Query parameters with a number. A page size or a window is never refused: anything but a positive integer falls back
+//! to the default, and a large one is capped.
 
 use serde::Serialize;
 use uuid::Uuid;
 
-/// Bounds of a `limit` or of another parameter that is read as one.
+/// Bounds of a `limit`, or of another parameter with the same rules.
 #[derive(Debug, Clone, Copy)]
 pub struct PageSize {
     pub default: u32,
@@ -35,8 +35,8 @@ pub struct CrmPage<T> {
 }
 
 impl PageSize {
-    /// The size that a parameter asks for. Digits alone count: no sign, space, exponent or fraction. However many
-    /// digits: a number too large for a machine word is still a positive integer, and is capped.
+    /// Returns the size for a parameter. Only digits count: no sign, space, exponent or fraction. A number too large
+    /// for a machine word is still a positive integer, and is capped.
     pub fn parse(self, parameter: Option<&str>) -> u32 {
         let digits = parameter.filter(|text| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()));
         match digits.map(|text| text.trim_start_matches('0')) {

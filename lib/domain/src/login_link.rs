@@ -1,8 +1,7 @@
-//! A link that signs a client in once. It is a bearer credential: whoever opens it is taken for the client, for 15
-//! minutes at most.
+//! A link that signs a client in once. It is a bearer credential, valid for 15 minutes at most.
 //!
-//! A link is made for a client as it is at that moment, which its `login_epoch` stands for. Deactivation, hand-over and
-//! a changed e-mail begin another epoch, and the links of earlier ones are dead for good.
+//! A link is valid for the client at its creation, identified by the client's `login_epoch`. Deactivation, hand-over
+//! and a changed e-mail address begin another epoch, and links of earlier epochs are void for good.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -18,12 +17,12 @@ use crate::workspace::CanonicalHost;
 
 /// Bytes of randomness in a link's token.
 pub const LOGIN_TOKEN_BYTES: usize = 32;
-/// How long a link can be used.
+/// Time in which a link can be used.
 pub const LOGIN_LINK_LIFE: TimeDelta = TimeDelta::minutes(15);
 /// The life of a link, as answers put it.
 pub const EXPIRES_NOTE: &str = "Single use: the link works once, within 15 minutes of being made.";
 
-/// The token that opens a login page: 256 random bits. Only its SHA-256 is kept.
+/// The token that opens a login page: 256 random bits. Only its SHA-256 is stored.
 #[derive(Clone)]
 pub struct LoginToken(Zeroizing<String>);
 crate::discreet! { LoginToken }
@@ -33,7 +32,7 @@ impl LoginToken {
         Self(Zeroizing::new(URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    /// The token that a path names, in its form at least.
+    /// Parses the token in a path. Checks its form only.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = Zeroizing::new(URL_SAFE_NO_PAD.decode(text).ok()?);
         (bytes.len() == LOGIN_TOKEN_BYTES).then(|| Self(Zeroizing::new(text.to_owned())))
@@ -43,7 +42,7 @@ impl LoginToken {
         format!("{}/login/{}", host.as_str(), *self.0)
     }
 
-    /// Lower-case hex of the SHA-256 of the token's text.
+    /// Returns the SHA-256 of the token's text, in lower-case hex.
     pub fn sha256(&self) -> String {
         hex::encode(Sha256::digest(self.0.as_bytes()))
     }
@@ -61,33 +60,33 @@ pub struct LoginLink {
 }
 
 impl LoginLink {
-    /// The link of a token, through the coach's host.
+    /// Creates the link of a token on the coach's host.
     pub fn new(client_id: ClientId, token: &LoginToken, host: &CanonicalHost) -> Self {
         Self { client_id, login_url: token.url(host), expires_note: EXPIRES_NOTE.to_owned() }
     }
 }
 
-/// The client that a link signs in, and the time until when.
+/// The client that a link signs in, and the link's validity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoginGrant {
     pub client_id: ClientId,
     pub coach_id: CoachId,
-    /// The client's epoch when the link was made.
+    /// The client's epoch at the creation of the link.
     pub login_epoch: u64,
-    /// The first moment at which the link is dead.
+    /// The first instant at which the link is expired.
     pub valid_until: Timestamp,
 }
 
-/// The reason why a client is given no link.
+/// The reason why a client gets no link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoLoginLink {
-    /// Where both hold, this one is told: whoever asks can change it.
+    /// Reported first if both hold: the caller can change it.
     Inactive,
     NoEmail,
 }
 
 impl LoginGrant {
-    /// The grant of a link that is made now.
+    /// Creates the grant of a new link.
     pub fn new(client: &Client, login_epoch: u64, now: Timestamp) -> Result<Self, NoLoginLink> {
         if !client.is_active {
             return Err(NoLoginLink::Inactive);
@@ -103,7 +102,7 @@ impl LoginGrant {
         })
     }
 
-    /// True if the link can be used now: its client is as it was, and the link has not expired.
+    /// Returns true if the link can be used now: its client's epoch is unchanged, and the link has not expired.
     pub fn holds(&self, client: &Client, login_epoch: u64, now: Timestamp) -> bool {
         let same_client = client.id == self.client_id && client.coach_id == self.coach_id;
         same_client && client.is_active && login_epoch == self.login_epoch && now < self.valid_until

@@ -1,6 +1,6 @@
-//! Enums whose values have names: in requests, in answers, and in what is stored.
+//! Enums with a name for each value, in requests, answers and stored records.
 
-/// Defines enums with a name for each value, by which serde reads and writes it.
+/// Defines enums whose values serde reads and writes by name.
 #[macro_export]
 macro_rules! named {
     ($($(#[$meta:meta])* $enum:ident { $($(#[$doc:meta])* $value:ident = $name:tt,)+ })+) => {$(
@@ -17,14 +17,14 @@ macro_rules! named {
             /// All values, in order.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$value),+];
 
-            /// The value's name.
+            /// Returns the value's name.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$value => $name,)+
                 }
             }
 
-            /// The value of that name, or the rule that another text breaks.
+            /// Parses a name, or returns the rule that the text breaks.
             pub fn parse(text: &str) -> Result<Self, String> {
                 let rule = || $crate::names::one_of(&Self::ALL.map(Self::as_str));
                 Self::ALL.into_iter().find(|value| value.as_str() == text).ok_or_else(rule)
@@ -33,7 +33,7 @@ macro_rules! named {
     )+};
 }
 
-/// The rule `must be a, b or c`, which completes a sentence that begins with a field's name.
+/// Returns the rule `must be a, b or c`, which completes a sentence that begins with a field's name.
 pub fn one_of(names: &[&str]) -> String {
     match names {
         [others @ .., last] if !others.is_empty() => format!("must be {} or {last}", others.join(", ")),

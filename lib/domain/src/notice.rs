@@ -1,5 +1,5 @@
-//! Mails to a coach about a webhook endpoint: it has failed for a day, or it gets nothing any more. Of the address the
-//! host alone is named: the rest may hold a secret.
+//! Mails to a coach about a webhook endpoint: it has failed for a day, or it was disabled. Only the host of the URL is
+//! named: the rest may hold a secret.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,46 +9,46 @@ use crate::id::{CoachId, EndpointId};
 use crate::time::Timestamp;
 use crate::welcome::Mail;
 
-/// Something that a coach is told of an endpoint.
+/// A notice to a coach about an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndpointNotice {
     pub coach_id: CoachId,
     pub endpoint_id: EndpointId,
     host: String,
     at: Timestamp,
-    what: What,
+    what: NoticeKind,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum What {
+enum NoticeKind {
     FailingSince(Timestamp),
     Disabled,
     Gone,
 }
 
 impl EndpointNotice {
-    /// Every delivery has failed since then.
+    /// Creates the warning that every delivery has failed since `since`.
     pub fn failing(coach: &CoachId, endpoint: &Endpoint, since: Timestamp, at: Timestamp) -> Self {
-        Self::new(coach, endpoint, at, What::FailingSince(since))
+        Self::new(coach, endpoint, at, NoticeKind::FailingSince(since))
     }
 
-    /// The endpoint has been switched off, or is gone.
+    /// Creates the notice that the endpoint is disabled or gone.
     pub fn off(coach: &CoachId, endpoint: &Endpoint, at: Timestamp) -> Self {
         let gone = endpoint.status == EndpointStatus::Gone;
-        Self::new(coach, endpoint, at, if gone { What::Gone } else { What::Disabled })
+        Self::new(coach, endpoint, at, if gone { NoticeKind::Gone } else { NoticeKind::Disabled })
     }
 
-    fn new(coach: &CoachId, endpoint: &Endpoint, at: Timestamp, what: What) -> Self {
+    fn new(coach: &CoachId, endpoint: &Endpoint, at: Timestamp, what: NoticeKind) -> Self {
         let host = endpoint.url.host().to_owned();
         Self { coach_id: coach.clone(), endpoint_id: endpoint.id.clone(), host, at, what }
     }
 
-    /// Names the notice: the same one is told once.
+    /// Returns the notice's id: equal notices are mailed once.
     pub fn id(&self) -> String {
         let what = match self.what {
-            What::FailingSince(_) => "failing",
-            What::Disabled | What::Gone => "off",
+            NoticeKind::FailingSince(_) => "failing",
+            NoticeKind::Disabled | NoticeKind::Gone => "off",
         };
         format!("notice_{}_{}_{what}", self.endpoint_id, self.at.ms())
     }
@@ -56,17 +56,17 @@ impl EndpointNotice {
     pub fn render(&self) -> Mail {
         let host = &self.host;
         let (subject, what, next) = match &self.what {
-            What::FailingSince(since) => (
+            NoticeKind::FailingSince(since) => (
                 format!("Webhooks to {host} fail"),
                 format!("Every webhook to {host} has failed since {since}."),
                 "Events are tried nine times over 27 hours. If it goes on, the endpoint is switched off after five days.",
             ),
-            What::Disabled => (
+            NoticeKind::Disabled => (
                 format!("Webhooks to {host} are switched off"),
                 format!("Webhooks to {host} have failed for five days. The endpoint was switched off at {}.", self.at),
                 "You can switch it on again, and have what was missed sent, under Settings, Private Integrations.",
             ),
-            What::Gone => (
+            NoticeKind::Gone => (
                 format!("Webhooks to {host} have ended"),
                 format!("The receiver at {host} answered that it is gone for good (410), at {}.", self.at),
                 "It gets nothing any more. If that is not what you want, register a new endpoint under Settings, Private Integrations.",

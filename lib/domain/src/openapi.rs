@@ -1,12 +1,11 @@
-//! The schemas of request bodies, as JSON Schema, for the OpenAPI document. Answers derive their schemas from their
-//! types.
+//! The JSON Schemas of request bodies, for the OpenAPI document. Answers derive their schemas from their types.
 //!
 //! A body's schema stands beside its parser and takes its limits from the same constants. The tests here feed every
-//! parser what its schema allows and what it forbids, at each limit and one beyond, so that the two cannot drift.
+//! parser the values that its schema allows and forbids, at each limit and one beyond, so the two cannot drift.
 
 use serde_json::{Map, Value, json};
 
-/// No field has a use for NUL: every text refuses it.
+/// Refuses NUL: no field has a use for it.
 const NO_NUL: &str = r"^[^\x00]*$";
 
 /// `HH:MM` on a clock of 24 hours.
@@ -24,12 +23,12 @@ pub struct Field {
 pub struct Body(Value);
 
 impl Field {
-    /// A text of 1 to `max` characters (Unicode scalar values).
+    /// Creates a text of 1 to `max` characters (Unicode scalar values).
     pub fn text(max: usize) -> Self {
         Self::of(json!({ "type": "string", "minLength": 1, "maxLength": max, "pattern": NO_NUL }))
     }
 
-    /// An e-mail address, letters beyond ASCII among its own (RFC 6531).
+    /// Creates an e-mail address, which may contain letters beyond ASCII (RFC 6531).
     pub fn email(max: usize) -> Self {
         Self::of(json!({ "type": "string", "format": "idn-email", "maxLength": max }))
     }
@@ -38,17 +37,17 @@ impl Field {
         Self::of(json!({ "type": "string", "format": "uri", "pattern": "^https://", "maxLength": max }))
     }
 
-    /// A number above 0 and at most `max`. A text with digits is not a number.
+    /// Creates a number above 0 and at most `max`. A text with digits is not a number.
     pub fn positive_number(max: f64) -> Self {
         Self::of(json!({ "type": "number", "exclusiveMinimum": 0, "maximum": max }))
     }
 
-    /// A text of 1 to `max` characters that has this form, which `^` and `$` enclose.
+    /// Creates a text of 1 to `max` characters that matches this pattern, which `^` and `$` enclose.
     pub fn formed(pattern: &str, max: usize) -> Self {
         Self::of(json!({ "type": "string", "minLength": 1, "maxLength": max, "pattern": pattern }))
     }
 
-    /// A UUID, in either case.
+    /// Creates a UUID, in either case.
     pub fn uuid() -> Self {
         Self::of(json!({ "type": "string", "format": "uuid" }))
     }
@@ -61,17 +60,17 @@ impl Field {
         Self::of(json!({ "type": "boolean" }))
     }
 
-    /// True, for what can be switched on and not off.
+    /// Creates a field that only takes `true`: it can be set and not cleared.
     pub fn only_true() -> Self {
         Self::of(json!({ "type": "boolean", "const": true }))
     }
 
-    /// A calendar date, `YYYY-MM-DD`.
+    /// Creates a calendar date, `YYYY-MM-DD`.
     pub fn date() -> Self {
         Self::of(json!({ "type": "string", "format": "date" }))
     }
 
-    /// A time of day, `HH:MM`, from `00:00` to `23:59`.
+    /// Creates a time of day, `HH:MM`, from `00:00` to `23:59`.
     pub fn time_of_day() -> Self {
         Self::of(json!({ "type": "string", "pattern": TIME_OF_DAY }))
     }
@@ -84,7 +83,7 @@ impl Field {
         Self::of(json!({ "type": "string", "enum": names }))
     }
 
-    /// A list of these names, `min` at least. A name that stands twice counts once.
+    /// Creates a list of at least `min` of these names. A repeated name counts once.
     pub fn list_of(names: &[&str], min: usize) -> Self {
         Self::of(json!({ "type": "array", "items": { "type": "string", "enum": names }, "minItems": min }))
     }
@@ -93,13 +92,13 @@ impl Field {
         Self { schema, required: false }
     }
 
-    /// The field has to be there.
+    /// Makes the field required.
     pub fn required(mut self) -> Self {
         self.required = true;
         self
     }
 
-    /// Sets the value that applies where the field is left out.
+    /// Sets the value of an omitted field.
     pub fn default_value(mut self, value: impl Into<Value>) -> Self {
         self.schema["default"] = value.into();
         self
@@ -111,7 +110,7 @@ impl Field {
         self
     }
 
-    /// Null counts as left out.
+    /// Allows null, which counts as omitted.
     fn or_null(mut self) -> Self {
         if let Some(kind) = self.schema.get("type").cloned() {
             self.schema["type"] = json!([kind, "null"]);
@@ -124,19 +123,19 @@ impl Field {
 }
 
 impl Body {
-    /// A body of these fields. A field that need not be there may be null, which counts as left out; other fields are
+    /// Creates a body of these fields. An optional field may be null, which counts as omitted. Other fields are
     /// ignored.
     pub fn new(fields: impl IntoIterator<Item = (&'static str, Field)>) -> Self {
         Self::with(fields, Field::or_null)
     }
 
-    /// A body of these fields and no others, none of which may be null.
+    /// Creates a body of these fields. Other fields and null are refused.
     pub fn strict(fields: impl IntoIterator<Item = (&'static str, Field)>) -> Self {
         Self::with(fields, |field| field).closed()
     }
 
-    /// A change of a record: what is left out stays as it is, so that null does not count as left out, and something
-    /// has to be there.
+    /// Creates a change of a record with at least one field. An omitted field stays unchanged, so null does not count
+    /// as omitted.
     pub fn change(fields: impl IntoIterator<Item = (&'static str, Field)>) -> Self {
         let mut body = Self::strict(fields);
         body.0["minProperties"] = json!(1);
@@ -161,20 +160,20 @@ impl Body {
         Self(schema)
     }
 
-    /// Other fields are refused.
+    /// Refuses other fields.
     pub fn closed(mut self) -> Self {
         self.0["additionalProperties"] = json!(false);
         self
     }
 
-    /// A list that has to be empty where another field has this value.
+    /// Requires an empty list if another field has this value.
     pub fn empty_when(mut self, list: &str, other: &str, value: &str) -> Self {
         self.0["if"] = json!({ "properties": { other: { "const": value } } });
         self.0["then"] = json!({ "properties": { list: { "maxItems": 0 } } });
         self
     }
 
-    /// The fields that null clears.
+    /// Sets the fields that null clears.
     pub fn clearing(mut self, names: &[&str]) -> Self {
         for name in names {
             let field = Field::of(self.0["properties"][name].take()).or_null();
@@ -183,7 +182,7 @@ impl Body {
         self
     }
 
-    /// The fields that nobody may set.
+    /// Sets the fields that no caller may set.
     pub fn forbidding(mut self, names: &[&str]) -> Self {
         let sent: Vec<Value> = names.iter().map(|name| json!({ "required": [name] })).collect();
         self.0["not"] = json!({ "anyOf": sent });
@@ -210,7 +209,7 @@ mod tests {
 
     const UUID: &str = "0197a6a0-5c3b-7000-8000-2f1d3c4b5a69";
 
-    /// A parser, what it is said to take, and the least that it takes.
+    /// A parser, its schema, and its smallest body.
     struct Case {
         name: &'static str,
         schema: Value,
@@ -297,12 +296,12 @@ mod tests {
         ]
     }
 
-    /// A body about a contact, with these fields too.
+    /// A body about a contact, with these other fields.
     fn with_lead(others: &[&str]) -> Value {
         let whole = json!({ "leadId": UUID, "calendarId": UUID, "date": "2027-03-01", "time": "09:30" });
-        let told =
+        let others =
             whole.as_object().unwrap().iter().filter(|(name, _)| *name == "leadId" || others.contains(&name.as_str()));
-        Value::Object(told.map(|(name, value)| (name.clone(), value.clone())).collect())
+        Value::Object(others.map(|(name, value)| (name.clone(), value.clone())).collect())
     }
 
     fn allows(field: &Value, kind: &str) -> bool {
@@ -312,11 +311,11 @@ mod tests {
         }
     }
 
-    /// A text of so many characters that has the field's format.
+    /// Returns a text of that many characters in the field's format.
     fn text_of(field: &Value, chars: usize) -> String {
         match field["format"].as_str() {
             Some("idn-email") => {
-                // Labels of a domain have at most 63 characters.
+                // A domain label has at most 63 characters.
                 let labels: String = (1..=chars - 73).map(|i| if i % 61 == 0 { '.' } else { 'b' }).collect();
                 format!("{}@{labels}.example.com", "a".repeat(60))
             }
@@ -374,7 +373,7 @@ mod tests {
                 let (least, most) = (field["minimum"].as_i64().unwrap(), field["maximum"].as_i64().unwrap());
                 for good in [least, least + 1, most] {
                     case.takes(name, json!(good));
-                    // A number without a fraction is whole, however it is written.
+                    // A number without a fraction is whole, in any spelling.
                     case.takes(name, json!(good as f64));
                 }
                 for bad in [json!(least - 1), json!(most + 1), json!(0.5), json!(f64::MAX), json!("1")] {
@@ -386,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_a_form_is_taken_in_that_form_alone() {
+    fn a_text_with_a_form_is_accepted_in_that_form_only() {
         let forms: [(Value, &[&str], &[&str]); 4] = [
             (
                 json!({ "format": "uuid" }),
@@ -430,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_only_be_switched_on_is_not_switched_off() {
+    fn a_field_that_can_only_be_set_is_never_cleared() {
         let mut seen = 0;
         for case in cases() {
             for (name, _) in case.properties().filter(|(_, field)| field["const"] == true) {
@@ -451,7 +450,7 @@ mod tests {
                 let names = if is_list { &field["items"]["enum"] } else { &field["enum"] };
                 for listed in names.as_array().into_iter().flatten().filter(|listed| !listed.is_null()) {
                     seen += 1;
-                    // Names that are listed twice count once.
+                    // A repeated name counts once.
                     case.takes(name, if is_list { json!([listed, listed]) } else { listed.clone() });
                 }
                 if names.is_array() {
@@ -486,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_required_has_to_be_there_and_an_empty_list_where_it_may_be_empty() {
+    fn a_required_field_is_required_and_a_list_may_be_empty_if_its_schema_allows_it() {
         for case in cases() {
             for name in case.schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
                 let mut body = case.minimal.clone();
@@ -503,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn other_fields_are_refused_or_ignored_as_the_schema_says() {
+    fn other_fields_are_refused_or_ignored_by_the_schema() {
         for case in cases() {
             let closed = case.schema["additionalProperties"] == false;
             assert_eq!(case.with("favourite_colour", json!(["red"])).is_err(), closed, "{}", case.name);
@@ -512,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_may_set_is_refused_whatever_it_is_set_to() {
+    fn a_forbidden_field_is_refused_with_any_value() {
         let mut seen = 0;
         for case in cases() {
             let forbidden = case.schema["not"]["anyOf"].as_array().into_iter().flatten();

@@ -1,8 +1,8 @@
-//! Opportunities: what a contact may come to buy, and where in a pipeline that stands.
+//! Opportunities: a possible sale to a contact, and its place in a pipeline.
 //!
-//! The application tells of the whole record, the API of a name, of a value, or of a place in the pipeline; each of
-//! these counts as it was told last. Whether an opportunity is open, won or lost is read off its stage, so that a
-//! pipeline which is rearranged takes its opportunities along.
+//! The application writes the whole record; the API writes a name, a value or a place in the pipeline. The latest write
+//! wins, per field. The stage determines whether an opportunity is open, won or lost, so a rearranged pipeline also
+//! changes its opportunities.
 
 mod draft;
 mod rule;
@@ -16,7 +16,7 @@ use crate::pipeline::{Pipeline, StageKind};
 use crate::time::Timestamp;
 
 pub use draft::{OpportunityDraft, OpportunityPatch};
-pub use rule::{Refusal, apply};
+pub use rule::{OpportunityRefusal, apply};
 
 /// Most characters of the name that the API gives an opportunity.
 pub const MAX_OPPORTUNITY_NAME_CHARS: usize = 200;
@@ -34,51 +34,53 @@ pub struct Opportunity {
     pub value_cents: u64,
     pub pipeline_id: PipelineId,
     pub stage: StageId,
-    /// Why it was lost. The application may keep one with a stage that is not lost; it is not shown then.
+    /// The reason why the opportunity was lost. The application may keep one with a stage that is not lost; then the
+    /// API hides it.
     pub lost_reason: Option<String>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    pub told: Told,
+    #[serde(rename = "told")]
+    pub times: OpportunityTimes,
 }
 crate::discreet! { Opportunity }
 
-/// When what was told last. Nothing older changes it.
+/// When each field was last written. An older write changes nothing.
 #[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Told {
-    /// The whole, by the application. Absent from what it has not told of yet.
+pub struct OpportunityTimes {
+    /// When the application wrote the whole record. Absent if it has not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole_at: Option<FactTime>,
-    /// The contact, by the API, which never changes it.
+    /// When the API set the contact, which it never changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contact_at: Option<Timestamp>,
-    /// The name, by the API.
+    /// When the API set the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name_at: Option<Timestamp>,
-    /// The value, by the API.
+    /// When the API set the value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value_at: Option<Timestamp>,
-    /// Pipeline, stage and reason, by the API: one makes no sense without the others.
+    /// When the API set pipeline, stage and reason, which only make sense together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place_at: Option<Timestamp>,
-    /// The reason alone, by the API.
+    /// A reason that the API set without the stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<ToldReason>,
+    pub reason: Option<ReasonSet>,
 }
-crate::discreet! { Told }
+crate::discreet! { OpportunityTimes }
 
-/// A reason that the API gave a stage which somebody else had chosen. It stands wherever nothing later names another
-/// stage: older facts may lead away from that stage, and back to it.
+/// A reason that the API gave a stage which the application chose. It applies until a later write names another stage:
+/// older facts may lead away from that stage, and back to it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ToldReason {
+pub struct ReasonSet {
     pub pipeline_id: PipelineId,
     pub stage: StageId,
     pub text: String,
     pub at: Timestamp,
 }
-crate::discreet! { ToldReason }
+crate::discreet! { ReasonSet }
 
-impl Told {
-    /// The latest of all times.
+impl OpportunityTimes {
+    /// Returns the latest of all times.
     fn last(&self) -> Option<Timestamp> {
         let Self { whole_at, contact_at, name_at, value_at, place_at, reason } = self;
         let reason_at = reason.as_ref().map(|reason| reason.at);
@@ -119,7 +121,7 @@ pub struct OpportunityResult {
 }
 
 impl Opportunity {
-    /// A new one at the beginning of a pipeline. Without a name of its own it takes the contact's.
+    /// Creates an opportunity in the first stage. Without a name it takes the contact's.
     pub fn create(
         id: OpportunityId,
         draft: &OpportunityDraft,
@@ -138,7 +140,7 @@ impl Opportunity {
             lost_reason: None,
             created_at: now,
             updated_at: now,
-            told: Told {
+            times: OpportunityTimes {
                 whole_at: None,
                 contact_at: Some(now),
                 name_at: Some(now),
@@ -149,14 +151,14 @@ impl Opportunity {
         }
     }
 
-    /// The opportunity after the application's whole record of it, which is a fact of the time `at`. Values that the
-    /// API has set since then stay. `None`: the known record is newer.
+    /// Returns the opportunity after the application's whole record, a fact of the time `at`. Values that the API has
+    /// set since then stay. `None`: the known record is newer.
     pub fn apply_fact(known: Option<&Self>, saved: &OpportunitySaved, at: FactTime, now: Timestamp) -> Option<Self> {
-        let told = known.map(|known| known.told.clone()).unwrap_or_default();
-        if told.whole_at > Some(at) {
+        let times = known.map(|known| known.times.clone()).unwrap_or_default();
+        if times.whole_at > Some(at) {
             return None;
         }
-        let mut heard = Self {
+        let mut saved_now = Self {
             id: saved.opportunity_id,
             contact_id: saved.contact_id,
             name: saved.name.clone(),
@@ -166,50 +168,50 @@ impl Opportunity {
             lost_reason: saved.lost_reason.clone(),
             created_at: known.map_or(now, |known| known.created_at),
             updated_at: known.map_or(now, |known| known.updated_at),
-            told: Told { whole_at: Some(at), ..told },
+            times: OpportunityTimes { whole_at: Some(at), ..times },
         };
-        let Some(known) = known else { return Some(heard) };
-        let told = &known.told;
-        let since = |told_at: Option<Timestamp>| told_at.map(FactTime::from) > Some(at);
-        if since(told.contact_at) {
-            heard.contact_id = known.contact_id;
+        let Some(known) = known else { return Some(saved_now) };
+        let times = &known.times;
+        let since = |set_at: Option<Timestamp>| set_at.map(FactTime::from) > Some(at);
+        if since(times.contact_at) {
+            saved_now.contact_id = known.contact_id;
         }
-        if since(told.name_at) {
-            heard.name.clone_from(&known.name);
+        if since(times.name_at) {
+            saved_now.name.clone_from(&known.name);
         }
-        if since(told.value_at) {
-            heard.value_cents = known.value_cents;
+        if since(times.value_at) {
+            saved_now.value_cents = known.value_cents;
         }
-        if since(told.place_at) {
-            heard.pipeline_id.clone_from(&known.pipeline_id);
-            heard.stage.clone_from(&known.stage);
-            heard.lost_reason.clone_from(&known.lost_reason);
+        if since(times.place_at) {
+            saved_now.pipeline_id.clone_from(&known.pipeline_id);
+            saved_now.stage.clone_from(&known.stage);
+            saved_now.lost_reason.clone_from(&known.lost_reason);
         }
-        if let Some(reason) = told.reason.as_ref().filter(|reason| since(Some(reason.at)))
-            && (&reason.pipeline_id, &reason.stage) == (&heard.pipeline_id, &heard.stage)
+        if let Some(reason) = times.reason.as_ref().filter(|reason| since(Some(reason.at)))
+            && (&reason.pipeline_id, &reason.stage) == (&saved_now.pipeline_id, &saved_now.stage)
         {
-            heard.lost_reason = Some(reason.text.clone());
+            saved_now.lost_reason = Some(reason.text.clone());
         }
-        if heard.differs(known) {
-            heard.updated_at = known.later(now);
+        if saved_now.differs(known) {
+            saved_now.updated_at = known.later(now);
         }
-        Some(heard)
+        Some(saved_now)
     }
 
-    /// True if anything differs but when it was told.
+    /// Returns true if any field but the write times differs.
     fn differs(&self, other: &Self) -> bool {
-        Self { told: other.told.clone(), ..self.clone() } != *other
+        Self { times: other.times.clone(), ..self.clone() } != *other
     }
 
-    /// Open, won or lost, by its pipeline as that is now. What was won stays so where its stage is gone: it was paid
-    /// for. Where pipeline or stage is not known, a reason tells that it is lost.
+    /// Returns the status by the present pipeline. A won opportunity stays won if its stage is gone, because it was
+    /// paid for. If the pipeline or the stage is unknown, a reason means lost.
     pub fn status(&self, pipeline: Option<&Pipeline>) -> StageKind {
         let pipeline = pipeline.filter(|pipeline| pipeline.pipeline_id == self.pipeline_id);
         let unplaced = if self.lost_reason.is_some() { StageKind::Lost } else { StageKind::Open };
-        pipeline.and_then(|pipeline| pipeline.meaning_of(&self.stage)).unwrap_or(unplaced)
+        pipeline.and_then(|pipeline| pipeline.last_known_kind(&self.stage)).unwrap_or(unplaced)
     }
 
-    /// The opportunity as the API shows it.
+    /// Returns the opportunity as the API shows it.
     pub fn view(&self, pipeline: Option<&Pipeline>) -> OpportunityView {
         let status = self.status(pipeline);
         OpportunityView {
@@ -226,10 +228,9 @@ impl Opportunity {
         }
     }
 
-    /// The time of a change: after all that was told, even by a request that came before one that has told something
-    /// meanwhile.
+    /// Returns the time of a change: after every known write, even if a later request committed first.
     fn later(&self, now: Timestamp) -> Timestamp {
-        now.after(self.told.last().map_or(self.updated_at, |told_at| told_at.max(self.updated_at)))
+        now.after(self.times.last().map_or(self.updated_at, |set_at| set_at.max(self.updated_at)))
     }
 }
 

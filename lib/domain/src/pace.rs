@@ -1,9 +1,9 @@
-//! The pace of an endpoint that makes callers wait.
+//! The pace of a late endpoint.
 //!
 //! An endpoint that answers in time has a few slots, one for each batch that is delivered to it at once. A late
 //! endpoint has places in time instead, a gap apart (as in the generic cell rate algorithm): each batch reserves a
-//! place once and comes back then. The gap follows from how long an attempt takes, so that a late endpoint, too, has no
-//! more than [`SLOTS`] batches at once. An endpoint that did not answer at all has one.
+//! place once and comes back at that time. The gap follows from the length of an attempt, so that a late endpoint, too,
+//! has no more than [`SLOTS`] batches at once. An endpoint that did not answer at all has one batch at once.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use chrono::TimeDelta;
 use crate::delivery::ATTEMPT_TIMEOUT;
 use crate::time::Timestamp;
 
-/// Batches that are delivered to an endpoint at once.
+/// Most batches that are delivered to an endpoint at once.
 pub const SLOTS: i32 = 3;
-/// An endpoint that has sent no status by then is late.
+/// Time after which an endpoint without a status is late.
 pub const LATE_AFTER: Duration = Duration::from_secs(2);
-/// How long an endpoint that has not answered is marked as late.
+/// Time for which an endpoint that has not answered is marked as late.
 const HANGING_FOR: TimeDelta = TimeDelta::seconds(60);
-/// How long an endpoint that has answered late is marked as late.
+/// Time for which an endpoint that answered late is marked as late.
 const SLOW_FOR: TimeDelta = TimeDelta::minutes(10);
 
 /// The pace of a late endpoint.
@@ -33,19 +33,19 @@ pub struct Pace {
 /// The way in which an endpoint is late.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lateness {
-    /// An attempt still waits, after [`LATE_AFTER`].
+    /// An attempt is still waiting, after [`LATE_AFTER`].
     Waiting,
-    /// The endpoint has answered after that time.
+    /// The endpoint answered after that time.
     Answered(TimeDelta),
     /// The endpoint has not answered.
     TimedOut,
 }
 
 impl Pace {
-    /// The pace to note for an endpoint that is late; `None` if the `known` pace says as much for some time to come.
-    pub fn to_note(known: Option<Self>, lateness: Lateness, now: Timestamp) -> Option<Self> {
+    /// Returns the pace to record for a late endpoint. `None`: the known pace is close enough and still lasts.
+    pub fn to_record(known: Option<Self>, lateness: Lateness, now: Timestamp) -> Option<Self> {
         let known = known.filter(|pace| pace.until > now);
-        // In whole milliseconds, as it is stored.
+        // In whole milliseconds, like the stored form.
         let share_of = |time: TimeDelta| TimeDelta::milliseconds(time.num_milliseconds() / i64::from(SLOTS));
         let (gap, lasts) = match lateness {
             Lateness::Waiting if known.is_some() => return None,
@@ -53,8 +53,8 @@ impl Pace {
             Lateness::Answered(after) => (share_of(after), SLOW_FOR),
             Lateness::TimedOut => (ATTEMPT_TIMEOUT, HANGING_FOR),
         };
-        let says_as_much = |pace: Self| pace.gap <= gap * 2 && gap <= pace.gap * 2 && now + lasts / 2 <= pace.until;
-        (!known.is_some_and(says_as_much)).then_some(Self { gap, until: now + lasts })
+        let is_close_enough = |pace: Self| pace.gap <= gap * 2 && gap <= pace.gap * 2 && now + lasts / 2 <= pace.until;
+        (!known.is_some_and(is_close_enough)).then_some(Self { gap, until: now + lasts })
     }
 }
 
@@ -66,7 +66,7 @@ mod tests {
         Pace { gap: TimeDelta::milliseconds(gap_ms), until: Timestamp::from_ms(until_s * 1_000) }
     }
 
-    /// The known pace, the lateness that is seen, and the pace to note at second 1,000.
+    /// The known pace, the observed lateness, and the pace to record at second 1,000.
     #[rstest::rstest]
     #[case::first_wait(None, Lateness::Waiting, Some(pace(5_000, 1_060)))]
     #[case::wait_of_a_late_one(Some(pace(900, 1_001)), Lateness::Waiting, None)]
@@ -100,6 +100,6 @@ mod tests {
         #[case] lateness: Lateness,
         #[case] noted: Option<Pace>,
     ) {
-        assert_eq!(Pace::to_note(known, lateness, Timestamp::from_ms(1_000_000)), noted);
+        assert_eq!(Pace::to_record(known, lateness, Timestamp::from_ms(1_000_000)), noted);
     }
 }

@@ -1,8 +1,8 @@
-//! Phone numbers: kept as given, matched as E.164 with the workspace's present country as the default region.
+//! Phone numbers: stored as given, matched as E.164 with the workspace's present country as the default region.
 //!
-//! Parsing is Google's libphonenumber. The country of a workspace may change after its contacts were stored, so
-//! contacts are indexed by the last digits of their number, which no country's rules change ([`PhoneEnding`]). Whoever
-//! finds them there compares the E.164 forms.
+//! Google's libphonenumber parses them. The country of a workspace may change after its contacts were stored. So
+//! contacts are indexed by the last digits of their number, which no country's rules change ([`PhoneEnding`]). A reader
+//! of that index compares the E.164 forms.
 
 use rlibphonenumber::{
     PHONE_NUMBER_UTIL, PhoneNumber, PhoneNumberFormat, Region, get_national_significant_number_owned,
@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::country::Country;
 
-/// Digits of an ending. Five tell most contacts of a workspace apart, and all numbering plans but a few have longer
-/// numbers.
+/// Digits of an ending. Five digits distinguish most contacts of a workspace, and all but a few numbering plans have
+/// longer numbers.
 const ENDING_DIGITS: usize = 5;
 
-/// Longest text that is parsed, in bytes. The library refuses longer ones, too, after some work.
+/// Longest text that is parsed, in bytes. The library refuses longer ones too, but only after some work.
 const MAX_PARSED_BYTES: usize = 250;
 
 /// A phone number, as given.
@@ -33,13 +33,13 @@ pub struct PhoneKey {
 }
 crate::discreet! { PhoneKey }
 
-/// The last digits of a number, without its extension: the same for every way to write it, in whatever country.
+/// The last digits of a number, without its extension: the same for every spelling, in any country.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct PhoneEnding(String);
 crate::discreet! { PhoneEnding }
 
 impl Phone {
-    /// Any text counts: what people write as their number is kept, whether or not it can be matched.
+    /// Wraps any text: a number is stored as people write it, matchable or not.
     pub fn as_given(text: &str) -> Self {
         Self(text.to_owned())
     }
@@ -48,7 +48,7 @@ impl Phone {
         &self.0
     }
 
-    /// The E.164 form, when the text is a valid number in the country or with its own country code.
+    /// Returns the E.164 form, if the text is a valid number in the country or with its own country code.
     pub fn key(&self, country: Country) -> Option<PhoneKey> {
         let number = self.parse(country.as_str().parse().ok())?;
         PHONE_NUMBER_UTIL.is_valid_number(&number).then(|| PhoneKey {
@@ -57,12 +57,11 @@ impl Phone {
         })
     }
 
-    /// The ending under which the number is found, whatever country the workspace has then. `None`: no country reads
-    /// the text as a number.
+    /// Returns the ending by which the number is found, whatever the workspace's country is then. `None`: no country
+    /// reads the text as a number.
     ///
-    /// Digits, extension and letters are read alike everywhere; a region is named since the library asks for one. A
-    /// number that begins like an international one with an unknown country code is read by a region with another
-    /// international prefix.
+    /// Digits, extension and letters parse alike everywhere; the library requires a region. A number that begins like
+    /// an international one with an unknown country code is parsed by a region with another international prefix.
     pub fn ending(&self) -> Option<PhoneEnding> {
         let number = self.parse(Some(Region::DE)).or_else(|| self.parse(Some(Region::US)))?;
         Some(PhoneEnding::of(&get_national_significant_number_owned(&number)))
@@ -77,13 +76,13 @@ impl Phone {
 }
 
 impl PhoneKey {
-    /// The number in E.164, such as `+14155552671`.
+    /// Returns the number in E.164, such as `+14155552671`.
     pub fn as_str(&self) -> &str {
         &self.e164
     }
 
-    /// The endings under which contacts with the number are found. A number of four digits, such as Niue has, may be
-    /// written with its country code and without a sign that tells.
+    /// Returns the endings by which contacts with the number are found. A number of four digits, as in Niue, may be
+    /// written with its country code and without a plus.
     pub fn endings(&self) -> Vec<PhoneEnding> {
         let is_short = self.national.len() < ENDING_DIGITS;
         let whole = is_short.then(|| PhoneEnding::of(self.e164.trim_start_matches('+')));

@@ -1,7 +1,7 @@
 //! Splits the text of a JSON object or list into its members, by quotes, brackets, commas and colons alone.
 //!
-//! A strict parser refuses a whole text for junk in one place: half a surrogate pair, an immense number, 130 levels.
-//! A text that is split first loses the unreadable member alone. Depth is a counter, so no text is too deep.
+//! A strict parser refuses a whole text for junk in one place: half a surrogate pair, an immense number, 130 levels. A
+//! text that is split first loses only the unreadable member. Depth is a counter, so no text is too deep.
 
 /// A member of an object, or an item of a list, as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,18 +15,18 @@ pub struct Piece<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pieces<'a> {
     pub pieces: Vec<Piece<'a>>,
-    /// False if other members may be lost: the text breaks off within its last piece, goes on behind its end, or
-    /// holds a member that is not a name with a value.
+    /// False if members may be lost: the text breaks off in its last piece, continues after its end, or has a member
+    /// that is not a name with a value.
     pub is_whole: bool,
 }
 
 impl<'a> Pieces<'a> {
-    /// The members of an object. `None`: the text is of something else.
+    /// Splits an object. `None`: the text is not an object.
     pub fn of_object(text: &'a str) -> Option<Self> {
         Self::split(text, b'{', b'}')
     }
 
-    /// The items of a list. `None`: the text is of something else.
+    /// Splits a list. `None`: the text is not a list.
     pub fn of_list(text: &'a str) -> Option<Self> {
         Self::split(text, b'[', b']')
     }
@@ -47,7 +47,7 @@ impl<'a> Pieces<'a> {
             match byte {
                 b'{' | b'[' => depth += 1,
                 b'}' | b']' if depth == 1 => {
-                    // Nothing stands between the brackets of what is empty, or behind a last comma.
+                    // Skip the empty text between the brackets or after a last comma.
                     found.add(text, (begin, colon, at), is_object);
                     found.is_whole &= byte == close && at + 1 == text.len();
                     return Some(found);
@@ -64,13 +64,13 @@ impl<'a> Pieces<'a> {
                 _ => {}
             }
         }
-        // It breaks off within the last piece.
+        // The text breaks off in the last piece.
         found.add(text, (begin, colon, text.len()), is_object);
         found.is_whole = false;
         Some(found)
     }
 
-    /// Adds the piece between two places. False: there is none.
+    /// Adds the piece between two positions. Returns false if it is empty.
     fn add(&mut self, text: &'a str, (begin, colon, end): (usize, Option<usize>, usize), is_member: bool) -> bool {
         let piece = match colon.filter(|_| is_member) {
             Some(colon) => Piece { name: text[begin..colon].trim(), value: text[colon + 1..end].trim() },
@@ -85,7 +85,7 @@ impl<'a> Pieces<'a> {
     }
 }
 
-/// Where a text is inside of quotes.
+/// Tracks whether a position is inside quotes.
 #[derive(Default)]
 struct Quotes {
     is_open: bool,
@@ -108,7 +108,7 @@ impl Quotes {
     }
 }
 
-/// Returns true for exactly one quoted text.
+/// Returns true if the text is exactly one quoted text.
 fn is_quoted(text: &str) -> bool {
     let mut quotes = Quotes::default();
     let is_held = text.bytes().enumerate().all(|(at, byte)| (at == 0 || quotes.is_open) && quotes.hold(byte));
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_its_members_whatever_stands_in_them() {
+    fn an_object_splits_into_its_members_with_any_content() {
         let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
         for value in
             ["1", "null", r#""x""#, r#""a\"b,:{[""#, r#""\ud83d""#, "1e999", "NaN", r#"{"a":[1,{"b":2}]}"#, &deep]

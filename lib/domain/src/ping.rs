@@ -1,4 +1,4 @@
-//! The answer that tells a key's holder about the key.
+//! The answer with the key's coach and scope.
 
 use serde::Serialize;
 

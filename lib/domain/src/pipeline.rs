@@ -1,5 +1,5 @@
-//! Pipelines: the stages that opportunities go through, in order. The application makes them; the API works on the one
-//! that the coach configured.
+//! Pipelines: the ordered stages of opportunities. The application owns them; the API works on the pipeline that the
+//! coach configured.
 
 use std::collections::BTreeSet;
 
@@ -14,9 +14,9 @@ pub const MAX_STAGES: usize = 200;
 pub struct Pipeline {
     pub pipeline_id: PipelineId,
     pub name: String,
-    /// In the order in which opportunities go through them. No id stands twice.
+    /// In the order in which opportunities pass through them. Ids are unique.
     pub stages: Vec<Stage>,
-    /// Stages that were won ones at some time: whoever is in one that is gone stays won.
+    /// Stages that were won stages once: an opportunity in a removed won stage stays won.
     #[serde(skip)]
     pub won_once: BTreeSet<StageId>,
 }
@@ -40,13 +40,13 @@ crate::named! {
 }
 
 impl Pipeline {
-    /// The kind of a stage. `None`: the pipeline has no such stage.
+    /// Returns the kind of a stage. `None`: the pipeline has no such stage.
     pub fn kind_of(&self, stage: &StageId) -> Option<StageKind> {
         self.stages.iter().find(|known| known.id == *stage).map(|known| known.kind)
     }
 
-    /// The kind of a stage, also of a won stage that the pipeline no longer has.
-    pub fn meaning_of(&self, stage: &StageId) -> Option<StageKind> {
+    /// Returns the kind of a stage, including removed won stages.
+    pub fn last_known_kind(&self, stage: &StageId) -> Option<StageKind> {
         self.kind_of(stage).or_else(|| self.won_once.contains(stage).then_some(StageKind::Won))
     }
 
@@ -54,13 +54,13 @@ impl Pipeline {
         self.stages.iter().filter(|stage| stage.kind == StageKind::Won).map(|stage| &stage.id)
     }
 
-    /// The stages that callers may choose: all but those that payments alone bring an opportunity to.
-    pub fn open_to_choice(&self) -> Vec<StageId> {
+    /// Returns the stages that callers may choose: all but won stages, which need a payment.
+    pub fn selectable_stages(&self) -> Vec<StageId> {
         let open = self.stages.iter().filter(|stage| stage.kind != StageKind::Won);
         open.map(|stage| stage.id.clone()).collect()
     }
 
-    /// The stage that new opportunities begin in, by the name that the coach configured: one that is open.
+    /// Returns the stage of new opportunities, by the name that the coach configured. The stage must be open.
     pub fn initial_stage(&self, configured: &str) -> Option<&StageId> {
         let stage = self.stages.iter().find(|stage| stage.id.as_str() == configured)?;
         (stage.kind == StageKind::Open).then_some(&stage.id)

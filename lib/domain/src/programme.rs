@@ -1,4 +1,4 @@
-//! Coaching programmes: phases in order, and what it takes to leave each.
+//! Coaching programmes: ordered phases, and the conditions to leave each.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::id::{CoachId, ProgrammeId};
 pub struct Programme {
     pub programme_id: ProgrammeId,
     pub coach_id: CoachId,
-    /// In the order in which clients go through them.
+    /// In the order in which clients pass through them.
     pub phases: Vec<ProgrammePhase>,
 }
 
@@ -17,8 +17,8 @@ pub struct Programme {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgrammePhase {
     pub name: String,
-    /// Local dates that have to pass in the phase.
+    /// Least number of local dates in the phase.
     pub min_days: u32,
-    /// Compliance that has to be reached; `None` where it does not matter.
+    /// Least compliance; `None`: not required.
     pub min_compliance_pct: Option<u32>,
 }

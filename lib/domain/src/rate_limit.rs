@@ -1,5 +1,5 @@
 //! Limits of a key, a signed-in coach and an endpoint per calendar minute (UTC). Windows that align with the minute
-//! make the count exact across any number of functions: each request adds one to its minute's counters if all of them
+//! make the count exact across any number of functions: each request increments its minute's counters if all of them
 //! are below their limits.
 
 use crate::time::Timestamp;
@@ -21,17 +21,17 @@ pub enum Limit {
 
 /// The limits of a request.
 pub const REQUEST: &[Limit] = &[Limit::Requests];
-/// The limits of a request for a login link, which counts against both or, where one is used up, neither.
+/// The limits of a request for a login link. The request counts against both, or, if one is used up, against neither.
 pub const LOGIN_LINK_REQUEST: &[Limit] = &[Limit::Requests, Limit::LoginLinks];
 /// The limit of a request to the settings.
 pub const SETTINGS_REQUEST: &[Limit] = &[Limit::SettingsRequests];
-/// The limit of a test event, and of a test event that is sent again.
+/// The limit of a test event, first sent or repeated.
 pub const TEST_EVENT: &[Limit] = &[Limit::TestEvents];
 
 impl Limit {
     pub const ALL: [Self; 4] = [Self::Requests, Self::LoginLinks, Self::SettingsRequests, Self::TestEvents];
 
-    /// Requests in a minute that it lets through.
+    /// Returns the number of allowed requests per minute.
     pub const fn per_minute(self) -> u32 {
         match self {
             Self::Requests | Self::SettingsRequests => 300,
@@ -40,7 +40,7 @@ impl Limit {
         }
     }
 
-    /// Its name in `RateLimit-Policy` and `RateLimit`.
+    /// Returns the name in `RateLimit-Policy` and `RateLimit`.
     pub const fn policy(self) -> &'static str {
         match self {
             Self::Requests => "default",
@@ -66,12 +66,12 @@ impl Minute {
 pub struct Quota {
     pub limit: Limit,
     pub remaining: u32,
-    /// Whole seconds until the window ends, at least 1. After that many the next window has begun.
+    /// Whole seconds until the window ends, at least 1. After that many seconds the next window has begun.
     pub reset_s: u32,
 }
 
 impl Quota {
-    /// The quota after `used` requests in the window that `now` falls in.
+    /// Returns the quota after `used` requests in the window of `now`.
     pub fn after(limit: Limit, used: u32, now: Timestamp) -> Self {
         let into_window_ms = now.ms().rem_euclid(i64::from(WINDOW_S) * 1000);
         let left_ms = i64::from(WINDOW_S) * 1000 - into_window_ms;
@@ -79,7 +79,7 @@ impl Quota {
         Self { limit, remaining: limit.per_minute().saturating_sub(used), reset_s }
     }
 
-    /// The first of the quotas with nothing left.
+    /// Returns the first of the quotas with nothing left.
     pub fn used_up(quotas: &[Self]) -> Option<Self> {
         quotas.iter().find(|quota| quota.remaining == 0).copied()
     }

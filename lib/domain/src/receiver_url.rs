@@ -1,7 +1,7 @@
-//! The URL that a coach registers for webhooks. A secret of a kind: logs, mails and facts show its host alone.
+//! The URL that a coach registers for webhooks. It may contain a secret: logs, mails and changes show only its host.
 //!
 //! `https` only, no credentials, no fragment, no host that is refused by name or by address. The URL parser (WHATWG)
-//! turns decimal, hex and octal spellings of an IPv4 address into the address before it is judged.
+//! converts decimal, hex and octal spellings of an IPv4 address before the address is checked.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -18,9 +18,8 @@ const TOO_LONG: &str = "must be at most 2048 characters as it is sent, with %C3%
 const MAX_NAME_BYTES: usize = 253;
 const MAX_LABEL_BYTES: usize = 63;
 const LOOPBACK_NAME: &str = "localhost";
-/// Names that lead into private networks or to a cloud's metadata, and every name below them. Where such a name
-/// resolves to a private address, the address is refused too: this list gives the reason early, and holds where a
-/// resolver is told otherwise.
+/// Names that lead into private networks or to a cloud's metadata, and every name below them. A private address that
+/// such a name resolves to is refused too. This list gives the reason early, and holds if the resolver is manipulated.
 const REFUSED_NAMES: [&str; 11] = [
     LOOPBACK_NAME,
     "internal",
@@ -39,15 +38,15 @@ const REFUSED_NAMES: [&str; 11] = [
 pub enum Reach {
     /// https to public addresses.
     Public,
-    /// Also loopback, by http too. For local runs alone.
+    /// Also loopback, over http too. For local runs only.
     PublicAndLoopback,
 }
 
 impl Reach {
-    /// The environment variable that says it. Local runs alone set it.
+    /// The environment variable that sets the reach. Only local runs set it.
     pub const SETTING: &str = "ALLOW_LOOPBACK_RECEIVERS";
 
-    /// The reach by the variable's value: `true` adds loopback and http, everything else nothing.
+    /// Returns the reach for the variable's value: `true` adds loopback and http, any other value nothing.
     pub fn by_setting(value: Option<&str>) -> Self {
         if value == Some("true") { Self::PublicAndLoopback } else { Self::Public }
     }
@@ -57,14 +56,14 @@ impl Reach {
     }
 }
 
-/// A URL that webhooks may be sent to, as far as its text tells.
+/// A URL that webhooks may be sent to, as far as its text shows.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ReceiverUrl(Url);
 
 impl ReceiverUrl {
-    /// The URL that `text` is, or why it is refused.
+    /// Parses a URL, or returns the rule that the text breaks.
     pub fn parse(text: &str, reach: Reach) -> Result<Self, &'static str> {
-        // The parser would repair these in silence.
+        // The parser would silently repair these.
         if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
             return Err("must not contain spaces or control characters");
         }
@@ -92,24 +91,24 @@ impl ReceiverUrl {
         Ok(Self(url))
     }
 
-    /// As [`ReceiverUrl::parse`], of a text that a caller sends. What is stored and shown is longer where characters
-    /// have to be escaped.
+    /// Parses a caller's text, otherwise like [`ReceiverUrl::parse`]. The stored URL is longer if characters have to be
+    /// escaped.
     pub fn parse_sent(text: &str, reach: Reach) -> Result<Self, &'static str> {
         let url = Self::parse(text, reach)?;
         if url.expose().len() > MAX_URL_CHARS { Err(TOO_LONG) } else { Ok(url) }
     }
 
-    /// True if the URL is within a reach, which may be less than the one that it was parsed with.
+    /// Returns true if the URL is within a reach, which may be narrower than at parsing.
     pub fn is_within(&self, reach: Reach) -> bool {
         check_scheme(&self.0, reach).and_then(|()| check_host(&self.0, reach)).is_ok()
     }
 
-    /// The whole URL. For sending, storing and for its owner; never for a log.
+    /// Returns the whole URL. For sending, storing and its owner; never for a log.
     pub fn expose(&self) -> &str {
         self.0.as_str()
     }
 
-    /// True if the host is a name, to be resolved, and no address.
+    /// Returns true if the host is a name to resolve, not an address.
     pub fn is_name(&self) -> bool {
         matches!(self.0.host(), Some(Host::Domain(_)))
     }
@@ -120,7 +119,7 @@ impl ReceiverUrl {
 }
 
 const CREDENTIALS: &str = "must not contain a user name or password; check the signature instead";
-/// The rule that an address breaks which no webhook is sent to.
+/// The rule for addresses that no webhook is sent to.
 pub const REFUSED_ADDRESS: &str = "must not point to a private, loopback, link-local or otherwise special address";
 const REFUSED_NAME: &str = "must not point to a name of a private network (localhost, *.internal, *.local, *.home.arpa) or of a cloud's metadata";
 const MALFORMED_NAME: &str = "must name a host of letters, digits and hyphens";
@@ -157,8 +156,8 @@ fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// The URL parser lets more through than a name server, a certificate or an HTTP library takes. Underscores are common
-/// all the same.
+/// Returns true for a valid host name. The URL parser accepts more than a name server, a certificate or an HTTP library
+/// does. Underscores are allowed because they are common.
 fn is_host_name(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
     let is_label = |label: &str| {

@@ -1,4 +1,4 @@
-//! When a webhook is sent again: nine attempts over 27 hours and 6 minutes.
+//! The retry schedule of webhooks: nine attempts over 27 hours and 6 minutes.
 
 use chrono::TimeDelta;
 
@@ -8,15 +8,14 @@ pub const MAX_ATTEMPTS: u32 = GAPS_S.len() as u32 + 1;
 /// Seconds between an attempt and the next: 5 s, 1 min, 5 min, 30 min, 2 h, 5 h, 9 h 30 min, 10 h.
 const GAPS_S: [u32; 8] = [5, 60, 300, 1_800, 7_200, 18_000, 34_200, 36_000];
 
-/// A gap is lengthened by up to this share of itself, so that receivers that come back are not hit by all at once.
+/// Longest extension of a gap, as a share of the gap: recovering receivers are not hit by all retries at once.
 const MAX_JITTER_PERCENT: i64 = 5;
 
-/// Longest time that SQS holds a message back.
+/// Longest delay of a message in SQS.
 pub const MAX_QUEUE_DELAY_S: u32 = 900;
 
-/// The wait before the attempt after `attempts_made`; `None` when there is no attempt left. `jitter` spreads over the
-/// whole range. In whole seconds, which is as finely as a queue delays: the attempt is made when the log says that it
-/// is.
+/// Returns the wait after `attempts_made` attempts; `None`: no attempt is left. `jitter` spreads over the whole range.
+/// In whole seconds, the precision of a queue's delay, so that the attempt is made at its logged time.
 pub fn gap_after(attempts_made: u32, jitter: u16) -> Option<TimeDelta> {
     let index = usize::try_from(attempts_made.checked_sub(1)?).ok()?;
     let gap_s = i64::from(*GAPS_S.get(index)?);
@@ -25,8 +24,8 @@ pub fn gap_after(attempts_made: u32, jitter: u16) -> Option<TimeDelta> {
     Some(TimeDelta::seconds(gap_s + extra_s))
 }
 
-/// How long a message that is due in `wait` is to be delayed for now, in whole seconds: the wait rounded up, or the
-/// longest that the queue allows, after which the rest is waited again.
+/// Returns the delay of a message that is due in `wait`, in whole seconds: the wait rounded up, or the longest delay of
+/// the queue. In that case the message is delayed again for the rest.
 pub fn queue_delay_s(wait: TimeDelta) -> u32 {
     let wait_s = (wait.num_milliseconds().max(0) + 999) / 1000;
     u32::try_from(wait_s).unwrap_or(MAX_QUEUE_DELAY_S).min(MAX_QUEUE_DELAY_S)

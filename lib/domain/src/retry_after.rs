@@ -1,19 +1,19 @@
-//! `Retry-After` (RFC 9110, 10.2.3): seconds, or an HTTP date in any of its three forms. What is neither is ignored.
+//! `Retry-After` (RFC 9110, 10.2.3): seconds, or an HTTP date in any of its three forms. Any other text is ignored.
 
 use chrono::{DateTime, NaiveDateTime, TimeDelta};
 
 use crate::time::Timestamp;
 
-/// The least cap on a receiver's request, whatever the schedule says.
+/// Least cap on a receiver's requested wait, whatever the schedule says.
 const LEAST_CAP: TimeDelta = TimeDelta::hours(1);
-/// IMF-fixdate, which is the form of RFC 5322; RFC 850; asctime.
+/// After IMF-fixdate (the form of RFC 5322): RFC 850 and asctime.
 const OBSOLETE_FORMS: [&str; 2] = ["%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"];
 
-/// How long a receiver asks to be left alone from `now` on; `None` for what cannot be read and for what has passed.
-fn asked(text: &str, now: Timestamp) -> Option<TimeDelta> {
+/// Returns the wait that a receiver requests, from `now` on. `None`: unreadable, or in the past.
+fn requested_wait(text: &str, now: Timestamp) -> Option<TimeDelta> {
     let text = text.trim_matches([' ', '\t']);
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // However many digits there are, it is a long time.
+        // Any number of digits beyond 32 bits is a long time.
         let seconds = text.parse::<u32>().unwrap_or(u32::MAX);
         return Some(TimeDelta::seconds(i64::from(seconds)));
     }
@@ -23,13 +23,14 @@ fn asked(text: &str, now: Timestamp) -> Option<TimeDelta> {
     Some(at - now.utc()).filter(|wait| *wait > TimeDelta::zero())
 }
 
-/// The gap before the next attempt: the scheduled one, or what the receiver asks for where that is longer, but never
-/// longer than an hour or the scheduled gap, whichever is more.
+/// Returns the gap before the next attempt: the scheduled one, or the receiver's requested wait if it is longer. The
+/// result never exceeds an hour or the scheduled gap, whichever is longer.
 pub fn lengthened(scheduled: TimeDelta, retry_after: Option<&str>, now: Timestamp) -> TimeDelta {
-    let asked = retry_after.and_then(|text| asked(text, now)).unwrap_or_default();
-    // Whole seconds, as the schedule has it.
-    let asked = TimeDelta::seconds(asked.num_seconds() + i64::from(asked.subsec_nanos() > 0));
-    scheduled.max(asked.min(LEAST_CAP.max(scheduled)))
+    let requested_wait = retry_after.and_then(|text| requested_wait(text, now)).unwrap_or_default();
+    // Whole seconds, like the schedule.
+    let requested_wait =
+        TimeDelta::seconds(requested_wait.num_seconds() + i64::from(requested_wait.subsec_nanos() > 0));
+    scheduled.max(requested_wait.min(LEAST_CAP.max(scheduled)))
 }
 
 #[cfg(test)]
@@ -63,7 +64,7 @@ mod tests {
     #[case("", None)]
     #[case("\u{663}", None)]
     fn seconds_and_dates_are_read_and_nothing_else(#[case] text: &str, #[case] seconds: Option<i64>) {
-        assert_eq!(asked(text, now()).map(|wait| wait.num_seconds()), seconds);
+        assert_eq!(requested_wait(text, now()).map(|wait| wait.num_seconds()), seconds);
     }
 
     #[rstest::rstest]
@@ -77,7 +78,7 @@ mod tests {
     #[case(1_800, Some("Sun, 06 Nov 1994 09:29:37 GMT"), 2_400)]
     #[case(60, Some("-600"), 60)]
     #[case(60, None, 60)]
-    fn a_gap_is_lengthened_to_what_is_asked_up_to_an_hour_or_itself(
+    fn a_gap_is_lengthened_to_the_requested_wait_up_to_an_hour_or_itself(
         #[case] scheduled: i64,
         #[case] retry_after: Option<&str>,
         #[case] gap: i64,

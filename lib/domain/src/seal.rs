@@ -1,9 +1,10 @@
-//! Encryption of what the tables may hold but not show: recorded answers, passwords in waiting, webhook secrets,
-//! contact details.
+//! Encryption of values in the tables: recorded answers, passwords that wait for their mail, webhook secrets, contact
+//! details.
 //!
-//! XChaCha20-Poly1305 with a random nonce of 192 bits: no bound on messages a key that this service could reach. The
-//! sealed form is `version (1 byte) | key id (1 byte) | nonce (24 bytes) | ciphertext and tag`. The context (which
-//! record, which field) is authenticated, so that a sealed value cannot be moved to another record.
+//! XChaCha20-Poly1305 with a random nonce of 192 bits. It is preferred to AES-GCM because random nonces are safe
+//! without a bound on messages. Bodies are small, so the missing hardware support does not show. The sealed form is
+//! `version (1 byte) | key id (1 byte) | nonce (24 bytes) | ciphertext and tag`. The context (which record, which
+//! field) is authenticated, so a sealed value cannot be moved to another record.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,7 +22,7 @@ const HEADER_BYTES: usize = 2 + NONCE_BYTES;
 /// Bytes of randomness that [`Sealer::seal`] takes.
 pub const SEAL_RANDOM_BYTES: usize = NONCE_BYTES;
 
-/// The service's keys: one seals, all open.
+/// The service's keys: the current key seals, all keys open.
 pub struct Sealer {
     current: u8,
     ciphers: BTreeMap<u8, XChaCha20Poly1305>,
@@ -33,7 +34,7 @@ pub struct Sealer {
 pub struct CannotOpen;
 
 impl Sealer {
-    /// Keys from the secret's text. The cipher's key is the SHA-256 of the text under its id.
+    /// Parses keys from the secret's text. The cipher's key is the SHA-256 of the text under its id.
     pub fn from_secret(json: &str) -> Result<Self, InvalidSecret> {
         let ring = KeyRing::parse(json)?;
         let cipher = |text: &str| XChaCha20Poly1305::new(&Sha256::digest(text.as_bytes()));
@@ -95,8 +96,8 @@ mod tests {
     }
 
     #[test]
-    fn the_sealed_form_is_what_tables_hold() {
-        // By another implementation: PyCryptodome 3, `ChaCha20_Poly1305` with a nonce of 24 bytes.
+    fn the_sealed_form_stays_readable() {
+        // Sealed by another implementation: PyCryptodome 3, `ChaCha20_Poly1305` with a nonce of 24 bytes.
         let stored = concat!(
             "0101",
             "090909090909090909090909090909090909090909090909",

@@ -13,7 +13,7 @@ use crate::id::EventId;
 pub const SECRET_BYTES: usize = 32;
 const PREFIX: &str = "whsec_";
 
-/// The secret that an endpoint's receiver verifies with.
+/// The secret with which an endpoint's receiver verifies signatures.
 #[derive(Clone)]
 pub struct SigningSecret(Zeroizing<[u8; SECRET_BYTES]>);
 crate::discreet! { SigningSecret }
@@ -23,17 +23,17 @@ impl SigningSecret {
         Self(Zeroizing::new(bytes))
     }
 
-    /// A secret restored from its bytes; `None` when there are not 32 of them.
+    /// Restores a secret from its bytes; `None` unless there are 32.
     pub fn restore(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self::new)
     }
 
-    /// The bytes, for sealing.
+    /// Returns the bytes, for sealing.
     pub fn as_bytes(&self) -> &[u8] {
         self.0.as_ref()
     }
 
-    /// The secret as the coach is shown it, once: `whsec_` and base64.
+    /// Returns the secret for the coach, who is shown it once: `whsec_` and base64.
     pub fn reveal(&self) -> String {
         format!("{PREFIX}{}", STANDARD.encode(self.0.as_ref()))
     }
@@ -49,7 +49,7 @@ impl SigningSecret {
     }
 }
 
-/// The value of `webhook-signature`: a signature by each secret, separated by spaces.
+/// Returns the value of `webhook-signature`: one signature per secret, separated by spaces.
 pub fn signature_header(secrets: &[SigningSecret], event: &EventId, unix_s: i64, body: &[u8]) -> String {
     let signatures: Vec<String> = secrets.iter().map(|secret| secret.sign(event, unix_s, body)).collect();
     signatures.join(" ")

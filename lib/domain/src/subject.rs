@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{ClientId, ContactId};
 
-/// The person that something is about: a client, a contact, or a contact that is a client. The default is nobody, such
-/// as of an endpoint that was disabled. A contact belongs to the coach of what carries the subject.
+/// The person that an item is about: a client, a contact, or a contact that is a client. The default is nobody, for
+/// example for a disabled endpoint. A contact belongs to the coach of the item.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Subject {
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,10 +1,12 @@
-//! Evaluation of automations on computed events: which automations a client newly matches, and when to look again.
+//! Evaluation of automations on computed events: the automations that a client newly matches, and the next due time.
 //!
 //! [`evaluate`] is edge-triggered: an event is emitted when a client starts to match, and not again while it keeps
-//! matching. An evaluation before [`States::due`] changes nothing unless a fact, a rule, the time zone or the programme
-//! changed meanwhile, so the sweep reads due clients alone. The first evaluation under a revision of an automation is
-//! silent (it seeds the state), and so is every rule while [`States::silent`] holds. Rules: the table of computed
-//! events in the specification.
+//! matching. A match that begins and ends between two sweeps is not emitted. An evaluation before [`States::due`]
+//! changes nothing unless a fact, a rule, the time zone or the programme changed meanwhile, so the sweep reads due
+//! clients alone (`history` compares this with sweeps of everybody). The first evaluation under a revision of an
+//! automation is silent (it seeds the state), and so is every rule while [`States::silent`] holds. The seven days
+//! between drops, milestones and phase entries outlive revisions. Rules: the table of computed events in the
+//! specification.
 
 mod days;
 mod matching;
@@ -29,12 +31,12 @@ pub use state::{Lasting, Mark, State, States};
 
 /// Window of the compliance that a phase asks for.
 const PHASE_WINDOW_DAYS: u32 = 7;
-/// Active automations of a coach on one computed event that are evaluated; of more, those with the first ids.
+/// Limit on a coach's evaluated automations per computed event; beyond it, those with the first ids are evaluated.
 pub const MAX_SWEPT: usize = 100;
-/// Most states that are kept of automations that are not evaluated.
+/// Most stored states of automations that are not evaluated.
 const MAX_KEPT: usize = 100;
 
-/// A client's facts that the rules ask for.
+/// The facts of a client that the rules read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facts {
     pub created_at: Timestamp,
@@ -45,10 +47,10 @@ pub struct Facts {
     /// The latest date with a daily log.
     pub last_daily_log_on: Option<NaiveDate>,
     pub phase: Option<PhaseEntry>,
-    /// Those of the client's programme, in order.
+    /// The phases of the client's programme, in order.
     pub phases: Vec<ProgrammePhase>,
     pub schedule: DoseSchedule,
-    /// From the month of [`reads_from`] on, later ones too.
+    /// The logs from the month of [`reads_from`] on, later months included.
     pub logged: DosesLogged,
 }
 
@@ -66,7 +68,7 @@ pub struct PhaseEntry {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
     pub automation: Automation,
-    /// When this revision was stored. No two revisions of an automation have the same.
+    /// When this revision was stored. Unique among the automation's revisions.
     pub revision: Timestamp,
 }
 
@@ -76,17 +78,17 @@ pub struct Computed {
     pub coach_id: CoachId,
     pub automation_id: AutomationId,
     pub event_type: ComputedType,
-    /// When the client came to match.
+    /// When the client started to match.
     pub at: Timestamp,
     /// The figures at the evaluation, with the automation.
     pub data: EventData,
-    /// Distinguishes this match from every other of this client and automation. The event's id derives from it.
+    /// Identifies this match among all of this client and automation. The event's id derives from it.
     pub episode: String,
     /// The endpoints that the automation's Webhook steps name.
     pub to: Vec<EndpointId>,
 }
 
-/// The result of an evaluation: both parts are committed in one transaction, on condition that the evaluated states are
+/// The result of an evaluation. Both parts are committed in one transaction, on condition that the evaluated states are
 /// still stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {
@@ -128,23 +130,22 @@ pub fn evaluate(
     Evaluation { emitted, states: next }
 }
 
-/// The first date whose doses an evaluation reads; `None` where no rule asks for doses. It is early enough for any time
-/// zone.
+/// Returns the first date whose doses an evaluation reads; `None`: no rule reads doses. Early enough for any time zone.
 pub fn reads_from(rules: &[Rule], now: Timestamp) -> Option<NaiveDate> {
     doses_read(&considered(rules), now).map(|read| read.first)
 }
 
-/// True if these rules can match anything.
+/// Returns true if these rules can match anything.
 pub fn is_watched(rules: &[Rule]) -> bool {
     rules.iter().any(|rule| is_swept(&rule.automation))
 }
 
-/// True if a rule asks for the phases of a client's programme.
+/// Returns true if a rule reads the phases of a client's programme.
 pub fn asks_for_phases(rules: &[Rule]) -> bool {
     rules.iter().any(|rule| rule.automation.trigger == Trigger::PhaseEligible)
 }
 
-/// The doses that an evaluation reads.
+/// The range of doses that an evaluation reads.
 #[derive(Debug, Clone, Copy)]
 struct DosesRead {
     first: NaiveDate,
@@ -159,7 +160,7 @@ fn doses_read(considered: &[&Rule], now: Timestamp) -> Option<DosesRead> {
     Some(DosesRead { first, longest_window_days })
 }
 
-/// The dates that doses are counted over, where the rule asks for compliance.
+/// Returns the length of the compliance window, if the rule has one.
 fn window_days(trigger: &Trigger) -> Option<u32> {
     match trigger {
         Trigger::ComplianceDrop { window_days, .. } | Trigger::ComplianceMilestone { window_days, .. } => {
@@ -174,7 +175,7 @@ fn is_swept(automation: &Automation) -> bool {
     automation.active && automation.trigger.computed().is_some()
 }
 
-/// The active rules on computed events by id, up to [`MAX_SWEPT`] of each kind.
+/// Returns the active rules on computed events by id, up to [`MAX_SWEPT`] of each kind.
 fn considered(rules: &[Rule]) -> Vec<&Rule> {
     let mut swept: Vec<&Rule> = rules.iter().filter(|rule| is_swept(&rule.automation)).collect();
     swept.sort_by(|a, b| a.automation.id.cmp(&b.automation.id));
@@ -187,8 +188,8 @@ fn considered(rules: &[Rule]) -> Vec<&Rule> {
     swept
 }
 
-/// The lasting parts of the states of automations that are not evaluated now: switched off, deleted, of another kind,
-/// or another coach's.
+/// Returns the lasting parts of the states of automations that are not evaluated now: disabled, deleted, of another
+/// kind, or another coach's.
 fn lasting(states: &States, considered: &[&Rule], facts: &Facts, now: Timestamp) -> BTreeMap<AutomationId, Lasting> {
     let is_evaluated = |id: &AutomationId| considered.iter().any(|rule| rule.automation.id == *id);
     let of = states.of.iter().map(|(id, state)| (id, &state.mark.lasting)).chain(&states.lasting);
@@ -198,7 +199,7 @@ fn lasting(states: &States, considered: &[&Rule], facts: &Facts, now: Timestamp)
     kept.into_iter().take(MAX_KEPT).map(|(id, lasting)| (id.clone(), lasting.clone())).collect()
 }
 
-/// The earlier of two instants that may not come.
+/// Returns the earlier of two optional instants.
 fn earliest(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
     a.into_iter().chain(b).min()
 }

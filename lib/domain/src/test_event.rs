@@ -1,5 +1,5 @@
-//! Example events: what a coach has sent to try a receiver, one that an automation's step names included. They look
-//! like the real ones, name nobody, and say that they are tests.
+//! Example events, with which a coach tests a receiver; computed events included. They look like real events, name no
+//! real person, and are marked as tests.
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -16,14 +16,14 @@ use crate::id::{AutomationId, CheckInId, MessageId};
 use crate::openapi::{Body, Field};
 use crate::time::Timestamp;
 
-/// The id of the client that examples are about. There is none.
+/// The client's id in examples. No client has it.
 pub const CLIENT: &str = "client_example";
 
-/// The phone number of that client: one of those that are kept for fiction.
+/// The phone number of that client, from the range reserved for fiction.
 const PHONE: &str = "+1 415 555 0132";
 
-/// Reads the body of `POST /settings/webhooks/{id}/test`: the type of the example. Where it names none, the first event
-/// that the endpoint is subscribed to.
+/// Parses the body of `POST /settings/webhooks/{id}/test`: the type of the example. Default: the first event that the
+/// endpoint is subscribed to.
 pub fn parse(body: Option<&Value>, subscribed: &[EventType]) -> Result<EventName, Invalid> {
     const NAME_CHARS: usize = 64;
     let asked = match body {
@@ -44,7 +44,7 @@ pub fn schema() -> Body {
     Body::new([("type", Field::one_of(&names).about(about))]).closed()
 }
 
-/// The body of an example event of that name, for receivers of that mode.
+/// Renders the body of an example event for receivers of that mode.
 pub fn body(event: EventName, mode: PayloadMode, at: Timestamp) -> Vec<u8> {
     let mut client = json!({ "id": CLIENT });
     if mode == PayloadMode::ContactDetails {
@@ -104,7 +104,7 @@ fn computed(event: ComputedType, at: Timestamp) -> EventData {
             automation: comparing(10.0),
         }),
         ComputedType::DailyLogInactivity => EventData::DailyLogInactivity(DailyLogInactivity {
-            // Neither the day of the log nor today is a whole one without a log.
+            // Neither the day of the log nor today counts as a whole day without a log.
             last_logged_on: today.checked_sub_signed(TimeDelta::days(4)),
             days_inactive: 3,
             automation: comparing(3.0),

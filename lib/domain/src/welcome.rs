@@ -1,4 +1,4 @@
-//! The mail that a new client gets: where to sign in, with what, and the link to the intake.
+//! The mail to a new client: the sign-in page, the credentials, and the link to the intake.
 
 mod mail_name;
 
@@ -9,7 +9,7 @@ use crate::intake::IntakeToken;
 use crate::workspace::CanonicalHost;
 use mail_name::mail_name;
 
-/// A mail in both of its forms.
+/// A mail as text and as HTML.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Mail {
     pub subject: String,

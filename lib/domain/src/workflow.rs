@@ -1,4 +1,4 @@
-//! Workflows: what the API may show of them. What they send, and with which credentials, is no part of any record here.
+//! Workflows: the part of a record that the API may show. The content and the credentials of a workflow are not stored.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! A coach's workspace: who the coach is, what the workspace may use, where its clients sign in.
+//! A coach's workspace: the coach, the entitlements, and the host for client links.
 
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -7,7 +7,7 @@ use crate::country::Country;
 use crate::id::{CoachId, PipelineId, TeamId};
 use crate::tz::ZoneName;
 
-/// The features that the workspace has paid for or been given.
+/// The features that the workspace may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entitlements {
     pub partner_api: bool,
@@ -15,7 +15,7 @@ pub struct Entitlements {
     pub gym: bool,
 }
 
-/// Where opportunities of the API are created.
+/// The pipeline and stage of opportunities that the API creates.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CrmConfiguration {
     pub pipeline_id: PipelineId,
@@ -28,7 +28,7 @@ pub struct CrmConfiguration {
 pub struct CanonicalHost(String);
 
 impl CanonicalHost {
-    /// A bare https origin; http on a loopback host.
+    /// Parses a bare https origin; http on a loopback host only.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         const RULE: &str = "must be a bare https origin such as https://coach.example.com";
         let url = Url::parse(text).map_err(|_| RULE)?;
@@ -38,7 +38,7 @@ impl CanonicalHost {
             Some(url::Host::Ipv6(address)) => address.is_loopback(),
             None => false,
         };
-        // URLs take names that no host has, and the origin goes into headers.
+        // URLs accept names that no host has, and the origin is used in headers.
         let named =
             url.host_str().is_some_and(|host| host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b)));
         let scheme_fits = url.scheme() == "https" || (url.scheme() == "http" && loopback);
@@ -50,7 +50,7 @@ impl CanonicalHost {
         if scheme_fits && bare && named { Ok(Self(url.origin().ascii_serialization())) } else { Err(RULE) }
     }
 
-    /// The origin, without a slash at its end.
+    /// Returns the origin, without a trailing slash.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -66,7 +66,7 @@ pub struct Workspace {
     pub canonical_host: CanonicalHost,
     pub time_zone: ZoneName,
     pub country: Country,
-    /// Most client records that the plan allows, deactivated ones included. `None`: no limit.
+    /// Most client records of the plan, deactivated clients included. `None`: no limit.
     pub client_cap: Option<u32>,
     pub entitlements: Entitlements,
     pub crm: Option<CrmConfiguration>,
@@ -77,7 +77,7 @@ crate::discreet! { Workspace }
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Team {
     pub team_id: TeamId,
-    /// Most client records of all its workspaces together. `None`: no limit.
+    /// Most client records of all the team's workspaces together. `None`: no limit.
     pub client_cap: Option<u32>,
 }
 

@@ -147,7 +147,7 @@ impl StoredEvent {
             buffers: record.buffers,
             created_at: at(record.created_at),
             updated_at: at(record.updated_at),
-            told_at: record.set_at.into(),
+            saved_at: record.set_at.into(),
             moved_at: record.moved_at.map(at),
             cancelled_at: record.cancelled_at.map(at),
         };
@@ -172,7 +172,7 @@ impl StoredEvent {
             buffers: event.buffers,
             created_at: event.created_at.ms(),
             updated_at: event.updated_at.ms(),
-            set_at: event.told_at.into(),
+            set_at: event.saved_at.into(),
             moved_at: event.moved_at.map(Timestamp::ms),
             cancelled_at: event.cancelled_at.map(Timestamp::ms),
             changed_by: self.changed_by.clone(),

@@ -144,7 +144,7 @@ fn event() -> CalendarEvent {
         buffers: Some(Buffers::default()),
         created_at: at("09:30:00.000"),
         updated_at: at("09:30:00.000"),
-        told_at: at("09:30:00.000").into(),
+        saved_at: at("09:30:00.000").into(),
         moved_at: None,
         cancelled_at: None,
     }

@@ -1,7 +1,7 @@
 //! All events with their schemas and examples: the emitted events, to which an endpoint subscribes, and the computed
 //! events, which the Webhook step of an automation sends.
 
-use domain::check_in::Times;
+use domain::check_in::SubmissionTimes;
 use domain::client::Measure;
 use domain::event::{
     AutomationRef, AutomationWithThreshold, CheckInEvent, CheckInInactivity, ComplianceCrossed, ComputedType,
@@ -37,7 +37,7 @@ pub(super) fn all(schemas: &mut Schemas) -> Vec<EventDescription> {
 
 fn emitted(event: EventType, schemas: &mut Schemas) -> EventDescription {
     let submitted_at = at("16:05:12.480");
-    let check_in_event = || Event::of_check_in(&client(), event, &check_in_id(), Times::at(submitted_at));
+    let check_in_event = || Event::of_check_in(&client(), event, &check_in_id(), SubmissionTimes::at(submitted_at));
     let (occasion, data, example) = match event {
         EventType::NewClient => (
             "A client was created: by the API, in the application, or by an import.",

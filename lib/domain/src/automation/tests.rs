@@ -1,7 +1,7 @@
-//! What is told and sent when something happens, and what each event may say.
+//! The events that one cause emits, and the data that each event may contain.
 
 use super::*;
-use crate::check_in::{Grades, Times};
+use crate::check_in::{Grades, SubmissionTimes};
 use crate::event::PayloadMode;
 use crate::event::tests::client;
 use crate::id::CheckInId;
@@ -40,19 +40,19 @@ fn check_in(scores: BTreeMap<String, f64>) -> CheckInSubmitted {
     CheckInSubmitted { check_in, submitted_at: at(), scores, grades: BTreeMap::new() }
 }
 
-/// The systems that fall from 2 to 1.
-fn fallen(systems: &[&str]) -> Falls {
+/// Builds drops from 2 to 1 in these systems.
+fn dropped(systems: &[&str]) -> GradeDrops {
     let grades = |grade: f64| systems.iter().map(|system| ((*system).to_owned(), grade)).collect();
     let mut latest = Grades::default();
-    latest.take(&CheckInId::parse("k0").unwrap(), Times::at(at()), &grades(2.0), false);
-    latest.take(&CheckInId::parse("k1").unwrap(), Times::at(at()), &grades(1.0), false)
+    latest.apply(&CheckInId::parse("k0").unwrap(), SubmissionTimes::at(at()), &grades(2.0), false);
+    latest.apply(&CheckInId::parse("k1").unwrap(), SubmissionTimes::at(at()), &grades(1.0), false)
 }
 
 fn data(event: &Event) -> Value {
     serde_json::from_slice::<Value>(&event.render(PayloadMode::Identifiers)).unwrap()["data"].clone()
 }
 
-/// Type, who gets it, and the automation it names.
+/// Renders each event as its type, its number of named endpoints, and its automation.
 fn lines(events: &[Event]) -> Vec<(&'static str, usize, Value)> {
     events.iter().map(|event| (event.event_type.as_str(), event.to.len(), data(event)["automation"].clone())).collect()
 }
@@ -73,7 +73,7 @@ fn a_score_is_low_below_the_threshold(#[case] trigger: Trigger, #[case] given: &
 }
 
 #[test]
-fn an_event_is_told_to_subscribers_and_sent_by_each_automation_that_waits_for_it() {
+fn an_event_goes_to_subscribers_and_to_each_automation_it_triggers() {
     let event = Event::new_client(&client(), at());
     let automations = [
         automation("a1", Trigger::NewClient, &["we_2", "we_1", "we_2"]),
@@ -83,7 +83,7 @@ fn an_event_is_told_to_subscribers_and_sent_by_each_automation_that_waits_for_it
         Automation { active: false, ..automation("a5", Trigger::NewClient, &["we_1"]) },
         automation("a6", Trigger::NewClient, &["we_1"]),
     ];
-    let all = told(event.clone(), &automations);
+    let all = emitted_events(event.clone(), &automations);
     let named = |id: &str| json!({ "id": id, "name": NAME });
     assert_eq!(
         lines(&all),
@@ -99,14 +99,14 @@ fn an_event_is_told_to_subscribers_and_sent_by_each_automation_that_waits_for_it
 }
 
 #[test]
-fn a_low_score_is_told_once_for_each_automation_and_says_neither_what_nor_how_low() {
+fn a_low_score_emits_one_event_per_automation_without_question_or_score() {
     let automations = [
         automation("a1", low(3.0, Some("sleep")), &["we_1"]),
         automation("a2", low(4.0, None), &[]),
         automation("a3", low(1.0, None), &["we_1"]),
         automation("a4", Trigger::CheckInSubmitted, &["we_1"]),
     ];
-    let all = told_of_check_in(&client(), &check_in(scores(&[("sleep", 2.0)])), &Falls::default(), &automations);
+    let all = check_in_events(&client(), &check_in(scores(&[("sleep", 2.0)])), &GradeDrops::default(), &automations);
     let by_id = |id: &str| json!({ "id": id });
     assert_eq!(
         lines(&all),
@@ -118,10 +118,10 @@ fn a_low_score_is_told_once_for_each_automation_and_says_neither_what_nor_how_lo
             ("low_check_in_score", 0, by_id("a2")),
         ]
     );
-    let told = json!({
+    let expected = json!({
         "client": { "id": "c1" }, "check_in": { "id": "k1", "submitted_at": at() }, "automation": { "id": "a1" },
     });
-    assert_eq!((data(&all[2]), data(&all[3])), (told.clone(), told));
+    assert_eq!((data(&all[2]), data(&all[3])), (expected.clone(), expected));
     let ids: BTreeSet<_> = all.iter().map(|event| event.id.as_str()).collect();
     assert_eq!(ids.len(), all.len());
     for event in &all[2..] {
@@ -132,7 +132,7 @@ fn a_low_score_is_told_once_for_each_automation_and_says_neither_what_nor_how_lo
 }
 
 #[test]
-fn a_grade_drop_is_told_once_and_sent_by_automations_of_that_system() {
+fn a_grade_drop_is_emitted_once_and_sent_by_automations_of_that_system() {
     let drop = |system: Option<&str>| Trigger::SystemGradeDrop { system: system.map(str::to_owned) };
     let automations = [
         automation("any", drop(None), &["we_1"]),
@@ -140,7 +140,7 @@ fn a_grade_drop_is_told_once_and_sent_by_automations_of_that_system() {
         automation("sleep", drop(Some("sleep")), &["we_1"]),
     ];
     let of = |systems: &[&str]| {
-        let all = told_of_check_in(&client(), &check_in(BTreeMap::new()), &fallen(systems), &automations);
+        let all = check_in_events(&client(), &check_in(BTreeMap::new()), &dropped(systems), &automations);
         lines(&all[1..])
     };
     let line = |to, automation: Value| ("system_grade_drop", to, automation);
@@ -150,23 +150,23 @@ fn a_grade_drop_is_told_once_and_sent_by_automations_of_that_system() {
 }
 
 #[test]
-fn as_many_automations_of_a_kind_are_told_as_count() {
+fn at_most_the_limit_of_automations_of_a_kind_emit() {
     let of = |trigger: &Trigger| {
         (0..MAX_TRIGGERED + 1).map(|n| automation(&format!("a{n}"), trigger.clone(), &["we_1"])).collect::<Vec<_>>()
     };
     let triggers = [Trigger::CheckInSubmitted, low(3.0, None), Trigger::SystemGradeDrop { system: None }];
     let automations = triggers.iter().flat_map(of).collect::<Vec<_>>();
-    let all = told_of_check_in(&client(), &check_in(scores(&[("sleep", 1.0)])), &fallen(&["gut"]), &automations);
+    let all = check_in_events(&client(), &check_in(scores(&[("sleep", 1.0)])), &dropped(&["gut"]), &automations);
     assert_eq!(all.len(), 2 + 4 * MAX_TRIGGERED);
     let event = Event::new_client(&client(), at());
-    assert_eq!(told(event, &of(&Trigger::NewClient)).len(), 1 + MAX_TRIGGERED);
+    assert_eq!(emitted_events(event, &of(&Trigger::NewClient)).len(), 1 + MAX_TRIGGERED);
 }
 
 #[test]
-fn what_fell_is_told_under_one_id_whenever_its_check_in_is_said_to_have_come() {
+fn a_grade_drop_keeps_its_id_when_its_check_in_is_corrected() {
     let rule = automation("a1", Trigger::SystemGradeDrop { system: None }, &["we_1"]);
     let mut latest = Grades::default();
-    let mut said_first = BTreeMap::new();
+    let mut first_times = BTreeMap::new();
     let mut drops = |id: &str, day: u32, grades: &[(&str, f64)]| {
         let submitted_at = Timestamp::parse(&format!("2026-09-{day}T08:00:00Z")).unwrap();
         let check_in = CheckInSubmitted {
@@ -175,10 +175,10 @@ fn what_fell_is_told_under_one_id_whenever_its_check_in_is_said_to_have_come() {
             scores: BTreeMap::new(),
             grades: scores(grades),
         };
-        let first_submitted_at = *said_first.entry(id.to_owned()).or_insert(submitted_at);
-        let times = Times { submitted_at, first_submitted_at };
-        let falls = latest.take(&check_in.check_in, times, &check_in.grades, false);
-        let all = told_of_check_in(&client(), &check_in, &falls, std::slice::from_ref(&rule));
+        let first_submitted_at = *first_times.entry(id.to_owned()).or_insert(submitted_at);
+        let times = SubmissionTimes { submitted_at, first_submitted_at };
+        let drops = latest.apply(&check_in.check_in, times, &check_in.grades, false);
+        let all = check_in_events(&client(), &check_in, &drops, std::slice::from_ref(&rule));
         let drops = all.into_iter().filter(|event| event.event_type == EventType::SystemGradeDrop.into());
         drops.map(|event| (event.id.to_string(), data(&event)["check_in"]["submitted_at"].clone())).collect::<Vec<_>>()
     };
@@ -191,10 +191,10 @@ fn what_fell_is_told_under_one_id_whenever_its_check_in_is_said_to_have_come() {
         assert_eq!(ids(&again), ids(&first));
         assert!(again.iter().all(|(_, submitted_at)| submitted_at == "2026-09-16T08:00:00.000Z"), "{again:?}");
     }
-    // One grade of it is said to be of another time than the other, and both have fallen since one that comes late.
+    // A correction changes the time of one of two grades; a late check-in then reveals both drops.
     drops("k5", 17, &[("gut", 3.0)]);
     assert_eq!(ids(&drops("k4", 13, &[("gut", 4.0), ("sleep", 4.0)])), ids(&first), "each id once");
-    // Another check-in has the latest grades meanwhile.
+    // Meanwhile another check-in holds the latest grades.
     drops("k6", 18, &[("gut", 4.0), ("sleep", 4.0)]);
     drops("k5", 19, &[("gut", 3.0)]);
     let again = drops("k7", 18, &[("gut", 4.0)]);
@@ -203,28 +203,28 @@ fn what_fell_is_told_under_one_id_whenever_its_check_in_is_said_to_have_come() {
 
 proptest! {
     #[test]
-    fn an_automation_hears_of_a_check_in_exactly_where_a_grade_of_its_system_fell(
+    fn an_automation_sends_a_check_in_if_and_only_if_a_grade_of_its_system_dropped(
         before in proptest::collection::btree_map("[a-d]", 0.0f64..5.0, 0..4),
         after in proptest::collection::btree_map("[a-d]", 0.0f64..5.0, 0..4),
         system in proptest::option::of("[a-d]"),
     ) {
         let mut latest = Grades::default();
-        latest.take(&CheckInId::parse("k0").unwrap(), Times::at(at()), &before, false);
-        let fallen = latest.take(&CheckInId::parse("k1").unwrap(), Times::at(at()), &after, false);
+        latest.apply(&CheckInId::parse("k0").unwrap(), SubmissionTimes::at(at()), &before, false);
+        let dropped = latest.apply(&CheckInId::parse("k1").unwrap(), SubmissionTimes::at(at()), &after, false);
         let fell = |system: &String| before.get(system).zip(after.get(system)).is_some_and(|(was, is)| is < was);
         let rule = automation("a1", Trigger::SystemGradeDrop { system: system.clone() }, &["we_1"]);
-        let all = told_of_check_in(&client(), &check_in(BTreeMap::new()), &fallen, &[rule]);
+        let all = check_in_events(&client(), &check_in(BTreeMap::new()), &dropped, &[rule]);
         let any = after.keys().any(fell);
-        let heard = system.as_ref().map_or(any, fell);
+        let system_dropped = system.as_ref().map_or(any, fell);
         let of = |is_sent: bool| {
             let drops = all.iter().filter(|event| event.event_type == EventType::SystemGradeDrop.into());
             drops.filter(|event| event.to.is_empty() != is_sent).count()
         };
-        prop_assert_eq!((of(false), of(true)), (usize::from(any), usize::from(heard)));
+        prop_assert_eq!((of(false), of(true)), (usize::from(any), usize::from(system_dropped)));
     }
 
     #[test]
-    fn subscribers_are_told_of_a_low_score_exactly_where_some_score_is_below(
+    fn a_low_score_is_emitted_if_and_only_if_a_score_is_below_the_threshold(
         given in proptest::collection::btree_map("[a-d]", -10.0f64..10.0, 0..4),
         rules in proptest::collection::vec((-10.0f64..10.0, proptest::option::of("[a-d]"), any::<bool>(), any::<bool>()), 0..8),
     ) {
@@ -233,8 +233,8 @@ proptest! {
             let rule = automation(&format!("a{n}"), low(*threshold, question.as_deref()), endpoints);
             Automation { active: *active, ..rule }
         }).collect();
-        let all = told_of_check_in(&client(), &check_in(given.clone()), &Falls::default(), &automations);
-        let again = told_of_check_in(&client(), &check_in(given.clone()), &Falls::default(), &automations);
+        let all = check_in_events(&client(), &check_in(given.clone()), &GradeDrops::default(), &automations);
+        let again = check_in_events(&client(), &check_in(given.clone()), &GradeDrops::default(), &automations);
         prop_assert_eq!(&all, &again);
         let ids: BTreeSet<_> = all.iter().map(|event| event.id.as_str()).collect();
         prop_assert_eq!(ids.len(), all.len());

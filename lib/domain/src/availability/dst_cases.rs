@@ -1,10 +1,10 @@
-//! Slots where clocks change and where events are near, worked out by hand from the rules of each zone. Every slot is
-//! shown with the instant that it starts at.
+//! Slots at clock changes and next to events, worked out by hand from the rules of each zone. Each slot is shown with
+//! its start instant.
 
 use super::tests::{closed, date, event, hours, slots_on};
 use super::*;
 
-/// The slots of a date, each as `HH:MM@instant`. `grid` is duration and interval, `buffers` before and after, in
+/// Checks the slots of a date, each as `HH:MM@instant`. `grid` is duration and interval, `buffers` before and after, in
 /// minutes.
 #[track_caller]
 fn check(
@@ -134,7 +134,7 @@ fn berlin(#[case] day: &str, #[case] hours: &str, #[case] grid: (u32, u32), #[ca
     "22:30@2018-05-04T14:00Z 23:00@2018-05-04T14:30Z")]
 #[case::caracas_ahead("America/Caracas", "2016-05-01", "02:00-04:00", (30, 30),
     "02:00@2016-05-01T06:30Z 03:00@2016-05-01T07:00Z 03:30@2016-05-01T07:30Z")]
-// Hours that overlap are one opening, hours that touch are two. Berlin in July is +02.
+// Overlapping hours are one opening, adjacent hours are two. Berlin in July is +02.
 #[case::overlapping_hours_give_no_doubles("Europe/Berlin", "2026-07-01", "10:00-12:00 09:00-11:00", (60, 30),
     "09:00@2026-07-01T07:00Z 09:30@2026-07-01T07:30Z 10:00@2026-07-01T08:00Z 10:30@2026-07-01T08:30Z 11:00@2026-07-01T09:00Z")]
 #[case::touching_hours_stay_two("Europe/Berlin", "2026-07-01", "09:00-10:00 10:00-11:00", (60, 30),

@@ -1,6 +1,6 @@
-//! The rules of availability once more, as slowly and plainly as they are worded: every minute of UTC is turned into
-//! wall-clock time, which is never in doubt, and every time of the day is judged on its own. What it allows and what is
-//! listed has to be the same.
+//! The rules of availability again, as slowly and plainly as they are worded. Every minute of UTC is converted to
+//! wall-clock time, which is unambiguous, and every time of the day is evaluated on its own. The listed slots must
+//! equal the allowed slots.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,18 +9,18 @@ use proptest::prelude::*;
 
 use super::tests::{closed, date, days, slots_on};
 use super::*;
-use crate::busy::{Bucket, held_in, reach_of};
+use crate::busy::{Bucket, buckets_near_date, entry_buckets};
 use crate::tz::Tz;
 use crate::tz::tests::{all_zones, zone};
 
-/// What a zone's clocks show in each minute of UTC around a date.
+/// The wall-clock time of a zone at each minute of UTC around a date.
 struct Clock {
     first_shown: BTreeMap<NaiveDateTime, Timestamp>,
     /// The instants of leaps, with the times before and after.
     leaps: Vec<(NaiveDateTime, NaiveDateTime, Timestamp)>,
 }
 
-/// What a zone's clocks show at an instant, by the database alone.
+/// Returns the wall-clock time of a zone at an instant, straight from the database.
 fn shown(zone: Tz, at: Timestamp) -> NaiveDateTime {
     let offset = zone.rules().to_offset(jiff::Timestamp::from_second(at.unix_s()).unwrap());
     at.utc().naive_utc() + TimeDelta::seconds(i64::from(offset.seconds()))
@@ -53,15 +53,15 @@ fn minutes(count: u32) -> TimeDelta {
     TimeDelta::minutes(i64::from(count))
 }
 
-/// Every time of the date that can be booked, with the instant that it starts at.
+/// Returns every bookable time of the date, with its start instant.
 fn allowed(calendar: &Calendar, day: NaiveDate, busy: &[Busy], now: Timestamp) -> Vec<(NaiveTime, Timestamp)> {
     let clock = Clock::around(calendar.time_zone, day);
     let times = (0..1_440).map(|minute| NaiveTime::from_num_seconds_from_midnight_opt(minute * 60, 0).unwrap());
-    times.filter_map(|time| judge(&clock, calendar, day, time, busy, now).map(|start| (time, start))).collect()
+    times.filter_map(|time| evaluate(&clock, calendar, day, time, busy, now).map(|start| (time, start))).collect()
 }
 
-/// The opening that a minute of the day lies in: from that minute, it goes as far either way as some hours go on from
-/// one minute to the next.
+/// Returns the opening around a minute of the day: from that minute it extends both ways while some hours contain the
+/// next minute.
 fn opening_around(hours: &[OpeningHours], minute: i64) -> Option<(i64, i64)> {
     let open = |from: i64, to: i64| {
         hours.iter().any(|hours| i64::from(hours.opens_min()) <= from && to < i64::from(hours.closes_min()))
@@ -76,7 +76,7 @@ fn opening_around(hours: &[OpeningHours], minute: i64) -> Option<(i64, i64)> {
     open(minute, minute).then_some((first, last + 1))
 }
 
-fn judge(
+fn evaluate(
     clock: &Clock,
     calendar: &Calendar,
     day: NaiveDate,
@@ -111,7 +111,7 @@ fn judge(
     (in_horizon && in_hours && clear && start >= now + minutes(calendar.min_notice_minutes)).then_some(start)
 }
 
-/// Dates on which the clocks of a zone were or will be changed, one from each kind of change.
+/// Dates on which a zone's clocks change, one for each kind of change.
 const CHANGES: &[(&str, &str)] = &[
     ("America/New_York", "2026-03-08"),
     ("America/New_York", "2026-11-01"),
@@ -151,7 +151,7 @@ const CHANGES: &[(&str, &str)] = &[
     ("Asia/Beirut", "2026-10-25"),
 ];
 
-/// A zone and a date on or next to one on which its clocks change, or, where they do not change that year, any date.
+/// Generates a zone with a date on or next to a clock change. If the clocks do not change that year: any date.
 fn zones_and_dates() -> impl Strategy<Value = (Tz, NaiveDate)> {
     let known =
         (prop::sample::select(CHANGES), -1_i64..=1).prop_map(|((name, day), shift)| (zone(name), date(day), shift));
@@ -186,7 +186,8 @@ fn opening_hours() -> impl Strategy<Value = OpeningHours> {
     })
 }
 
-/// Some events within two days of a date, and some weeks away or weeks long. Most are whole minutes.
+/// Generates events within two days of a date, and some that are weeks away or weeks long. Most start and end on whole
+/// minutes.
 fn events(day: NaiveDate) -> impl Strategy<Value = Vec<Busy>> {
     let midnight = Timestamp::new(day.and_time(NaiveTime::MIN).and_utc());
     let quarters = |range: std::ops::Range<i64>| range.prop_map(|quarter| quarter * 15);
@@ -247,9 +248,9 @@ fn weekday<'a>(calendar: &'a mut Calendar, name: &str) -> &'a mut Vec<OpeningHou
     }
 }
 
-/// The events that stand in any of these buckets.
-fn standing_in(events: &[Busy], buckets: &BTreeSet<Bucket>) -> Vec<Busy> {
-    let stands = |event: &&Busy| held_in(event.span).iter().any(|bucket| buckets.contains(bucket));
+/// Returns the events with an entry in any of these buckets.
+fn entries_in(events: &[Busy], buckets: &BTreeSet<Bucket>) -> Vec<Busy> {
+    let stands = |event: &&Busy| entry_buckets(event.span).iter().any(|bucket| buckets.contains(bucket));
     events.iter().filter(stands).copied().collect()
 }
 
@@ -257,25 +258,25 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_listed_is_allowed_and_what_is_not_listed_is_not(case in cases(), others in prop::collection::vec(0..1_440_u16, 8)) {
+    fn exactly_the_allowed_slots_are_listed(case in cases(), others in prop::collection::vec(0..1_440_u16, 8)) {
         let Case { calendar, day, events, now } = &case;
         let slots = slots_on(calendar, *day, events, *now);
         let listed: Vec<_> = slots.iter().map(|slot| (slot.time, slot.span.starts_at)).collect();
         prop_assert_eq!(&listed, &allowed(calendar, *day, events, *now));
 
-        // What a booking finds, knowing the buckets alone that its date reaches.
-        let near = standing_in(events, &BTreeSet::from_iter(reach_of(*day)));
+        // The result of a booking, which reads only the buckets near its date.
+        let near = entries_in(events, &BTreeSet::from_iter(buckets_near_date(*day)));
         let times = slots.iter().step_by(slots.len() / 8 + 1).map(|slot| slot.time);
         for time in times.chain(others.iter().filter_map(|minute| time_of(*minute))) {
             let slot = slots.iter().find(|slot| slot.time == time).copied();
             prop_assert_eq!(find_slot(calendar, *day, time, &near, *now), slot);
         }
 
-        // What a list shows, knowing the buckets alone of its window.
+        // The result of a list, which reads only the buckets of its window.
         let (first, last) = window(calendar, *now);
         prop_assert!(first <= last);
         let known = first.iter_days().take_while(|day| *day <= last).map(Bucket::Day).chain([Bucket::Long]).collect();
-        let days = days(calendar, &standing_in(events, &known), *now);
+        let days = days(calendar, &entries_in(events, &known), *now);
         prop_assert_eq!(days.len(), calendar.horizon_days as usize);
         let most = days.iter().map(|day| {
             let starts = (0..1_440).filter(|minute| {

@@ -1,11 +1,11 @@
-//! What the tests of availability are written in, and the rules that are not about clocks that change.
+//! Helpers for the tests of availability, and the rules that do not concern clock changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rstest::rstest;
 
 use super::*;
-use crate::busy::{Bucket, guarded_by, held_in, reach_of};
+use crate::busy::{Bucket, buckets_near_date, entry_buckets, guarded_buckets};
 use crate::calendar::Weekly;
 use crate::tz::Tz;
 use crate::tz::tests::{all_zones, zone};
@@ -23,19 +23,19 @@ fn time(text: &str) -> NaiveTime {
     crate::wall_clock::parse_time(text).unwrap()
 }
 
-/// Stretches `HH:MM-HH:MM`, with blanks between them.
+/// Parses spans `HH:MM-HH:MM`, separated by blanks.
 pub(crate) fn hours(text: &str) -> Vec<OpeningHours> {
     let pairs = text.split_whitespace().map(|pair| pair.split_once('-').unwrap());
     pairs.map(|(opens, closes)| OpeningHours::parse(opens, closes).unwrap()).collect()
 }
 
-/// An event `start/end`, and what it keeps free before and after: `start/end -15 +30`.
+/// Parses an event `start/end` with its buffers before and after: `start/end -15 +30`.
 pub(super) fn event(text: &str) -> Busy {
     let (span, buffers) = text.split_once(' ').unwrap_or((text, ""));
     let (start, end) = span.split_once('/').unwrap();
     let buffer = |sign: char| {
-        let said = buffers.split_whitespace().find_map(|buffer| buffer.strip_prefix(sign));
-        said.map_or(0, |minutes| minutes.parse().unwrap())
+        let minutes_text = buffers.split_whitespace().find_map(|buffer| buffer.strip_prefix(sign));
+        minutes_text.map_or(0, |minutes| minutes.parse().unwrap())
     };
     Busy {
         span: Span { starts_at: at(start), ends_at: at(end) },
@@ -43,7 +43,7 @@ pub(super) fn event(text: &str) -> Busy {
     }
 }
 
-/// A calendar that is never open, for the longest horizon, with slots of an hour on the hour.
+/// A calendar without opening hours, with the longest horizon and hourly slots.
 pub(crate) fn closed(zone: Tz) -> Calendar {
     Calendar {
         id: CalendarId::parse("0197a6a0-5c3b-7000-8000-2f1d3c4b5a69").unwrap(),
@@ -63,7 +63,7 @@ pub(crate) fn closed(zone: Tz) -> Calendar {
     }
 }
 
-/// As [`closed`], but open every day.
+/// A calendar like [`closed`], but open every day.
 fn open(zone: Tz, daily: &str) -> Calendar {
     let daily = hours(daily);
     let weekly = Weekly {
@@ -78,12 +78,12 @@ fn open(zone: Tz, daily: &str) -> Calendar {
     Calendar { weekly, ..closed(zone) }
 }
 
-/// The slots of a date.
+/// Returns the slots of a date.
 pub(super) fn slots_on(calendar: &Calendar, date: NaiveDate, busy: &[Busy], now: Timestamp) -> Vec<Slot> {
     Offer::new(calendar, busy, now).slots_on(date)
 }
 
-/// The slots of every day of the horizon.
+/// Returns the slots of every day of the horizon.
 pub(super) fn days(calendar: &Calendar, busy: &[Busy], now: Timestamp) -> Vec<DaySlots> {
     let offer = Offer::new(calendar, busy, now);
     offer.dates().map(|date| offer.day(date)).collect()
@@ -166,7 +166,7 @@ fn the_window_holds_every_day_that_an_event_in_the_way_could_stand_in() {
 }
 
 #[test]
-fn what_a_date_reaches_guards_each_of_its_slots_in_every_zone() {
+fn the_buckets_near_a_date_guard_each_of_its_slots_in_every_zone() {
     let dates = ["1900-01-01", "2011-12-29", "2011-12-30", "2026-03-29", "2026-07-01", "2026-10-25", "2099-12-31"];
     for zone in all_zones() {
         for duration in [5, 1_440] {
@@ -176,17 +176,17 @@ fn what_a_date_reaches_guards_each_of_its_slots_in_every_zone() {
                 let now = Timestamp::from_ms(at_midnight(day) - 4 * 86_400_000);
                 // The date is the last of the horizon.
                 calendar.horizon_days = (day - date_at(zone, now)).num_days() as u32 + 1;
-                let reach = reach_of(day);
+                let reach = buckets_near_date(day);
                 let (first, last) = window(&calendar, now);
                 for slot in slots_on(&calendar, day, &[], now) {
-                    let guarded = guarded_by(slot.span);
+                    let guarded = guarded_buckets(slot.span);
                     assert!(guarded.iter().all(|bucket| reach.contains(bucket)), "{zone:?} {day} {slot:?}");
                     let in_window = |bucket: &Bucket| match bucket {
                         Bucket::Day(day) => (first..=last).contains(day),
                         Bucket::Long => true,
                     };
                     assert!(guarded.iter().all(in_window), "{zone:?} {day} {slot:?}");
-                    assert!(held_in(slot.span).iter().all(|bucket| guarded.contains(bucket)));
+                    assert!(entry_buckets(slot.span).iter().all(|bucket| guarded.contains(bucket)));
                 }
             }
         }
@@ -198,7 +198,7 @@ fn at_midnight(day: NaiveDate) -> i64 {
 }
 
 #[test]
-fn an_answer_is_too_long_from_one_slot_above_the_limit_on() {
+fn an_answer_is_too_long_above_the_limit_of_slots() {
     let day = |slots: usize| DaySlots { date: date("2026-07-01"), slots: vec!["09:00".to_owned(); slots] };
     let calendar = closed(zone("Europe/Berlin"));
     let part = |days| CalendarAvailability::new(&calendar, days);
@@ -209,7 +209,7 @@ fn an_answer_is_too_long_from_one_slot_above_the_limit_on() {
 }
 
 #[test]
-fn an_answer_shows_what_a_calendar_costs_and_where_it_is_booked() {
+fn an_answer_shows_a_calendars_price_and_booking_url() {
     let calendar = Calendar { price_cents: 5_000, horizon_days: 1, ..open(zone("Europe/Berlin"), "09:00-10:00") };
     let days = days(&calendar, &[], at("2026-07-01T00:00Z"));
     let answer = Availability::new(vec![CalendarAvailability::new(&calendar, days)]);
@@ -227,7 +227,7 @@ fn an_answer_shows_what_a_calendar_costs_and_where_it_is_booked() {
     );
 }
 
-/// The openings that have most starts of slots: they touch, and each ends a minute after its last slot may start.
+/// The openings with the most slot starts: they are adjacent, and each ends a minute after its last possible start.
 fn dense() -> Calendar {
     let bounds: Vec<u32> = (0..24).map(|n| 56 * n + n / 8).chain([1_440]).collect();
     let text = |minute: &u32| format!("{:02}:{:02}", minute / 60, minute % 60);
@@ -238,7 +238,7 @@ fn dense() -> Calendar {
 
 #[test]
 fn a_single_calendar_never_has_too_many_candidates() {
-    // 1,440 minutes in 24 openings: each may have one start more than its whole intervals.
+    // 1,440 minutes in 24 openings: each opening may have one start more than its whole intervals.
     let most = (1_440 + 24 * 4) / 5 + 1;
     assert!(most * 400 < MAX_CANDIDATES);
     let counted = candidates(&dense(), at("2026-07-01T00:00Z"));
@@ -260,7 +260,7 @@ fn candidates_are_counted_by_the_hours_of_each_date_of_the_horizon() {
     assert_eq!(candidates(&calendar, at("2026-07-01T10:00Z")), 32);
 }
 
-/// Sixty days of quarter-hour slots with 500 events in the way: what an answer should take a few milliseconds for.
+/// Sixty days of quarter-hour slots with 500 events in the way: an answer should take a few milliseconds.
 fn a_busy_season() -> (Calendar, Vec<Busy>, Timestamp) {
     let calendar = Calendar {
         slot_minutes: 30,
@@ -291,9 +291,9 @@ fn the_slots_of_a_season_are_the_slots_of_its_days() {
     assert!((1_000..5_700).contains(&slots), "{slots}");
 }
 
-/// Prints what it takes; the bound holds without optimisation on a busy machine.
+/// Prints the time; the bound holds without optimisation on a busy machine.
 #[test]
-fn a_season_is_reckoned_in_a_moment() {
+fn a_season_is_computed_in_milliseconds() {
     let (calendar, events, now) = a_busy_season();
     let fastest = (0..5).map(|_| {
         let start = std::time::Instant::now();

@@ -1,4 +1,4 @@
-//! The decisions to make, move or cancel a booking. Obstacles are reported in one order: the contact, the booking, its
+//! Decisions to create, move or cancel a booking. Obstacles are reported in one order: the contact, the booking, its
 //! calendar, its price, its time.
 
 use crate::availability::{find_move, find_slot};
@@ -14,22 +14,22 @@ use crate::wall_clock::{date_at, show_time, time_at};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lead {
     Live,
-    /// It lives on as this one.
+    /// The contact was merged into this contact.
     Merged(ContactId),
-    /// There is none, or none any more.
+    /// The contact does not exist, or no longer exists.
     Unknown,
 }
 
-/// The reason why a booking is refused.
+/// The reason for the refusal of a booking.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
+pub enum BookingRefusal {
     UnknownLead,
     LeadMerged(ContactId),
-    /// There is no such booking, or it is not with this contact.
+    /// The booking does not exist, or is not with this contact.
     UnknownBooking,
-    /// There is no such calendar, or it is not active.
+    /// The calendar does not exist, or is not active.
     UnknownCalendar,
-    /// The calendar is paid for, there.
+    /// The calendar is paid. The text is its booking URL.
     CheckoutRequired(String),
     SlotUnavailable,
     /// The booking is cancelled or past.
@@ -37,44 +37,46 @@ pub enum Refusal {
 }
 
 impl Lead {
-    pub fn check(self) -> Result<(), Refusal> {
+    pub fn check(self) -> Result<(), BookingRefusal> {
         match self {
             Self::Live => Ok(()),
-            Self::Merged(into) => Err(Refusal::LeadMerged(into)),
-            Self::Unknown => Err(Refusal::UnknownLead),
+            Self::Merged(into) => Err(BookingRefusal::LeadMerged(into)),
+            Self::Unknown => Err(BookingRefusal::UnknownLead),
         }
     }
 }
 
-/// Decides on a new booking: the time that it takes. `busy` holds every confirmed event that could be in its way.
+/// Decides on a new booking and returns its time. `busy` holds every confirmed event that could conflict.
 pub fn create(
     draft: &BookingDraft,
     lead: Lead,
     calendar: Option<&Calendar>,
     busy: &[Busy],
     now: Timestamp,
-) -> Result<Busy, Refusal> {
+) -> Result<Busy, BookingRefusal> {
     lead.check()?;
     let calendar = active(calendar)?;
     if calendar.is_paid() {
-        return Err(Refusal::CheckoutRequired(calendar.booking_url.clone()));
+        return Err(BookingRefusal::CheckoutRequired(calendar.booking_url.clone()));
     }
-    let slot = find_slot(calendar, draft.date, draft.time, busy, now).ok_or(Refusal::SlotUnavailable)?;
+    let slot = find_slot(calendar, draft.date, draft.time, busy, now).ok_or(BookingRefusal::SlotUnavailable)?;
     Ok(Busy { span: slot.span, buffers: calendar.buffers })
 }
 
-/// Where a booking goes.
+/// The target of a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Move {
-    /// It stays where it is.
-    Nowhere,
+    /// The booking already has this time.
+    Unchanged,
     To(Busy),
 }
 
-/// Decides on a booking's new time. `event` is the one that is named, if it is with the contact; `zone` is the one that
-/// it is shown in, `others` are all confirmed events but itself that could be in its way. Nothing is charged: what was
-/// paid has been paid. The booking keeps the length and the buffers that it was made with. It has to start where the
-/// calendar's slots start, to end by its closing, and to leave room by its own buffers and by the calendar's.
+/// Decides on a booking's new time. `event` is the named booking, if it is with the contact. `zone` is the zone in
+/// which the booking is shown. `others` holds all other confirmed events that could conflict. Nothing is charged: a
+/// booking is paid at its creation.
+///
+/// The booking keeps its length and its buffers. It must start where the calendar's slots start, end by its closing,
+/// and leave room by its own buffers and by the calendar's.
 pub fn reschedule(
     draft: &RescheduleDraft,
     lead: Lead,
@@ -83,39 +85,40 @@ pub fn reschedule(
     zone: Tz,
     others: &[Busy],
     now: Timestamp,
-) -> Result<Move, Refusal> {
+) -> Result<Move, BookingRefusal> {
     lead.check()?;
     let event = booking(event)?;
     if !event.is_confirmed() || event.span.ends_at <= now {
-        return Err(Refusal::NotActive);
+        return Err(BookingRefusal::NotActive);
     }
-    // As it is shown: of an hour that clocks show twice a booking may stand in the second.
-    let stands_at = event.span.starts_at;
-    if (date_at(zone, stands_at), show_time(time_at(zone, stands_at))) == (draft.date, show_time(draft.time)) {
-        return Ok(Move::Nowhere);
+    // Compare as shown: a booking may be in the second of an hour that clocks show twice.
+    let starts_at = event.span.starts_at;
+    if (date_at(zone, starts_at), show_time(time_at(zone, starts_at))) == (draft.date, show_time(draft.time)) {
+        return Ok(Move::Unchanged);
     }
     let calendar = active(calendar)?;
     let length = event.span.ends_at.utc() - event.span.starts_at.utc();
-    let slot = find_move(calendar, draft.date, draft.time, length, others, now).ok_or(Refusal::SlotUnavailable)?;
+    let slot =
+        find_move(calendar, draft.date, draft.time, length, others, now).ok_or(BookingRefusal::SlotUnavailable)?;
     let moved = Busy { span: slot.span, buffers: event.buffers.unwrap_or(calendar.buffers) };
     if others.iter().any(|other| other.conflicts_with(&moved)) {
-        return Err(Refusal::SlotUnavailable);
+        return Err(BookingRefusal::SlotUnavailable);
     }
     Ok(Move::To(moved))
 }
 
-/// Decides on a cancellation, which may be repeated, but not once the booking is past. `event` is the named one, if it
-/// is with the contact.
-pub fn cancel(lead: Lead, event: Option<&CalendarEvent>, now: Timestamp) -> Result<(), Refusal> {
+/// Decides on a cancellation. A cancellation may be repeated until the booking is past. `event` is the named booking,
+/// if it is with the contact.
+pub fn cancel(lead: Lead, event: Option<&CalendarEvent>, now: Timestamp) -> Result<(), BookingRefusal> {
     lead.check()?;
     let event = booking(event)?;
-    if event.is_confirmed() && event.span.ends_at <= now { Err(Refusal::NotActive) } else { Ok(()) }
+    if event.is_confirmed() && event.span.ends_at <= now { Err(BookingRefusal::NotActive) } else { Ok(()) }
 }
 
-fn booking(event: Option<&CalendarEvent>) -> Result<&CalendarEvent, Refusal> {
-    event.filter(|event| event.is_booking()).ok_or(Refusal::UnknownBooking)
+fn booking(event: Option<&CalendarEvent>) -> Result<&CalendarEvent, BookingRefusal> {
+    event.filter(|event| event.is_booking()).ok_or(BookingRefusal::UnknownBooking)
 }
 
-fn active(calendar: Option<&Calendar>) -> Result<&Calendar, Refusal> {
-    calendar.filter(|calendar| calendar.active).ok_or(Refusal::UnknownCalendar)
+fn active(calendar: Option<&Calendar>) -> Result<&Calendar, BookingRefusal> {
+    calendar.filter(|calendar| calendar.active).ok_or(BookingRefusal::UnknownCalendar)
 }

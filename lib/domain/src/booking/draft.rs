@@ -1,4 +1,4 @@
-//! The bodies of requests about bookings: these fields and no others, each in its one form.
+//! The bodies of requests about bookings. Unknown fields are refused, and each field has one form.
 
 use chrono::{NaiveDate, NaiveTime};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::id::{CalendarId, ContactId};
 use crate::openapi::{Body, Field};
 use crate::wall_clock::{TIME_RULE, parse_time};
 
-/// A booking to be made: a slot by the wall clock of its calendar.
+/// A booking to create: a slot by the wall clock of its calendar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BookingDraft {
     pub lead_id: ContactId,
@@ -18,7 +18,7 @@ pub struct BookingDraft {
     pub time: NaiveTime,
 }
 
-/// Where a booking is to be moved: a slot by the wall clock of its calendar.
+/// The new time of a booking: a slot by the wall clock of its calendar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RescheduleDraft {
     pub lead_id: ContactId,
@@ -32,7 +32,7 @@ pub struct CancelDraft {
     pub lead_id: ContactId,
 }
 
-/// A query for free times: the contact, and the calendar or `None` for all calendars.
+/// A query for bookable times: the contact, and the calendar or `None` for all calendars.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AvailabilityRequest {
     pub lead_id: ContactId,

@@ -1,4 +1,4 @@
-//! Decisions, views and facts of bookings, by tables and by properties.
+//! Decisions, views and facts of bookings, by tables and properties.
 
 use std::collections::BTreeMap;
 
@@ -76,25 +76,25 @@ fn a_slot_that_is_offered_is_booked_with_the_calendars_duration_and_buffers() {
 }
 
 #[test]
-fn what_stands_in_a_new_bookings_way_is_told_in_order() {
+fn obstacles_to_a_new_booking_are_reported_in_order() {
     let free = draft("2026-12-02", "10:00");
     let closed = draft("2026-12-02", "08:30");
     let paid = Calendar { price_cents: 1, ..calendar() };
     let off = Calendar { active: false, ..paid.clone() };
     let other = ContactId(Uuid::from_u128(9));
     let refusal = |draft, lead, calendar| create(draft, lead, calendar, &[], now()).unwrap_err();
-    assert_eq!(refusal(&closed, Lead::Unknown, None), Refusal::UnknownLead);
-    assert_eq!(refusal(&closed, Lead::Merged(other), None), Refusal::LeadMerged(other));
-    assert_eq!(refusal(&closed, Lead::Live, None), Refusal::UnknownCalendar);
-    assert_eq!(refusal(&closed, Lead::Live, Some(&off)), Refusal::UnknownCalendar);
+    assert_eq!(refusal(&closed, Lead::Unknown, None), BookingRefusal::UnknownLead);
+    assert_eq!(refusal(&closed, Lead::Merged(other), None), BookingRefusal::LeadMerged(other));
+    assert_eq!(refusal(&closed, Lead::Live, None), BookingRefusal::UnknownCalendar);
+    assert_eq!(refusal(&closed, Lead::Live, Some(&off)), BookingRefusal::UnknownCalendar);
     for draft in [&closed, &free] {
-        let checkout = Refusal::CheckoutRequired(paid.booking_url.clone());
+        let checkout = BookingRefusal::CheckoutRequired(paid.booking_url.clone());
         assert_eq!(refusal(draft, Lead::Live, Some(&paid)), checkout);
     }
-    assert_eq!(refusal(&closed, Lead::Live, Some(&calendar())), Refusal::SlotUnavailable);
+    assert_eq!(refusal(&closed, Lead::Live, Some(&calendar())), BookingRefusal::SlotUnavailable);
     let taken = [event().busy().unwrap()];
     let again = create(&free, Lead::Live, Some(&calendar()), &taken, now());
-    assert_eq!(again, Err(Refusal::SlotUnavailable));
+    assert_eq!(again, Err(BookingRefusal::SlotUnavailable));
 }
 
 fn moved(
@@ -102,7 +102,7 @@ fn moved(
     event: Option<&CalendarEvent>,
     calendar: Option<&Calendar>,
     now: Timestamp,
-) -> Result<Move, Refusal> {
+) -> Result<Move, BookingRefusal> {
     let zone = calendar.map_or(zone("America/New_York"), |calendar| calendar.time_zone);
     reschedule(draft, Lead::Live, event, calendar, zone, &[], now)
 }
@@ -133,11 +133,11 @@ fn a_moved_booking_leaves_room_by_its_own_buffers_and_by_those_of_the_calendar()
     let bare = CalendarEvent { buffers: Some(none), ..event() };
     let just_before = [Busy { span: span("02T09:00", "02T09:30"), buffers: none }];
     assert!(matches!(at_the_time(&just_before, &bare, none), Ok(Move::To(_))));
-    assert_eq!(at_the_time(&just_before, &buffered, none), Err(Refusal::SlotUnavailable), "its own");
+    assert_eq!(at_the_time(&just_before, &buffered, none), Err(BookingRefusal::SlotUnavailable), "its own");
     let of_now = Buffers { before_min: 15, after_min: 0 };
     assert_eq!(
         at_the_time(&just_before, &bare, of_now),
-        Err(Refusal::SlotUnavailable),
+        Err(BookingRefusal::SlotUnavailable),
         "what is not listed is refused"
     );
     let earlier = [Busy { span: span("02T08:45", "02T09:15"), buffers: none }];
@@ -145,29 +145,29 @@ fn a_moved_booking_leaves_room_by_its_own_buffers_and_by_those_of_the_calendar()
 }
 
 #[test]
-fn what_stands_in_a_moves_way_is_told_in_order() {
+fn obstacles_to_a_move_are_reported_in_order() {
     let (calendar, event) = (calendar(), event());
     let cancelled = event.cancelled(now()).unwrap();
     let private = CalendarEvent { calendar_id: None, ..event.clone() };
     let closed = to("2026-12-02", "08:30");
     let over = at("02T10:00");
     for missing in [None, Some(&private)] {
-        assert_eq!(moved(&closed, missing, Some(&calendar), now()), Err(Refusal::UnknownBooking));
+        assert_eq!(moved(&closed, missing, Some(&calendar), now()), Err(BookingRefusal::UnknownBooking));
     }
-    assert_eq!(moved(&closed, Some(&cancelled), None, now()), Err(Refusal::NotActive));
-    assert_eq!(moved(&closed, Some(&event), None, over), Err(Refusal::NotActive));
-    assert_eq!(moved(&closed, Some(&event), None, now()), Err(Refusal::UnknownCalendar));
-    assert_eq!(moved(&closed, Some(&event), Some(&calendar), now()), Err(Refusal::SlotUnavailable));
+    assert_eq!(moved(&closed, Some(&cancelled), None, now()), Err(BookingRefusal::NotActive));
+    assert_eq!(moved(&closed, Some(&event), None, over), Err(BookingRefusal::NotActive));
+    assert_eq!(moved(&closed, Some(&event), None, now()), Err(BookingRefusal::UnknownCalendar));
+    assert_eq!(moved(&closed, Some(&event), Some(&calendar), now()), Err(BookingRefusal::SlotUnavailable));
     let merged = reschedule(&closed, Lead::Merged(LEAD), None, None, zone("UTC"), &[], now());
-    assert_eq!(merged, Err(Refusal::LeadMerged(LEAD)));
+    assert_eq!(merged, Err(BookingRefusal::LeadMerged(LEAD)));
 }
 
 #[test]
-fn a_move_to_the_same_instant_changes_nothing_whatever_the_calendar_offers() {
+fn a_move_to_the_same_instant_changes_nothing_with_any_calendar() {
     let off = Calendar { active: false, ..calendar() };
-    assert_eq!(moved(&to("2026-12-02", "10:00"), Some(&event()), Some(&off), now()), Ok(Move::Nowhere));
-    // By the zone that it is shown in, where its calendar has not been seen.
-    assert_eq!(moved(&to("2026-12-02", "04:00"), Some(&event()), None, now()), Ok(Move::Nowhere));
+    assert_eq!(moved(&to("2026-12-02", "10:00"), Some(&event()), Some(&off), now()), Ok(Move::Unchanged));
+    // Shown in the given zone, because its calendar has not been seen.
+    assert_eq!(moved(&to("2026-12-02", "04:00"), Some(&event()), None, now()), Ok(Move::Unchanged));
 }
 
 #[test]
@@ -179,24 +179,24 @@ fn a_booking_in_the_second_of_an_hour_that_comes_twice_stays_where_it_is_shown()
         let busy = Busy { span, buffers: calendar().buffers };
         let twice = CalendarEvent::booked(EVENT, &draft("2027-10-31", "02:30"), &busy, now());
         let to_itself = moved(&to("2027-10-31", "02:30"), Some(&twice), Some(&calendar()), now());
-        assert_eq!(to_itself, Ok(Move::Nowhere), "{starts}");
+        assert_eq!(to_itself, Ok(Move::Unchanged), "{starts}");
     }
 }
 
 #[rstest]
 #[case::due(event(), now(), Ok(()))]
 #[case::under_way(event(), at("02T09:59"), Ok(()))]
-#[case::past(event(), at("02T10:00"), Err(Refusal::NotActive))]
+#[case::past(event(), at("02T10:00"), Err(BookingRefusal::NotActive))]
 #[case::cancelled(event().cancelled(now()).unwrap(), now(), Ok(()))]
 #[case::cancelled_and_past(event().cancelled(now()).unwrap(), at("09T00:00"), Ok(()))]
 fn a_booking_is_cancelled_once_and_not_after_it(
     #[case] event: CalendarEvent,
     #[case] now: Timestamp,
-    #[case] due: Result<(), Refusal>,
+    #[case] due: Result<(), BookingRefusal>,
 ) {
     assert_eq!(cancel(Lead::Live, Some(&event), now), due);
-    assert_eq!(cancel(Lead::Live, None, now), Err(Refusal::UnknownBooking));
-    assert_eq!(cancel(Lead::Unknown, Some(&event), now), Err(Refusal::UnknownLead));
+    assert_eq!(cancel(Lead::Live, None, now), Err(BookingRefusal::UnknownBooking));
+    assert_eq!(cancel(Lead::Unknown, Some(&event), now), Err(BookingRefusal::UnknownLead));
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn a_booking_is_shown_by_the_wall_clock_and_a_private_entry_is_not() {
 }
 
 #[test]
-fn a_conflict_is_the_same_whichever_of_the_two_it_is_found_by_and_another_after_a_move() {
+fn a_conflict_has_one_id_for_both_events_and_a_new_one_after_a_move() {
     let coach = CoachId::parse("ada").unwrap();
     let one = event();
     let other = CalendarEvent { id: CalendarEventId(Uuid::from_u128(4)), ..event() };
@@ -236,17 +236,17 @@ fn a_conflict_is_the_same_whichever_of_the_two_it_is_found_by_and_another_after_
 fn each_change_of_a_booking_is_a_fact_of_its_own() {
     let coach = CoachId::parse("ada").unwrap();
     let (at, busy) = (now(), event().busy().unwrap());
-    // All within one millisecond, and after what was said by a clock that is ahead.
-    let ahead = CalendarEvent { told_at: (at + TimeDelta::seconds(30)).into(), ..event() };
+    // All within one millisecond, and after a fact from a clock that is ahead.
+    let ahead = CalendarEvent { saved_at: (at + TimeDelta::seconds(30)).into(), ..event() };
     let moved = ahead.moved(&busy, at);
     let again = moved.moved(&busy, at);
     let cancelled = again.cancelled(at).unwrap();
     let view = |event: &CalendarEvent| event.view(zone("UTC")).unwrap();
     let facts = [
         Change::booking_created(&coach, &view(&event())),
-        Change::booking_rescheduled(&coach, &view(&moved), at, moved.said_at()),
-        Change::booking_rescheduled(&coach, &view(&again), at, again.said_at()),
-        Change::booking_cancelled(&coach, &view(&cancelled), cancelled.said_at()),
+        Change::booking_rescheduled(&coach, &view(&moved), at, moved.last_written_at()),
+        Change::booking_rescheduled(&coach, &view(&again), at, again.last_written_at()),
+        Change::booking_cancelled(&coach, &view(&cancelled), cancelled.last_written_at()),
     ];
     let ids: std::collections::BTreeSet<&str> = facts.iter().map(|fact| fact.id.as_str()).collect();
     assert_eq!(ids.len(), facts.len());
@@ -297,53 +297,56 @@ fn saved(span: Span, confirmed: bool, calendar: Option<CalendarId>) -> CalendarE
 }
 
 #[test]
-fn a_fact_leaves_alone_what_the_api_has_set_since() {
+fn a_fact_keeps_the_values_that_the_api_set_later() {
     let (noon, later) = (span("02T11:00", "02T12:00"), at("01T09:00"));
     let busy = Busy { span: noon, buffers: calendar().buffers };
     let moved = event().moved(&busy, later);
-    let told = |fact: &CalendarEventSaved, at, found: &CalendarEvent| {
+    let applied = |fact: &CalendarEventSaved, at, found: &CalendarEvent| {
         CalendarEvent::apply_fact(Some(found), fact, at, Some(&calendar()), fact.lead_id, now())
     };
     let elsewhere = saved(span("03T11:00", "03T12:00"), true, Some(CALENDAR));
-    assert_eq!(told(&elsewhere, at("01T06:59").into(), &moved), None, "older than the booking itself");
-    assert_eq!(told(&elsewhere, at("01T08:59").into(), &moved).unwrap().span, noon);
-    assert_eq!(told(&elsewhere, later.into(), &moved).unwrap().span, elsewhere.span, "an equal one applies");
+    assert_eq!(applied(&elsewhere, at("01T06:59").into(), &moved), None, "older than the booking itself");
+    assert_eq!(applied(&elsewhere, at("01T08:59").into(), &moved).unwrap().span, noon);
+    assert_eq!(applied(&elsewhere, later.into(), &moved).unwrap().span, elsewhere.span, "an equal one applies");
     let cancelled = moved.cancelled(later).unwrap();
-    assert!(!told(&elsewhere, at("01T08:59").into(), &cancelled).unwrap().is_confirmed());
-    assert!(!told(&elsewhere, later.into(), &cancelled).unwrap().is_confirmed(), "it was cancelled after it was moved");
-    assert!(told(&elsewhere, cancelled.said_at().into(), &cancelled).unwrap().is_confirmed());
+    assert!(!applied(&elsewhere, at("01T08:59").into(), &cancelled).unwrap().is_confirmed());
+    assert!(
+        !applied(&elsewhere, later.into(), &cancelled).unwrap().is_confirmed(),
+        "it was cancelled after it was moved"
+    );
+    assert!(applied(&elsewhere, cancelled.last_written_at().into(), &cancelled).unwrap().is_confirmed());
 }
 
 #[test]
 fn an_event_keeps_its_buffers_as_long_as_it_stays_on_its_calendar() {
     let made = Buffers { before_min: 15, after_min: 0 };
     let changed = Calendar { buffers: Buffers { before_min: 1, after_min: 2 }, ..calendar() };
-    let told = |calendar_id, calendar: Option<&Calendar>, found: &CalendarEvent| {
+    let applied = |calendar_id, calendar: Option<&Calendar>, found: &CalendarEvent| {
         let fact = saved(found.span, true, calendar_id);
-        let told = CalendarEvent::apply_fact(Some(found), &fact, now().into(), calendar, None, now());
-        told.unwrap()
+        let applied = CalendarEvent::apply_fact(Some(found), &fact, now().into(), calendar, None, now());
+        applied.unwrap()
     };
-    assert_eq!(told(Some(CALENDAR), Some(&changed), &event()).buffers, Some(made));
+    assert_eq!(applied(Some(CALENDAR), Some(&changed), &event()).buffers, Some(made));
     let elsewhere = CalendarId(Uuid::from_u128(8));
-    assert_eq!(told(Some(elsewhere), Some(&changed), &event()).buffers, Some(changed.buffers));
-    let unseen = told(Some(elsewhere), None, &event());
+    assert_eq!(applied(Some(elsewhere), Some(&changed), &event()).buffers, Some(changed.buffers));
+    let unseen = applied(Some(elsewhere), None, &event());
     assert_eq!(unseen.buffers, None);
-    assert_eq!(told(Some(elsewhere), Some(&changed), &unseen).buffers, Some(changed.buffers));
-    assert_eq!(told(None, None, &event()).buffers, Some(Buffers::default()));
+    assert_eq!(applied(Some(elsewhere), Some(&changed), &unseen).buffers, Some(changed.buffers));
+    assert_eq!(applied(None, None, &event()).buffers, Some(Buffers::default()));
 }
 
 #[test]
-fn an_echo_of_what_is_known_leaves_the_time_of_the_last_change() {
+fn an_echo_of_the_known_record_keeps_the_time_of_the_last_change() {
     let echo = saved(event().span, true, Some(CALENDAR));
-    let told =
+    let applied =
         CalendarEvent::apply_fact(Some(&event()), &echo, now().into(), Some(&calendar()), Some(LEAD), now()).unwrap();
-    assert_eq!(told, CalendarEvent { told_at: now().into(), ..event() });
+    assert_eq!(applied, CalendarEvent { saved_at: now().into(), ..event() });
 }
 
 proptest! {
-    /// Facts in any order, the API's changes at their own times: each field is what was last said of it.
+    /// Facts arrive in any order, the API's changes at their own times: each field has its latest value.
     #[test]
-    fn what_is_said_last_counts_in_whatever_order_it_comes(
+    fn the_latest_write_wins_in_any_order_of_arrival(
         mut facts in proptest::collection::btree_map(0..100i64, (0..5i64, any::<bool>()), 1..6),
         moved_at in proptest::option::of(0..100i64),
         cancelled_at in proptest::option::of(0..100i64),
@@ -353,26 +356,26 @@ proptest! {
         let hour = |hour: i64| Span { starts_at: minute(hour * 60), ends_at: minute(hour * 60 + 30) };
         let moved_span = hour(9);
         let mut made = event();
-        made.told_at = minute(-1).into();
+        made.saved_at = minute(-1).into();
         if let Some(at) = moved_at {
             made = made.moved(&Busy { span: moved_span, buffers: Buffers::default() }, minute(at));
         }
         if let Some(at) = cancelled_at {
             made = made.cancelled(minute(at)).unwrap();
         }
-        let mut shuffled: Vec<_> = facts.iter().map(|(at, told)| (*at, *told)).collect();
+        let mut shuffled: Vec<_> = facts.iter().map(|(at, applied)| (*at, *applied)).collect();
         shuffled.sort_by_key(|(at, _)| (*at as u64 + 1).wrapping_mul(order | 1));
         let mut known = made;
         for (at, (starts, confirmed)) in shuffled {
             let fact = saved(hour(starts), confirmed, Some(CALENDAR));
-            let told = CalendarEvent::apply_fact(Some(&known), &fact, minute(at).into(), None, Some(LEAD), now());
-            known = told.unwrap_or(known);
+            let applied = CalendarEvent::apply_fact(Some(&known), &fact, minute(at).into(), None, Some(LEAD), now());
+            known = applied.unwrap_or(known);
         }
         let (last, (starts, confirmed)) = facts.pop_last().unwrap();
         let span = if moved_at.is_some_and(|at| at > last) { moved_span } else { hour(starts) };
-        // It was cancelled after it was moved, whichever request came first.
+        // The cancellation comes after the move, whichever request came first.
         let cancelled_at = cancelled_at.map(|at| minute(at).max(moved_at.map_or(minute(0), minute) + TimeDelta::milliseconds(1)));
         let confirmed = confirmed && cancelled_at.is_none_or(|at| at <= minute(last));
-        prop_assert_eq!((known.span, known.is_confirmed(), known.told_at), (span, confirmed, minute(last).into()));
+        prop_assert_eq!((known.span, known.is_confirmed(), known.saved_at), (span, confirmed, minute(last).into()));
     }
 }

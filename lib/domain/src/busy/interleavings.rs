@@ -1,9 +1,9 @@
-//! The protocol of the buckets, tried in every order: a store of versioned buckets, a few requests and facts that each
-//! go on one step at a time, and every way in which their steps can fall. A step is what the store does at once: the
-//! read of one item, or one conditional transaction. Items are read in any order, and who is refused reads anew.
+//! The protocol of the buckets, tried in every order of steps: a store of versioned buckets, and a few requests and
+//! facts that each advance one step at a time. A step is one atomic operation of the store: the read of one item, or
+//! one conditional transaction. Items are read in any order, and a refused task reads again.
 //!
-//! At every commit of a booking: nothing that is stored conflicts with it. After every step: each entry stands where
-//! its record says.
+//! At every commit of a booking, no stored event conflicts with it. After every step, each entry is where its record
+//! says.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -15,48 +15,48 @@ use super::*;
 
 mod scenarios;
 
-/// How a booking is written. The protocol's own way is [`booking_writes`]; others show that the exploration finds what
-/// is wrong.
+/// The function that plans a booking's writes. The real one is [`booking_writes`]; the others show that the exploration
+/// detects wrong ones.
 type Writes = fn(Option<Span>, &Busy, &BTreeMap<Bucket, u64>) -> Vec<BucketWrite>;
 
 type Event = u8;
 
-/// What is to be done. Whoever books or stores a new event uses a number that has not been used.
+/// A task. A task that books or stores a new event uses an unused number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Task {
     Book(Event, Busy),
     Reschedule(Event, Busy),
     Cancel(Event),
-    /// The application tells of an event, or that it is cancelled.
-    Tell(Event, Option<Busy>),
+    /// The application saves an event, or its cancellation.
+    Save(Event, Option<Busy>),
 }
 
 impl Task {
     fn event(self) -> Event {
         match self {
-            Self::Book(event, _) | Self::Reschedule(event, _) | Self::Cancel(event) | Self::Tell(event, _) => event,
+            Self::Book(event, _) | Self::Reschedule(event, _) | Self::Cancel(event) | Self::Save(event, _) => event,
         }
     }
 
-    /// The buckets that it reads. More than it guards, as a request does that does not know the zone yet.
+    /// Returns the buckets that the task reads: more than it guards, like a request that does not know the zone yet.
     fn reads(self) -> BTreeSet<Bucket> {
         match self {
-            Self::Book(_, new) | Self::Reschedule(_, new) => guarded_by(new.span).into_iter().collect(),
-            Self::Cancel(_) | Self::Tell(..) => BTreeSet::new(),
+            Self::Book(_, new) | Self::Reschedule(_, new) => guarded_buckets(new.span).into_iter().collect(),
+            Self::Cancel(_) | Self::Save(..) => BTreeSet::new(),
         }
     }
 }
 
-/// An event's record: how often it was written, and when it is. Empty: never stored; without a time: cancelled.
-type Record = (u32, Option<Busy>);
+/// An event's record: the number of its writes, and its time. Empty: never stored; without a time: cancelled.
+type EventRecord = (u32, Option<Busy>);
 
-/// A bucket: its version and its entries. Both 0 and empty: it does not exist.
+/// A bucket: its version and its entries. 0 and empty: the bucket does not exist.
 type Entries = (u64, BTreeMap<Event, Busy>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Outcome {
     Done,
-    /// There is no room, or nothing to change.
+    /// The time is taken, or nothing changes.
     Refused,
 }
 
@@ -64,7 +64,7 @@ enum Outcome {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Actor {
     task: Task,
-    record: Option<Record>,
+    record: Option<EventRecord>,
     unread: BTreeSet<Bucket>,
     read: BTreeMap<Bucket, Entries>,
     outcome: Option<Outcome>,
@@ -79,7 +79,7 @@ impl Actor {
         *self = Self { outcome: Some(outcome), unread: BTreeSet::new(), ..Self::new(self.task) };
     }
 
-    /// What it would write, having read everything.
+    /// Returns the task's writes, once everything is read.
     fn plan(&self, writes: Writes) -> Option<(Option<Busy>, Vec<BucketWrite>)> {
         let (_, old) = self.record.unwrap_or_default();
         let span = old.map(|old| old.span);
@@ -92,19 +92,19 @@ impl Actor {
                 (!gone && !taken).then(|| (Some(new), writes(span, &new, &versions)))
             }
             Task::Cancel(_) => span.map(|span| (None, feed_writes(Some(span), None))),
-            Task::Tell(_, new) => Some((new, feed_writes(span, new.as_ref()))),
+            Task::Save(_, new) => Some((new, feed_writes(span, new.as_ref()))),
         }
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct World {
-    records: BTreeMap<Event, Record>,
+    records: BTreeMap<Event, EventRecord>,
     buckets: BTreeMap<Bucket, Entries>,
     actors: Vec<Actor>,
 }
 
-/// What one actor does next.
+/// The next step of an actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     ReadRecord,
@@ -132,7 +132,7 @@ impl World {
         if steps.is_empty() { vec![Step::Commit] } else { steps }
     }
 
-    /// The world after a step of an actor, or what the step did that must not be.
+    /// Returns the world after a step of an actor, or the violation that the step caused.
     fn after(&self, actor: usize, step: Step, writes: Writes) -> Result<Self, String> {
         let mut world = self.clone();
         let event = self.actors[actor].task.event();
@@ -184,14 +184,14 @@ impl World {
         let (count, busy) = self.records.entry(event).or_default();
         (*count, *busy) = (*count + 1, new);
         for write in writes {
-            if write.change == Change::Keep {
+            if write.change == EntryChange::Keep {
                 continue;
             }
             let (version, entries) = self.buckets.entry(write.bucket).or_default();
             *version += 1;
             match write.change {
-                Change::Put(busy) => entries.insert(event, busy),
-                Change::Remove | Change::Keep => entries.remove(&event),
+                EntryChange::Put(busy) => entries.insert(event, busy),
+                EntryChange::Remove | EntryChange::Keep => entries.remove(&event),
             };
         }
     }
@@ -199,7 +199,7 @@ impl World {
     fn entries_stand_right(&self) -> Result<(), String> {
         let stored = self.records.iter().filter_map(|(event, (_, busy))| busy.map(|busy| (*event, busy)));
         let expected: BTreeSet<(Bucket, Event, Busy)> = stored
-            .flat_map(|(event, busy)| held_in(busy.span).into_iter().map(move |bucket| (bucket, event, busy)))
+            .flat_map(|(event, busy)| entry_buckets(busy.span).into_iter().map(move |bucket| (bucket, event, busy)))
             .collect();
         let standing = self
             .buckets
@@ -209,15 +209,15 @@ impl World {
     }
 }
 
-/// What an exploration came to: how many worlds there are, and which outcomes the tasks had together.
+/// The result of an exploration: the number of worlds, and the combinations of outcomes.
 #[derive(Debug)]
 struct Explored {
     worlds: usize,
     endings: BTreeSet<Vec<bool>>,
 }
 
-/// Takes every step that can be taken, in every world that can be reached. Two orders of steps that lead to the same
-/// world go on in the same ways, so each world is gone on from once.
+/// Takes every possible step in every reachable world. Two orders of steps that reach the same world continue alike, so
+/// each world is explored once.
 fn explore(stored: &[Busy], tasks: &[Task], writes: Writes) -> Result<Explored, String> {
     let start = World::new(stored, tasks);
     let (mut seen, mut ahead) = (HashSet::from([start.clone()]), vec![start]);
@@ -238,26 +238,26 @@ fn explore(stored: &[Busy], tasks: &[Task], writes: Writes) -> Result<Explored, 
     Ok(Explored { worlds: seen.len(), endings })
 }
 
-/// The booked days alone.
+/// Guards the booked days alone.
 fn booked_days_alone(old: Option<Span>, new: &Busy, versions: &BTreeMap<Bucket, u64>) -> Vec<BucketWrite> {
-    writes_under(&held_in(new.span), old, new, versions)
+    writes_under(&entry_buckets(new.span), old, new, versions)
 }
 
-/// All days, and long events forgotten.
+/// Guards all days, but not the long events.
 fn long_ones_forgotten(old: Option<Span>, new: &Busy, versions: &BTreeMap<Bucket, u64>) -> Vec<BucketWrite> {
-    let mut guard = guarded_by(new.span);
+    let mut guard = guarded_buckets(new.span);
     guard.retain(|bucket| *bucket != Bucket::Long);
     writes_under(&guard, old, new, versions)
 }
 
-/// Half the longest buffer.
+/// Guards half the longest buffer.
 fn half_the_buffer(old: Option<Span>, new: &Busy, versions: &BTreeMap<Bucket, u64>) -> Vec<BucketWrite> {
     let half = MAX_BUFFER_MINUTES / 2;
     let guard: Vec<Bucket> = days_of(new.span.widened(half, half)).chain([Bucket::Long]).collect();
     writes_under(&guard, old, new, versions)
 }
 
-/// What was read is not looked at again.
+/// Guards nothing.
 fn no_condition(old: Option<Span>, new: &Busy, _: &BTreeMap<Bucket, u64>) -> Vec<BucketWrite> {
     feed_writes(old, Some(new))
 }
@@ -299,7 +299,7 @@ fn a_narrower_guard_is_found_out(#[case] writes: Writes, #[case] among: &[&str])
     }
 }
 
-/// Events of up to three hours, and now and then of weeks, within a few hours of a midnight.
+/// Generates events of up to three hours, and sometimes of weeks, within a few hours of a midnight.
 fn near_midnight() -> impl Strategy<Value = Busy> {
     let length = prop_oneof![12 => (1..=12_i64).prop_map(|quarter| quarter * 15), 1 => Just(40 * 1_440)];
     let buffer = || prop::sample::select(vec![0, 0, 15, 60, 240]);
@@ -311,7 +311,7 @@ fn near_midnight() -> impl Strategy<Value = Busy> {
 }
 
 fn slots_near_midnight() -> impl Strategy<Value = Busy> {
-    near_midnight().prop_filter("a slot lasts a day at most", |busy| held_in(busy.span) != [Bucket::Long])
+    near_midnight().prop_filter("a slot lasts a day at most", |busy| entry_buckets(busy.span) != [Bucket::Long])
 }
 
 proptest! {
@@ -323,11 +323,11 @@ proptest! {
         first in slots_near_midnight(),
         second in slots_near_midnight(),
         moved in slots_near_midnight(),
-        told in prop::option::of(near_midnight()),
+        saved in prop::option::of(near_midnight()),
     ) {
-        let bookings = [Task::Book(10, first), Task::Book(11, second), Task::Tell(12, told)];
+        let bookings = [Task::Book(10, first), Task::Book(11, second), Task::Save(12, saved)];
         prop_assert!(explore(&[stored], &bookings, booking_writes).is_ok());
-        let changes = [Task::Reschedule(0, moved), Task::Book(10, first), Task::Tell(0, told)];
+        let changes = [Task::Reschedule(0, moved), Task::Book(10, first), Task::Save(0, saved)];
         prop_assert!(explore(&[stored], &changes, booking_writes).is_ok());
         let changes = [Task::Reschedule(0, moved), Task::Book(10, first), Task::Cancel(0)];
         prop_assert!(explore(&[stored], &changes, booking_writes).is_ok());

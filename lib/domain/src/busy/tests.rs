@@ -1,4 +1,4 @@
-//! Which events are in each other's way, and which buckets that takes.
+//! Conflicts between events, and the buckets that they involve.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ fn day(text: &str) -> Bucket {
     Bucket::Day(text.parse().unwrap())
 }
 
-/// An event from 10:00 to 11:00, and one from the given time on: the buffers of the first after, and of the second
+/// The first event is from 10:00 to 11:00, the second starts at the given time: the first's buffer after, the second's
 /// before.
 #[rstest::rstest]
 #[case::touching("11:00", 0, 0, false)]
@@ -43,13 +43,13 @@ fn the_longer_of_two_buffers_that_face_each_other_counts(
 }
 
 #[test]
-fn an_event_without_length_is_in_nobodys_way_and_stands_nowhere() {
+fn an_event_without_length_conflicts_with_nothing_and_has_no_bucket() {
     let nothing = busy("2026-07-01T10:30Z", "2026-07-01T10:30Z", 60, 60);
     let event = busy("2026-07-01T10:00Z", "2026-07-01T11:00Z", 60, 60);
     assert!(!nothing.conflicts_with(&event) && !event.conflicts_with(&nothing) && !nothing.conflicts_with(&nothing));
-    assert_eq!(held_in(nothing.span), []);
+    assert_eq!(entry_buckets(nothing.span), []);
     assert_eq!(feed_writes(None, Some(&nothing)), []);
-    let gone = BucketWrite { bucket: day("2026-07-01"), change: Change::Remove, only_if: None };
+    let gone = BucketWrite { bucket: day("2026-07-01"), change: EntryChange::Remove, only_if: None };
     assert_eq!(feed_writes(Some(event.span), Some(&nothing)), [gone]);
 }
 
@@ -58,17 +58,21 @@ fn an_event_without_length_is_in_nobodys_way_and_stands_nowhere() {
 #[case::to_midnight("2026-07-01T23:00Z", "2026-07-02T00:00Z", &["2026-07-01"])]
 #[case::from_midnight("2026-07-02T00:00Z", "2026-07-02T01:00Z", &["2026-07-02"])]
 #[case::over_midnight("2026-12-31T23:59Z", "2027-01-01T00:01Z", &["2026-12-31", "2027-01-01"])]
-fn an_event_stands_on_the_utc_days_that_it_touches(#[case] start: &str, #[case] end: &str, #[case] days: &[&str]) {
+fn an_event_has_an_entry_on_each_utc_day_that_it_touches(
+    #[case] start: &str,
+    #[case] end: &str,
+    #[case] days: &[&str],
+) {
     let days: Vec<Bucket> = days.iter().map(|text| day(text)).collect();
-    assert_eq!(held_in(busy(start, end, 0, 0).span), days);
+    assert_eq!(entry_buckets(busy(start, end, 0, 0).span), days);
 }
 
 #[test]
 fn an_event_is_long_from_31_days_and_a_millisecond_on() {
     let starts_at = at("2026-07-01T12:00Z");
     let days = Span { starts_at, ends_at: starts_at + LONG_EVENT };
-    assert_eq!(held_in(days).len(), 32);
-    assert_eq!(held_in(Span { ends_at: days.ends_at + TimeDelta::milliseconds(1), ..days }), [Bucket::Long]);
+    assert_eq!(entry_buckets(days).len(), 32);
+    assert_eq!(entry_buckets(Span { ends_at: days.ends_at + TimeDelta::milliseconds(1), ..days }), [Bucket::Long]);
 }
 
 #[rstest::rstest]
@@ -77,11 +81,11 @@ fn an_event_is_long_from_31_days_and_a_millisecond_on() {
 #[case::a_minute_less("2026-07-01T03:59Z", "2026-07-01T20:01Z", &["2026-06-30", "2026-07-01", "2026-07-02"])]
 fn a_booking_guards_the_days_within_the_longest_buffer(#[case] start: &str, #[case] end: &str, #[case] days: &[&str]) {
     let expected: Vec<Bucket> = days.iter().map(|text| day(text)).chain([Bucket::Long]).collect();
-    assert_eq!(guarded_by(busy(start, end, 0, 0).span), expected);
+    assert_eq!(guarded_buckets(busy(start, end, 0, 0).span), expected);
 }
 
 #[test]
-fn a_reschedule_names_each_bucket_once_and_conditions_what_it_guards() {
+fn a_reschedule_writes_each_bucket_once_and_conditions_the_guarded_ones() {
     let old = busy("2026-07-01T23:30Z", "2026-07-02T00:30Z", 0, 0);
     let new = busy("2026-07-02T23:00Z", "2026-07-02T23:45Z", 5, 10);
     let versions = BTreeMap::from([(day("2026-07-02"), 7), (Bucket::Long, 3), (day("2026-07-01"), 9)]);
@@ -89,20 +93,20 @@ fn a_reschedule_names_each_bucket_once_and_conditions_what_it_guards() {
     assert_eq!(
         booking_writes(Some(old.span), &new, &versions),
         [
-            write(day("2026-07-01"), Change::Remove, None),
-            write(day("2026-07-02"), Change::Put(new), Some(7)),
-            write(day("2026-07-03"), Change::Keep, Some(0)),
-            write(Bucket::Long, Change::Keep, Some(3)),
+            write(day("2026-07-01"), EntryChange::Remove, None),
+            write(day("2026-07-02"), EntryChange::Put(new), Some(7)),
+            write(day("2026-07-03"), EntryChange::Keep, Some(0)),
+            write(Bucket::Long, EntryChange::Keep, Some(3)),
         ]
     );
     assert_eq!(
         feed_writes(Some(old.span), None),
-        [write(day("2026-07-01"), Change::Remove, None), write(day("2026-07-02"), Change::Remove, None)]
+        [write(day("2026-07-01"), EntryChange::Remove, None), write(day("2026-07-02"), EntryChange::Remove, None)]
     );
 }
 
 #[test]
-fn no_change_names_more_buckets_than_it_may() {
+fn no_change_exceeds_the_limit_of_buckets() {
     let span = |start: &str| Span { starts_at: at(start), ends_at: at(start) + LONG_EVENT };
     let moved = Busy { span: span("2026-09-01T12:00Z"), buffers: Buffers::default() };
     assert_eq!(feed_writes(Some(span("2026-07-01T12:00Z")), Some(&moved)).len(), MAX_BUCKET_WRITES);
@@ -117,7 +121,7 @@ fn buffers() -> impl Strategy<Value = Buffers> {
 
 const MINUTE_MS: i64 = 60_000;
 
-/// A slot: up to a day, anywhere, at any second.
+/// Generates a slot: up to a day, anywhere, at any second.
 fn slots() -> impl Strategy<Value = Busy> {
     let start =
         prop_oneof![0..20_000 * 86_400_i64, (0..20_000_i64, -600..600_i64).prop_map(|(day, s)| day * 86_400 + s)];
@@ -127,7 +131,7 @@ fn slots() -> impl Strategy<Value = Busy> {
     })
 }
 
-/// An event that begins or ends not far from a slot, to the millisecond. Some last for weeks.
+/// Generates an event that begins or ends near a slot, to the millisecond. Some last for weeks.
 fn events_near(slot: Busy) -> impl Strategy<Value = Busy> {
     let away_ms = prop_oneof![-300 * MINUTE_MS..300 * MINUTE_MS, -242 * MINUTE_MS..-238 * MINUTE_MS];
     let days = prop_oneof![8 => Just(0), 1 => 1..29_i64, 2 => 30..34_i64, 1 => 34..400_i64];
@@ -144,14 +148,14 @@ fn events_near(slot: Busy) -> impl Strategy<Value = Busy> {
     )
 }
 
-/// The buckets with their entries after these writes, where none had any but the given one.
+/// Returns the buckets with an entry after these writes, if only `old` had entries before.
 fn entries_after(old: Option<Span>, writes: &[BucketWrite]) -> BTreeSet<Bucket> {
-    let mut standing: BTreeSet<Bucket> = old.into_iter().flat_map(held_in).collect();
+    let mut standing: BTreeSet<Bucket> = old.into_iter().flat_map(entry_buckets).collect();
     for write in writes {
         match write.change {
-            Change::Put(_) => assert!(standing.insert(write.bucket) || old.is_some()),
-            Change::Remove => assert!(standing.remove(&write.bucket)),
-            Change::Keep => {}
+            EntryChange::Put(_) => assert!(standing.insert(write.bucket) || old.is_some()),
+            EntryChange::Remove => assert!(standing.remove(&write.bucket)),
+            EntryChange::Keep => {}
         }
     }
     standing
@@ -165,7 +169,7 @@ proptest! {
         (slot, event) in slots().prop_flat_map(|slot| (Just(slot), events_near(slot))),
     ) {
         prop_assert_eq!(slot.conflicts_with(&event), event.conflicts_with(&slot));
-        // The rule as it is worded.
+        // The rule as worded.
         let minutes = |count: u32| TimeDelta::minutes(i64::from(count));
         let since = minutes(event.buffers.after_min.max(slot.buffers.before_min));
         let until = minutes(slot.buffers.after_min.max(event.buffers.before_min));
@@ -175,8 +179,8 @@ proptest! {
         prop_assert_eq!(slot.conflicts_with(&event), !clear);
         if !clear {
             let guards = |one: Span, other: Span| {
-                let guarded = guarded_by(one);
-                held_in(other).iter().any(|bucket| guarded.contains(bucket))
+                let guarded = guarded_buckets(one);
+                entry_buckets(other).iter().any(|bucket| guarded.contains(bucket))
             };
             prop_assert!(guards(slot.span, event.span));
             if event.span.ends_at.ms() - event.span.starts_at.ms() <= 1_440 * MINUTE_MS {
@@ -191,24 +195,24 @@ proptest! {
         versions in prop::collection::vec(0..100_u64, 8),
     ) {
         let old = old.map(|old| old.span);
-        let guarded = guarded_by(new.span);
+        let guarded = guarded_buckets(new.span);
         let versions: BTreeMap<Bucket, u64> = guarded.iter().copied().zip(versions).collect();
         let booked = booking_writes(old, &new, &versions);
-        let told = feed_writes(old, Some(&new));
-        for writes in [&booked, &told, &feed_writes(old, None)] {
+        let by_feed = feed_writes(old, Some(&new));
+        for writes in [&booked, &by_feed, &feed_writes(old, None)] {
             let named: BTreeSet<Bucket> = writes.iter().map(|write| write.bucket).collect();
             prop_assert_eq!(named.len(), writes.len());
             prop_assert!(writes.len() <= MAX_BUCKET_WRITES);
         }
-        for writes in [&booked, &told] {
-            prop_assert_eq!(entries_after(old, writes), held_in(new.span).into_iter().collect());
+        for writes in [&booked, &by_feed] {
+            prop_assert_eq!(entries_after(old, writes), entry_buckets(new.span).into_iter().collect());
         }
         prop_assert!(entries_after(old, &feed_writes(old, None)).is_empty());
-        prop_assert!(told.iter().all(|write| write.only_if.is_none() && write.change != Change::Keep));
+        prop_assert!(by_feed.iter().all(|write| write.only_if.is_none() && write.change != EntryChange::Keep));
         for bucket in &guarded {
             let write = booked.iter().find(|write| write.bucket == *bucket).unwrap();
             prop_assert_eq!(write.only_if, Some(versions.get(bucket).copied().unwrap_or(0)));
         }
-        prop_assert!(held_in(new.span).iter().all(|bucket| guarded.contains(bucket)));
+        prop_assert!(entry_buckets(new.span).iter().all(|bucket| guarded.contains(bucket)));
     }
 }

@@ -1,4 +1,4 @@
-//! What is said of a contact, by whom and when.
+//! Writes to a contact, by the application and the API, and their order.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -71,7 +71,7 @@ fn a_change_names_the_contact_or_suppresses_it() {
 }
 
 #[test]
-fn what_the_api_set_outlives_older_records_and_gives_way_to_newer_ones() {
+fn a_value_of_the_api_wins_over_older_records_and_loses_to_newer_ones() {
     let made = KnownContact::create(id(), &draft(), at(10));
     let older = KnownContact::apply_fact(Some(&made), &saved("older", true), at(9).into(), at(20)).unwrap();
     assert_eq!((older.contact.name.as_str(), older.contact.email.clone()), ("created", Some(email("created"))));
@@ -93,7 +93,7 @@ fn what_the_api_set_outlives_older_records_and_gives_way_to_newer_ones() {
 }
 
 #[test]
-fn what_confirms_the_application_is_an_update_and_what_says_it_anew_is_none() {
+fn confirming_the_applications_value_is_an_update_and_repeating_it_is_not() {
     let made = KnownContact::apply_fact(None, &saved("lee", true), at(10).into(), at(10)).unwrap();
     let patch = ContactPatch { name: Some("lee".to_owned()), do_not_contact: true };
     let confirmed = made.change(&patch, at(15));
@@ -105,12 +105,12 @@ fn what_confirms_the_application_is_an_update_and_what_says_it_anew_is_none() {
 }
 
 #[test]
-fn a_change_that_is_made_after_another_outweighs_what_was_said_between_the_two_whenever_it_was_asked_for() {
+fn a_later_change_wins_over_a_fact_between_the_two_even_if_requested_first() {
     let patch = |name: &str| ContactPatch { name: Some(name.to_owned()), do_not_contact: true };
     let made = KnownContact::create(id(), &draft(), at(100)).change(&patch("made first"), at(500));
     let changed = made.change(&patch("asked for first"), at(200));
-    let heard = KnownContact::apply_fact(Some(&changed), &saved("between", false), at(300).into(), at(600)).unwrap();
-    assert_eq!((heard.contact.name.as_str(), heard.contact.do_not_contact), ("asked for first", true));
+    let applied = KnownContact::apply_fact(Some(&changed), &saved("between", false), at(300).into(), at(600)).unwrap();
+    assert_eq!((applied.contact.name.as_str(), applied.contact.do_not_contact), ("asked for first", true));
 }
 
 #[test]
@@ -121,57 +121,56 @@ fn each_change_has_a_time_of_its_own() {
     assert_eq!([first.contact.updated_at, second.contact.updated_at], [at(11), at(12)]);
 }
 
-/// Something said at a time. What the application says comes some time later, and perhaps twice.
+/// A write at a time. A fact arrives some time later, and perhaps twice.
 #[derive(Debug, Clone)]
-enum Saying {
+enum Write {
     Record { name: String, do_not_contact: bool, delays: Vec<i64> },
     Set(ContactPatch),
 }
 
-fn saying() -> impl Strategy<Value = Saying> {
+fn write() -> impl Strategy<Value = Write> {
     let name = || "[a-c]";
     prop_oneof![
         (name(), any::<bool>(), proptest::collection::vec(0i64..300, 1..3))
-            .prop_map(|(name, do_not_contact, delays)| Saying::Record { name, do_not_contact, delays }),
+            .prop_map(|(name, do_not_contact, delays)| Write::Record { name, do_not_contact, delays }),
         (proptest::option::of(name()), any::<bool>())
-            .prop_map(|(name, do_not_contact)| Saying::Set(ContactPatch { name, do_not_contact })),
+            .prop_map(|(name, do_not_contact)| Write::Set(ContactPatch { name, do_not_contact })),
     ]
 }
 
 proptest! {
-    /// However late and in whatever order the application's records come, each field ends as the one who spoke of it
-    /// last said.
+    /// Facts arrive in any order and late: each field has the value of its latest write.
     #[test]
-    fn what_was_said_last_counts_field_by_field(sayings in proptest::collection::vec(saying(), 1..12)) {
-        let mut heard: Vec<(i64, i64, &Saying)> = Vec::new();
-        for (number, saying) in sayings.iter().enumerate() {
-            let said_at = 100 + 10 * i64::try_from(number).unwrap();
-            match saying {
-                Saying::Set(_) => heard.push((said_at, said_at, saying)),
-                Saying::Record { delays, .. } => heard.extend(delays.iter().map(|delay| (said_at + delay, said_at, saying))),
+    fn the_latest_write_wins_field_by_field(writes in proptest::collection::vec(write(), 1..12)) {
+        let mut arrivals: Vec<(i64, i64, &Write)> = Vec::new();
+        for (number, write) in writes.iter().enumerate() {
+            let written_at = 100 + 10 * i64::try_from(number).unwrap();
+            match write {
+                Write::Set(_) => arrivals.push((written_at, written_at, write)),
+                Write::Record { delays, .. } => arrivals.extend(delays.iter().map(|delay| (written_at + delay, written_at, write))),
             }
         }
-        heard.sort_by_key(|(comes_at, said_at, _)| (*comes_at, *said_at));
+        arrivals.sort_by_key(|(arrives_at, written_at, _)| (*arrives_at, *written_at));
         let mut contact = KnownContact::create(id(), &draft(), at(50));
-        for (comes_at, said_at, saying) in heard {
-            contact = match saying {
-                Saying::Set(patch) => contact.change(patch, at(said_at)),
-                Saying::Record { name, do_not_contact, .. } => {
+        for (arrives_at, written_at, write) in arrivals {
+            contact = match write {
+                Write::Set(patch) => contact.change(patch, at(written_at)),
+                Write::Record { name, do_not_contact, .. } => {
                     let saved = saved(name, *do_not_contact);
-                    let applied = KnownContact::apply_fact(Some(&contact), &saved, at(said_at).into(), at(comes_at));
+                    let applied = KnownContact::apply_fact(Some(&contact), &saved, at(written_at).into(), at(arrives_at));
                     applied.unwrap_or(contact)
                 }
             };
         }
         let (mut name, mut email, mut suppressed, mut phone) = ("created".to_owned(), email("created"), false, None);
-        for saying in &sayings {
-            match saying {
-                Saying::Set(patch) => {
+        for write in &writes {
+            match write {
+                Write::Set(patch) => {
                     name = patch.name.clone().unwrap_or(name);
                     suppressed |= patch.do_not_contact;
                 }
-                Saying::Record { name: said, do_not_contact, .. } => {
-                    let record = saved(said, *do_not_contact);
+                Write::Record { name: saved_name, do_not_contact, .. } => {
+                    let record = saved(saved_name, *do_not_contact);
                     (name, email, suppressed, phone) =
                         (record.name, record.email.unwrap(), record.do_not_contact, record.phone);
                 }
@@ -181,11 +180,10 @@ proptest! {
         prop_assert_eq!(contact.contact.email.as_ref(), Some(&email));
         prop_assert_eq!(contact.contact.do_not_contact, suppressed);
         prop_assert_eq!(&contact.contact.phone, &phone);
-        prop_assert_eq!(contact.said.saved_at.is_some(), phone.is_some());
+        prop_assert_eq!(contact.times.saved_at.is_some(), phone.is_some());
     }
 
-    /// The API suppresses and never lifts: nothing that a caller can send makes a suppressed contact one that may be
-    /// contacted.
+    /// The API suppresses and never lifts: no request makes a suppressed contact one that may be contacted.
     #[test]
     fn no_change_through_the_api_lifts_the_suppression(names in proptest::collection::vec(proptest::option::of("[a-c]"), 1..6)) {
         let mut contact = KnownContact::apply_fact(None, &saved("lee", true), at(1).into(), at(1)).unwrap();

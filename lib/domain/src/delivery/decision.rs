@@ -13,7 +13,7 @@ const UNAVAILABLE: u16 = 503;
 #[derive(Debug, Clone, Copy)]
 pub struct AttemptMade<'a> {
     pub result: &'a AttemptResult,
-    /// The answer's `Retry-After`. It counts where the status says that the receiver is too busy.
+    /// The answer's `Retry-After`. It counts if the status says that the receiver is too busy.
     pub retry_after: Option<&'a str>,
     /// The number of the attempt in its chain, from 1.
     pub number: u32,
@@ -25,22 +25,22 @@ pub struct AttemptMade<'a> {
 /// The state of the endpoint after an attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EndpointAfter {
-    /// The endpoint goes on.
+    /// The endpoint stays enabled.
     On,
-    /// This attempt has ended the endpoint.
+    /// This attempt ended the endpoint.
     Off(Box<Endpoint>),
-    /// The endpoint has another address by now, of which the attempt says nothing.
+    /// The endpoint has another URL meanwhile, so the attempt says nothing about it.
     Moved,
 }
 
-/// The fate of a delivery after an attempt.
+/// The outcome of a delivery after an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
     Delivered,
     RetryAt(Timestamp),
     /// The attempt was the last of its chain.
     Exhausted,
-    /// The receiver wants nothing any more, this or anything else.
+    /// The receiver answered 410 Gone and takes no more deliveries.
     Gone,
     /// The endpoint takes no more deliveries, for this reason.
     EndpointOff(String),
@@ -104,7 +104,7 @@ mod tests {
         Next::EndpointOff("not sent: endpoint disabled: every delivery failed".to_owned())
     }
 
-    /// A result, the number of its attempt, and what follows where the endpoint goes on, is off, has moved.
+    /// A result and the number of its attempt, then the outcome if the endpoint is on, off, or moved.
     #[rstest::rstest]
     #[case(status(200), 1, [Next::Delivered, Next::Delivered, Next::Delivered])]
     #[case(status(299), 9, [Next::Delivered, Next::Delivered, Next::Delivered])]

@@ -1,4 +1,4 @@
-//! Orders: messages that ask for one attempt each, and what becomes of an order that arrives.
+//! Orders: messages that ask for one attempt each, and the decision about an order that arrives.
 
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
@@ -7,12 +7,12 @@ use super::ATTEMPT_TIMEOUT;
 use crate::id::{CoachId, DeliveryId, EndpointId};
 use crate::time::Timestamp;
 
-/// Time until an order looks for the first time whether its endpoint has recovered. The mark of an endpoint that hung
-/// lasts half as long.
+/// Time until an order first checks whether its endpoint has recovered. The mark of an endpoint that hung lasts half as
+/// long.
 const FIRST_LOOK: TimeDelta = TimeDelta::seconds(120);
 
-/// A message of the queues: make this attempt when it is due. A delivery that is retried by hand begins another chain,
-/// and orders of an older chain count no more.
+/// A message of the queues: make this attempt when it is due. A retry by hand begins another chain, and orders of an
+/// older chain are void.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeliveryOrder {
     pub coach_id: CoachId,
@@ -22,7 +22,7 @@ pub struct DeliveryOrder {
     pub chain: u32,
     /// From 1 in each chain.
     pub attempt: u32,
-    /// How often the order was put back: a queue holds a message for 15 minutes at most.
+    /// The number of times that the order was put back: a queue delays a message for 15 minutes at most.
     pub hop: u32,
     pub due_at: Timestamp,
     /// True if `due_at` is a place that was reserved for this order at a late endpoint.
@@ -33,17 +33,17 @@ pub struct DeliveryOrder {
 /// The state of an endpoint, as far as it matters to orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Readiness {
-    /// The endpoint answers in time, as far as is known.
+    /// The endpoint is not known to be late.
     Quick,
-    /// The endpoint makes callers wait: an attempt needs a place in time.
+    /// The endpoint is late: an attempt needs a place.
     Late,
-    /// Nothing is sent: the endpoint is switched off or deleted.
+    /// The endpoint is disabled or deleted: nothing is sent.
     Off,
 }
 
 /// The next step of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
+pub enum OrderStep {
     /// Make the attempt.
     Go,
     /// Ask for a slot or a place first.
@@ -53,7 +53,7 @@ pub enum Turn {
 }
 
 impl DeliveryOrder {
-    /// The order for a new delivery's first attempt.
+    /// Creates the order for a new delivery's first attempt.
     pub fn first(coach: &CoachId, endpoint: &EndpointId, delivery: &DeliveryId, due_at: Timestamp) -> Self {
         Self {
             coach_id: coach.clone(),
@@ -67,7 +67,7 @@ impl DeliveryOrder {
         }
     }
 
-    /// The order for another attempt of the same chain.
+    /// Returns the order for another attempt of the same chain.
     pub fn for_attempt(&self, attempt: u32, due_at: Timestamp) -> Self {
         Self { attempt, hop: 0, due_at, placed: false, ..self.clone() }
     }
@@ -76,37 +76,37 @@ impl DeliveryOrder {
         Self { hop: self.hop + 1, ..self.clone() }
     }
 
-    /// The time at which the order is to arrive: when it is due, or sooner if it waits for its place and can ask
-    /// whether the endpoint has recovered. An order that was put back before it got its place does not.
+    /// Returns the time at which the order should arrive: its due time, or an earlier time to check whether the
+    /// endpoint has recovered. An order that was put back before it got its place does not check.
     pub fn arrives_at(&self, now: Timestamp) -> Timestamp {
         if self.placed && self.hop == 1 { self.due_at.min(now + FIRST_LOOK) } else { self.due_at }
     }
 
     /// Decides about an order that arrives at `now`.
     ///
-    /// A place lets the order go without a slot. An order that comes long after its place has lost it: after a
-    /// standstill all places have passed, and the endpoint would get everything at once. An order that comes before its
-    /// place asks anew where the endpoint has recovered.
-    pub fn turn(&self, endpoint: Readiness, now: Timestamp) -> Turn {
+    /// A place lets the order go without a slot. An order that arrives long after its place has lost it: after a
+    /// standstill all places have passed, and the endpoint would get everything at once. An order that arrives before
+    /// its place asks again if the endpoint has recovered.
+    pub fn next_step(&self, endpoint: Readiness, now: Timestamp) -> OrderStep {
         let is_due = self.due_at <= now;
         match endpoint {
-            _ if !is_due && !self.placed => Turn::Wait,
-            Readiness::Off => Turn::Go,
-            Readiness::Quick => Turn::Ask,
-            Readiness::Late if !is_due => Turn::Wait,
-            Readiness::Late if self.placed && now <= self.due_at + ATTEMPT_TIMEOUT => Turn::Go,
-            Readiness::Late => Turn::Ask,
+            _ if !is_due && !self.placed => OrderStep::Wait,
+            Readiness::Off => OrderStep::Go,
+            Readiness::Quick => OrderStep::Ask,
+            Readiness::Late if !is_due => OrderStep::Wait,
+            Readiness::Late if self.placed && now <= self.due_at + ATTEMPT_TIMEOUT => OrderStep::Go,
+            Readiness::Late => OrderStep::Ask,
         }
     }
 }
 
-/// An operator's request to enqueue anew whatever waits for an endpoint, where messages may be missing, as they are
-/// after a restore.
+/// An operator's request to enqueue the pending deliveries of an endpoint again, because messages may be missing after
+/// a restore.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resumption {
     pub coach_id: CoachId,
     pub resume: EndpointId,
-    /// The delivery after which to go on. Absent from what an operator sends.
+    /// The delivery to continue after. Absent from an operator's request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<DeliveryId>,
 }
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_keeps_what_it_is_for_while_it_is_put_back_and_starts_its_hops_anew_for_the_next_attempt() {
+    fn an_order_keeps_its_attempt_while_put_back_and_resets_its_hops_for_the_next() {
         let back = DeliveryOrder { placed: true, ..first() }.put_back().put_back();
         assert_eq!((back.hop, back.attempt, back.due_at, back.placed), (2, 1, first().due_at, true));
         let next = back.for_attempt(2, Timestamp::from_ms(9));
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_that_says_nothing_of_a_place_has_none() {
+    fn an_order_without_the_field_placed_has_no_place() {
         let text = serde_json::to_string(&first()).unwrap();
         assert!(!text.contains("placed"), "{text}");
         assert_eq!(serde_json::from_str::<DeliveryOrder>(&text).unwrap(), first());
@@ -154,20 +154,21 @@ mod tests {
         assert_eq!(order.arrives_at(now), now + TimeDelta::seconds(arrives_in_s));
     }
 
-    /// Milliseconds before (negative) or after the time at which the order is due; then what becomes of it at an
-    /// endpoint that is quick, late, off.
+    /// Milliseconds from the order's due time (negative: before), then the step at an endpoint that is quick, late,
+    /// off.
     #[rstest::rstest]
-    #[case::early(false, -1, [Turn::Wait, Turn::Wait, Turn::Wait])]
-    #[case::due(false, 0, [Turn::Ask, Turn::Ask, Turn::Go])]
-    #[case::overdue(false, 900_000, [Turn::Ask, Turn::Ask, Turn::Go])]
-    #[case::before_its_place(true, -1, [Turn::Ask, Turn::Wait, Turn::Go])]
-    #[case::at_its_place(true, 0, [Turn::Ask, Turn::Go, Turn::Go])]
-    #[case::somewhat_after_its_place(true, 15_000, [Turn::Ask, Turn::Go, Turn::Go])]
-    #[case::long_after_its_place(true, 15_001, [Turn::Ask, Turn::Ask, Turn::Go])]
-    fn an_order_goes_asks_or_waits(#[case] placed: bool, #[case] after_ms: i64, #[case] turns: [Turn; 3]) {
+    #[case::early(false, -1, [OrderStep::Wait, OrderStep::Wait, OrderStep::Wait])]
+    #[case::due(false, 0, [OrderStep::Ask, OrderStep::Ask, OrderStep::Go])]
+    #[case::overdue(false, 900_000, [OrderStep::Ask, OrderStep::Ask, OrderStep::Go])]
+    #[case::before_its_place(true, -1, [OrderStep::Ask, OrderStep::Wait, OrderStep::Go])]
+    #[case::at_its_place(true, 0, [OrderStep::Ask, OrderStep::Go, OrderStep::Go])]
+    #[case::somewhat_after_its_place(true, 15_000, [OrderStep::Ask, OrderStep::Go, OrderStep::Go])]
+    #[case::long_after_its_place(true, 15_001, [OrderStep::Ask, OrderStep::Ask, OrderStep::Go])]
+    fn an_order_goes_asks_or_waits(#[case] placed: bool, #[case] after_ms: i64, #[case] turns: [OrderStep; 3]) {
         let order = DeliveryOrder { placed, ..first() };
         let now = Timestamp::from_ms(order.due_at.ms() + after_ms);
-        let decided = [Readiness::Quick, Readiness::Late, Readiness::Off].map(|endpoint| order.turn(endpoint, now));
+        let decided =
+            [Readiness::Quick, Readiness::Late, Readiness::Off].map(|endpoint| order.next_step(endpoint, now));
         assert_eq!(decided, turns);
     }
 }

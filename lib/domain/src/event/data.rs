@@ -1,4 +1,4 @@
-//! The data of each event beside the client. Data that is not named here cannot leave.
+//! The data of each event, except the client. A field that is not named here cannot leave.
 
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::client::{Measure, Origin};
 use crate::id::{AutomationId, CheckInId, MessageId};
 use crate::time::Timestamp;
 
-/// The data of an event beside the client. Stored with its kind, since the members alone may fit another.
+/// The data of an event, except the client. Stored with its kind, because the members alone may fit another kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventData {
@@ -26,7 +26,7 @@ pub enum EventData {
 
 impl EventData {
     pub(crate) fn members(&self) -> Value {
-        // The value beside the kind.
+        // Unwraps the value from its kind.
         json!(self).as_object_mut().and_then(|kind| kind.values_mut().next().map(Value::take)).unwrap_or_default()
     }
 }
@@ -174,7 +174,7 @@ impl AutomationWithThreshold {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum AutomationContext {
-    // Before the one whose members it has besides its own.
+    // Before `ById`, whose members `Named` has too: serde takes the first variant that fits.
     Named(NamedAutomation),
     ById(AutomationRef),
 }

@@ -1,4 +1,5 @@
-//! The names of events: those that an endpoint subscribes to, and those that only an automation's Webhook step sends.
+//! The names of events: emitted events, which an endpoint subscribes to, and computed events, which only Webhook steps
+//! send.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +23,7 @@ crate::named! {
     }
 }
 
-/// The name of an event of either kind, as it stands in `type` and `x-service-event`. No name is of both.
+/// The name of an event of either kind, as in `type` and `x-service-event`. No name belongs to both kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum EventName {
@@ -31,7 +32,7 @@ pub enum EventName {
 }
 
 impl EventName {
-    /// All names, those of emitted events first.
+    /// Returns all names, emitted events first.
     pub fn all() -> impl Iterator<Item = Self> {
         let emitted = EventType::ALL.into_iter().map(Self::Emitted);
         emitted.chain(ComputedType::ALL.into_iter().map(Self::Computed))
@@ -44,7 +45,7 @@ impl EventName {
         }
     }
 
-    /// The event of that name, or the rule that another text breaks.
+    /// Parses a name, or returns the rule that the text breaks.
     pub fn parse(text: &str) -> Result<Self, String> {
         let names = || Self::all().map(Self::as_str).collect::<Vec<_>>().join(", ");
         Self::all().find(|event| event.as_str() == text).ok_or_else(|| format!("takes {}", names()))

@@ -1,4 +1,4 @@
-//! What each event says and to whom, and that it reads back from storage.
+//! The content and the receivers of each event, and its stored form.
 
 use super::*;
 use crate::id::ClientId;
@@ -59,7 +59,7 @@ fn stored(event: &Event) -> Event {
     serde_json::from_str(&serde_json::to_string(event).unwrap()).unwrap()
 }
 
-/// What a sweep found by the rule `a1` of the coach `coach_2`, whose step names the endpoint `we_1`.
+/// Builds a match of rule `a1` of coach `coach_2`, whose step names the endpoint `we_1`.
 fn found(event_type: ComputedType, data: EventData) -> Computed {
     Computed {
         coach_id: CoachId::parse("coach_2").unwrap(),
@@ -103,15 +103,18 @@ fn contact_details_mode_adds_name_email_and_phone_nulls_kept() {
 }
 
 #[test]
-fn each_event_says_what_its_type_allows_and_reads_back_from_storage() {
+fn each_event_has_the_data_of_its_type_and_reads_back_from_storage() {
     let client = client();
     let at = at();
     let check_in = CheckInId::parse("k1").unwrap();
     let advance = PhaseAdvance { from_phase: None, to_phase: "Build".to_owned(), advanced_at: at };
     let of_check_in = json!({"check_in": {"id": "k1", "submitted_at": at}});
     for (event, data) in [
-        (Event::of_check_in(&client, EventType::CheckInSubmitted, &check_in, Times::at(at)), of_check_in.clone()),
-        (Event::of_check_in(&client, EventType::SystemGradeDrop, &check_in, Times::at(at)), of_check_in),
+        (
+            Event::of_check_in(&client, EventType::CheckInSubmitted, &check_in, SubmissionTimes::at(at)),
+            of_check_in.clone(),
+        ),
+        (Event::of_check_in(&client, EventType::SystemGradeDrop, &check_in, SubmissionTimes::at(at)), of_check_in),
         (Event::phase_advanced(&client, &advance), json!({"from_phase": null, "to_phase": "Build", "advanced_at": at})),
         (
             Event::message_received(&client, &MessageId::parse("m1").unwrap(), at),
@@ -126,7 +129,7 @@ fn each_event_says_what_its_type_allows_and_reads_back_from_storage() {
 }
 
 #[test]
-fn each_computed_event_says_its_figures_and_its_automation_and_reads_back_from_storage() {
+fn each_computed_event_has_its_figures_and_its_automation_and_reads_back_from_storage() {
     let named = json!({"id": "a1", "name": "Rule"});
     let comparing = |threshold: Value| json!({"id": "a1", "name": "Rule", "threshold": threshold});
     let check_in = |last_check_in_at| {
@@ -177,7 +180,7 @@ fn each_computed_event_says_its_figures_and_its_automation_and_reads_back_from_s
     ] {
         let event = Event::computed(&client(), &computed).unwrap();
         data["client"] = json!({"id": "c1"});
-        // As text, since 60 and 60.0 are equal as values.
+        // Compared as text: 60 and 60.0 are equal as values.
         let expected = format!(r#"{{"type":"{name}","timestamp":"2026-09-20T08:00:00.000Z","data":{data}}}"#);
         assert_eq!(String::from_utf8(event.render(PayloadMode::Identifiers)).unwrap(), expected);
         assert_eq!((event.coach_id.as_str(), &event.to), ("coach_2", &computed.to));
@@ -186,7 +189,7 @@ fn each_computed_event_says_its_figures_and_its_automation_and_reads_back_from_s
 }
 
 #[test]
-fn a_computed_event_is_told_once_per_client_automation_and_episode_and_under_its_own_name() {
+fn a_computed_event_has_one_id_per_client_automation_and_episode() {
     let id = |client: &Client, computed: &Computed| Event::computed(client, computed).unwrap().id;
     let first = drop_of(58);
     assert_eq!(id(&client(), &drop_of(57)), id(&client(), &first), "the figures may differ when it is found again");
@@ -227,7 +230,7 @@ fn automation(id: &str, trigger: Trigger) -> Automation {
     }
 }
 
-/// A client of long standing that may leave its phase, and of whom 3 of 7 doses and nothing else are known.
+/// The facts of an old client that may leave its phase, with 3 of 7 doses and nothing else known.
 fn facts() -> Facts {
     let dose_id = DoseId::parse("d").unwrap();
     let dose = ScheduledDose { dose_id: dose_id.clone(), per_day: 1, from: date("2026-01-01"), until: None };
@@ -247,9 +250,9 @@ fn facts() -> Facts {
 }
 
 #[test]
-fn whatever_a_sweep_finds_makes_an_event_of_that_name() {
+fn every_computed_match_makes_an_event_of_its_name() {
     let is_emitted = |trigger: Trigger| {
-        // The first evaluation is silent, and nothing is known then.
+        // The first evaluation is silent, so it runs before the facts are known.
         let rule = Rule { automation: automation("a1", trigger), revision: at() };
         let before = at() + TimeDelta::days(-1);
         let nothing = Facts { created_at: before, phase: None, logged: DosesLogged(BTreeMap::new()), ..facts() };

@@ -1,4 +1,4 @@
-//! A coach's automations: the whole record, and that one was deleted.
+//! Facts about a coach's automations: the whole record, and the deletion.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::id::{AutomationId, CoachId, EndpointId, MAX_ID_CHARS};
 
 const MAX_STEPS: usize = 100;
 const MAX_KIND_CHARS: usize = 128;
-/// Beyond any score, and within what every store can hold.
+/// A limit above any score, and within the range of every store.
 const MAX_SCORE: f64 = 1_000_000.0;
 const MAX_WINDOW_DAYS: u32 = 90;
 const DEFAULT_WINDOW_DAYS: u32 = 7;
@@ -36,7 +36,7 @@ pub(super) fn deleted(fields: Fields<'_>) -> Result<(AutomationId, CoachId), Inv
     ))
 }
 
-/// Fields that another event's trigger has say nothing here.
+/// Fields that belong to another event's trigger are ignored.
 fn trigger(fields: Fields<'_>) -> Result<Trigger, Invalid> {
     let text = |name| fields.text(name, MAX_NAME_CHARS).map(|text| text.map(str::to_owned));
     Ok(match fields.required_text("event", MAX_ID_CHARS)? {
@@ -70,7 +70,7 @@ fn number(fields: Fields<'_>, least: f64, most: f64) -> Result<f64, Invalid> {
     let rule = || fields.refuse("threshold", format_args!("is required and must be a number from {least} to {most}"));
     let given = fields.value("threshold").and_then(Value::as_f64).filter(|number| (least..=most).contains(number));
     let given = given.ok_or_else(rule)?;
-    // What is closer to 0 than can be kept is kept as close as it can be.
+    // A number too close to 0 for the store becomes the closest one that fits.
     Ok(if given == 0.0 { 0.0 } else { given.abs().max(LEAST_NUMBER).copysign(given) })
 }
 
@@ -79,7 +79,7 @@ fn window(fields: Fields<'_>) -> Result<u32, Invalid> {
     fields.within("window_days", days, 1..=MAX_WINDOW_DAYS)
 }
 
-/// Reads a step. Of a step that the application takes, its kind alone is kept.
+/// Reads a step. Of a step that the application carries out, only the kind is stored.
 fn step(fields: Fields<'_>) -> Result<Step, Invalid> {
     match fields.required_text("kind", MAX_KIND_CHARS)? {
         "webhook" => {
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_trigger_is_named() {
+    fn an_error_of_a_trigger_names_its_field() {
         for (field, trigger) in [
             ("trigger", json!(null)),
             ("trigger", json!("new_client")),
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_field_is_named_and_of_a_step_only_what_is_ours_is_kept() {
+    fn a_missing_field_is_named_and_other_steps_keep_only_their_kind() {
         let whole = saved(json!({"event": "new_client"}));
         assert_eq!(cleaned("automation.saved", &whole), whole);
         for name in whole.as_object().unwrap().keys() {

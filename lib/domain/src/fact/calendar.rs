@@ -1,4 +1,4 @@
-//! Facts about calendars and what stands on them.
+//! Facts about calendars and the events on them.
 
 use std::collections::BTreeMap;
 
@@ -93,7 +93,7 @@ fn web_address(text: &str) -> Result<String, &'static str> {
     if web { Ok(text.to_owned()) } else { Err("must be a URL that begins with https:// or http://") }
 }
 
-/// A day that is left out is closed.
+/// An omitted day is closed.
 fn weekly(days: Fields<'_>) -> Result<Weekly, Invalid> {
     let on = |day: &str| if days.mentions(day) { hours(days, day) } else { Ok(Vec::new()) };
     Ok(Weekly {
@@ -119,7 +119,7 @@ fn overrides(dates: Fields<'_>) -> Result<BTreeMap<NaiveDate, Vec<OpeningHours>>
     dated.collect()
 }
 
-/// The opening hours of a day. An empty list closes it.
+/// Reads the opening hours of a day. An empty list closes it.
 fn hours(days: Fields<'_>, day: &str) -> Result<Vec<OpeningHours>, Invalid> {
     let rule = format_args!("must be an array of at most {MAX_HOURS_A_DAY} pairs of times HH:MM");
     let list = days.value(day).and_then(Value::as_array).filter(|list| list.len() <= MAX_HOURS_A_DAY);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_has_to_be_said_and_a_mistyped_one_is_named() {
+    fn a_missing_or_mistyped_field_is_refused_by_name() {
         for (name, whole) in [("calendar.saved", calendar_saved()), ("calendar_event.saved", event_saved())] {
             assert_eq!(cleaned(name, &whole), whole);
             for field in whole.as_object().unwrap().keys() {
@@ -228,7 +228,7 @@ mod tests {
                 lacking.as_object_mut().unwrap().remove(field);
                 refused(name, &lacking, field);
                 for wrong in [json!(["x"]), json!(1.5), json!(-1), json!("")] {
-                    // A calendar may have no name.
+                    // A calendar's name may be empty.
                     if field == "name" && wrong == json!("") {
                         continue;
                     }

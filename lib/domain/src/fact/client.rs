@@ -1,4 +1,7 @@
 //! The application's whole record of a client.
+//!
+//! The record is stored unchecked: an invalid address or an empty name must not lose a client. The API's rules apply to
+//! requests of the API.
 
 use super::{MAX_NAME_CHARS, email, name, nullable, nullable_id, present};
 use crate::client::{Measure, Origin, Phase, Profile};
@@ -8,7 +11,7 @@ use crate::phone::Phone;
 use crate::time::Timestamp;
 
 const MAX_NOTE_CHARS: usize = 20_000;
-/// Beyond any height in inches and weight in pounds, and within what every store can hold.
+/// A limit above any height in inches and weight in pounds, and within the range of every store.
 const MAX_MEASURE: f64 = 100_000.0;
 
 /// The whole record of a client, as the application has it.

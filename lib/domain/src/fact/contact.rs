@@ -1,4 +1,4 @@
-//! The application's whole record of a contact, and contacts that turn out to be one.
+//! Facts about contacts: the application's whole record, and merges.
 
 use super::{MAX_NAME_CHARS, email, name, nullable};
 use crate::contact::Marketing;
@@ -20,12 +20,12 @@ pub struct ContactSaved {
 }
 crate::discreet! { ContactSaved }
 
-/// Two contacts turned out to be one.
+/// The merge of a contact into another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Merge {
-    /// The one that is no more.
+    /// The contact that no longer exists.
     pub contact_id: ContactId,
-    /// The one that it lives on as.
+    /// The contact that stays.
     pub merged_into: ContactId,
 }
 

@@ -9,7 +9,7 @@ use crate::pipeline::{MAX_STAGES, Pipeline, Stage, StageKind};
 use crate::workflow::Workflow;
 
 const MAX_REASON_CHARS: usize = 10_000;
-/// Integers that every JSON parser keeps as they are (RFC 8259, section 6).
+/// Largest integer that every JSON parser keeps exactly (RFC 8259, section 6).
 const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 /// The whole record of a pipeline, as the application has it.
@@ -33,7 +33,7 @@ pub struct OpportunitySaved {
 }
 crate::discreet! { OpportunitySaved }
 
-/// The part of a workflow's record that the service has business with.
+/// The part of a workflow's record that the service uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkflowSaved {
     pub coach_id: CoachId,
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_is_needed_and_none_takes_what_it_is_not() {
+    fn every_field_is_required_and_has_one_type() {
         for (name, whole) in facts() {
             assert_eq!(cleaned(name, &whole), whole, "{name}");
             Fact::parse(name, &whole).unwrap();
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_workflow_sends_is_dropped_unread() {
+    fn the_content_of_a_workflow_is_dropped_unread() {
         let [_, _, (name, whole)] = facts();
         let mut fact = whole.clone();
         fact["steps"] = json!([{ "url": "https://secret.example", "authorization": "SECRET" }]);

@@ -1,4 +1,4 @@
-//! What happens in a client's life: check-ins, logs, doses, phases, messages.
+//! Facts of a client's history: check-ins, logs, doses, phases, messages.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ use crate::id::{CheckInId, ClientId, DoseId, DoseLogId, InvalidId, MAX_ID_CHARS,
 use crate::time::Timestamp;
 
 /// Most scores or grades of a check-in.
-const MAX_JUDGED: usize = 500;
+const MAX_SCORES: usize = 500;
 
-/// Something that happened to a client that is stored.
+/// An entry of a client's stored history.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClientHappening {
     CheckInSubmitted(CheckInSubmitted),
@@ -29,7 +29,7 @@ pub enum ClientHappening {
     Erased,
 }
 
-/// A check-in with what is judged when it comes in, and then dropped.
+/// A check-in with its scores and grades, which are evaluated at ingest and dropped.
 #[derive(Clone, PartialEq)]
 pub struct CheckInSubmitted {
     pub check_in: CheckInId,
@@ -57,7 +57,7 @@ pub struct PhaseAdvance {
     pub advanced_at: Timestamp,
 }
 
-/// The client and what happened, if a fact of that name is about a client's life.
+/// Parses a fact about a client's history: the client and the entry. `None`: the name is another fact's.
 pub(super) fn happening(detail_type: &str, fields: Fields<'_>) -> Option<Result<(ClientId, ClientHappening), Invalid>> {
     let read = match detail_type {
         "check_in.submitted" => check_in_submitted(fields),
@@ -88,8 +88,8 @@ fn check_in_submitted(fields: Fields<'_>) -> Result<ClientHappening, Invalid> {
     Ok(ClientHappening::CheckInSubmitted(CheckInSubmitted {
         check_in: id(fields, "check_in_id", CheckInId::parse)?,
         submitted_at: fields.required_timestamp("submitted_at")?,
-        scores: fields.required_numbers("scores", MAX_JUDGED, MAX_ID_CHARS)?,
-        grades: fields.required_numbers("grades", MAX_JUDGED, MAX_ID_CHARS)?,
+        scores: fields.required_numbers("scores", MAX_SCORES, MAX_ID_CHARS)?,
+        grades: fields.required_numbers("grades", MAX_SCORES, MAX_ID_CHARS)?,
     }))
 }
 

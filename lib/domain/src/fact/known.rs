@@ -1,4 +1,4 @@
-//! The fields that each fact has. Whatever else a fact carries is dropped before anybody looks at it.
+//! The known fields of each fact. Every other field is dropped before the fact is parsed.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use crate::fields::Invalid;
 use crate::pieces::{Piece, Pieces};
 use crate::time::parse_date;
 
-/// The value that a field may hold. Names are separated by blanks.
+/// The shape of a field's value. Names are separated by blanks.
 #[derive(Clone, Copy)]
 enum Shape {
     Scalar,
@@ -18,21 +18,21 @@ enum Shape {
     Pairs(&'static str),
     /// An object with lists of pairs of scalars by date.
     PairsByDate,
-    /// Numbers by name. They are evaluated and dropped, and go to no dead letter.
-    Judged,
+    /// Numbers by name. They are evaluated and dropped, and never reach a dead letter.
+    Scores,
 }
 
-use Shape::{Judged, List, Object, Pairs, PairsByDate, Scalar};
+use Shape::{List, Object, Pairs, PairsByDate, Scalar, Scores};
 
-/// The scalars that every fact has.
+/// The scalars of every fact.
 const COMMON: &str = "id occurred_at backfill";
-/// The rule that an unreadable field breaks.
+/// The error for an unreadable field.
 const UNREADABLE_RULE: &str = "must be JSON that can be read: whole characters, and numbers that are not immense";
 
-/// The fields of a fact beside the common ones: its scalars, and the others by name.
-type Fields = (&'static str, &'static [(&'static str, Shape)]);
+/// The fields of a fact, except the common ones: its scalars, and the other fields by name.
+type FactFields = (&'static str, &'static [(&'static str, Shape)]);
 
-fn fields_of(detail_type: &str) -> Fields {
+fn fields_of(detail_type: &str) -> FactFields {
     match detail_type {
         "workspace.saved" => (
             "coach_id email name team_id canonical_host time_zone country",
@@ -77,7 +77,7 @@ fn fields_of(detail_type: &str) -> Fields {
         "dose.logged" => ("client_id dose_log_id dose_id date", &[]),
         "dose_log.deleted" => ("client_id dose_log_id", &[]),
         "daily_log.saved" | "daily_log.deleted" => ("client_id date", &[]),
-        "check_in.submitted" => ("client_id check_in_id submitted_at", &[("scores", Judged), ("grades", Judged)]),
+        "check_in.submitted" => ("client_id check_in_id submitted_at", &[("scores", Scores), ("grades", Scores)]),
         "check_in.reviewed" => ("client_id check_in_id reviewed_at", &[]),
         "check_in.deleted" => ("client_id check_in_id", &[]),
         "message.received" => ("client_id message_id received_at", &[]),
@@ -96,22 +96,22 @@ fn names(names: &str, name: &str) -> bool {
     names.split_whitespace().any(|known| known == name)
 }
 
-/// True for the name of a fact.
+/// Returns true for the name of a fact.
 pub fn is_known(detail_type: &str) -> bool {
     !fields_of(detail_type).0.is_empty()
 }
 
-/// A fact's fields, read from text that may hold junk.
+/// The known fields of a fact, read from text that may contain junk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Known {
-    /// An object with each known field that can be read.
+    /// An object with each known field that is readable.
     pub fields: Value,
-    /// The first known field that cannot be read: the fact is not to be stored without it.
+    /// The first known field that is unreadable: the fact must not be stored without it.
     pub unreadable: Option<Invalid>,
 }
 
 impl Known {
-    /// Reads the known fields of a fact of that name. Junk in whatever else the text holds makes no difference.
+    /// Reads the known fields of a fact of that name. Junk in other fields makes no difference.
     pub fn read(detail_type: &str, text: &str) -> Self {
         let mut reader = Reader::default();
         let mut fields = Map::new();
@@ -131,26 +131,26 @@ impl Known {
     }
 }
 
-/// The fields of a fact as they may lie among the dead letters: without what is judged and dropped.
-pub fn without_judged(detail_type: &str, fields: &Value) -> Value {
-    let is_judged = |name: &str| matches!(shape_of(detail_type, name), Some(Judged));
-    let members = fields.as_object().into_iter().flatten().filter(|(name, _)| !is_judged(name));
+/// Returns the fields of a fact for a dead letter: without scores and grades, which are evaluated and dropped.
+pub fn without_scores(detail_type: &str, fields: &Value) -> Value {
+    let is_scores = |name: &str| matches!(shape_of(detail_type, name), Some(Scores));
+    let members = fields.as_object().into_iter().flatten().filter(|(name, _)| !is_scores(name));
     Value::Object(members.map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
-/// Reads fields, and notes the first that cannot be read.
+/// Reads fields, and records the first unreadable one.
 #[derive(Default)]
 struct Reader {
     unreadable: Option<Invalid>,
 }
 
 impl Reader {
-    /// The part of a field's text that the field may hold. `None`: nothing.
+    /// Returns the part of a field's text that fits the shape. `None`: nothing fits.
     fn field(&mut self, shape: Shape, path: &str, text: &str) -> Option<Value> {
         match (shape, text.as_bytes().first()) {
             (Object(known), Some(b'{')) => Some(Value::Object(self.scalars(known, path, text))),
             (List(known), Some(b'[')) => {
-                // An item that is no object becomes a null, which the parser refuses.
+                // An item that is not an object becomes null, which the parser refuses.
                 let items = self.pieces(Pieces::of_list(text), path).into_iter();
                 let is_object = |item: &Piece<'_>| item.value.starts_with('{');
                 let object =
@@ -163,21 +163,21 @@ impl Reader {
             }
             (PairsByDate, Some(b'{')) => {
                 let members = self.all_members(path, text);
-                // A name that is no date might say anything.
+                // A name that is not a date could contain anything.
                 let dated = members.iter().all(|(name, _)| parse_date(name).is_some());
                 let kept = |(name, list)| (name, self.pairs(path, list));
                 Some(if dated { Value::Object(members.into_iter().map(kept).collect()) } else { Value::Null })
             }
-            (Judged, Some(b'{')) => {
+            (Scores, Some(b'{')) => {
                 let members = self.all_members(path, text).into_iter();
                 Some(Value::Object(members.map(|(name, number)| (name, self.number(path, number))).collect()))
             }
-            (List(_) | Judged, _) | (Object(_) | Pairs(_) | PairsByDate, Some(b'[')) => None,
+            (List(_) | Scores, _) | (Object(_) | Pairs(_) | PairsByDate, Some(b'[')) => None,
             (Scalar | Object(_) | Pairs(_) | PairsByDate, _) => self.scalar(path, text),
         }
     }
 
-    /// A value that holds no other. Objects and lists are refused unread.
+    /// Reads a scalar. Objects and lists are refused unread.
     fn scalar(&mut self, path: &str, text: &str) -> Option<Value> {
         if text.starts_with(['{', '[']) {
             self.refuse(path, "must not be an object or a list");
@@ -203,7 +203,7 @@ impl Reader {
         read.collect()
     }
 
-    /// A list of pairs of scalars. Anything else becomes a null, which the parser refuses.
+    /// Reads a list of pairs of scalars. Anything else becomes null, which the parser refuses.
     fn pairs(&mut self, path: &str, text: &str) -> Value {
         if !text.starts_with('[') {
             return Value::Null;
@@ -218,7 +218,7 @@ impl Reader {
         Value::Array(items.map(pair).collect())
     }
 
-    /// A number to be judged. Null for anything else, which might be a text: the parser refuses it.
+    /// Reads a score or grade. Anything else, such as a text, becomes null, which the parser refuses.
     fn number(&mut self, path: &str, text: &str) -> Value {
         if text.starts_with(['{', '[', '"']) {
             return Value::Null;
@@ -226,13 +226,13 @@ impl Reader {
         self.value(path, text).filter(Value::is_number).unwrap_or_default()
     }
 
-    /// The members of a field whose names can be read. An unreadable name is not a known one.
+    /// Returns the members of a field with readable names. An unreadable name is not a known one.
     fn members<'a>(&mut self, path: &str, text: &'a str) -> Vec<(String, &'a str)> {
         let members = self.pieces(Pieces::of_object(text), path).into_iter();
         members.filter_map(|Piece { name, value }| Some((serde_json::from_str(name).ok()?, value))).collect()
     }
 
-    /// The members of a field in which every name counts.
+    /// Returns the members of a field in which every name counts.
     fn all_members<'a>(&mut self, path: &str, text: &'a str) -> Vec<(String, &'a str)> {
         let members = self.members(path, text);
         if Pieces::of_object(text).is_some_and(|all| all.pieces.len() > members.len()) {
@@ -254,7 +254,7 @@ impl Reader {
     }
 }
 
-/// The known fields of a fact.
+/// Returns the known fields of a fact.
 #[cfg(test)]
 pub(crate) fn cleaned(detail_type: &str, detail: &Value) -> Value {
     Known::read(detail_type, &detail.to_string()).fields
@@ -299,17 +299,17 @@ mod tests {
     }
 
     #[test]
-    fn cleaning_reaches_into_lists_and_judged_numbers() {
+    fn cleaning_reaches_into_lists_and_scores() {
         let programme =
             json!({"phases": [{"name": "Base", "min_days": 7, "notes": "SECRET", "name2": ["SECRET"]}, "SECRET"]});
         assert_eq!(cleaned("programme.saved", &programme), json!({"phases": [{"name": "Base", "min_days": 7}, null]}));
         let check_in = json!({"check_in_id": "k", "scores": {"q1": 3, "q2": "SECRET"}, "grades": ["SECRET"], "answers": {"q1": "SECRET"}});
         let clean = cleaned("check_in.submitted", &check_in);
         assert_eq!(clean, json!({"check_in_id": "k", "scores": {"q1": 3, "q2": null}}));
-        assert_eq!(without_judged("check_in.submitted", &clean), json!({"check_in_id": "k"}));
+        assert_eq!(without_scores("check_in.submitted", &clean), json!({"check_in_id": "k"}));
     }
 
-    /// Values that a strict parser refuses, or that say what nobody asked for.
+    /// Values that a strict parser refuses, or that are no known data.
     const JUNK: [&str; 16] = [
         r#""x\ud83d""#,
         r#""\ude00x""#,
@@ -333,7 +333,7 @@ mod tests {
         format!("{}{}", "[".repeat(depth), "]".repeat(depth))
     }
 
-    /// An object with these members, as text.
+    /// Renders an object with these members.
     fn object(members: &[(&str, &str)]) -> String {
         let members: Vec<String> = members.iter().map(|(name, value)| format!("{name}:{value}")).collect();
         format!("{{{}}}", members.join(","))
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn junk_in_a_known_field_is_named_and_the_others_stay() {
+    fn junk_in_a_known_field_is_reported_and_the_others_stay() {
         for (detail_type, field, value, path) in [
             ("client.saved", "goals", "JUNK", "goals"),
             ("client.saved", "id", "JUNK", "id"),
@@ -374,7 +374,7 @@ mod tests {
             ("calendar.saved", "overrides", r#"{"2026-12-24":[[JUNK,1]]}"#, "overrides"),
             ("check_in.submitted", "scores", r#"{"q":JUNK}"#, "scores"),
         ] {
-            // A text among numbers is nothing, which the parser refuses.
+            // A text among numbers becomes null, which the parser refuses.
             for junk in JUNK.into_iter().filter(|junk| path != "scores" || !junk.starts_with('"')) {
                 let name = format!("\"{field}\"");
                 let members = [
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_no_whole_object_is_refused_with_what_it_shows() {
+    fn an_incomplete_object_is_refused_with_its_readable_fields() {
         for (text, fields) in [
             ("", json!({})),
             ("[1]", json!({})),
@@ -426,7 +426,7 @@ mod tests {
         }
     }
 
-    /// Text of JSON's own form whose leaves may be anything that fits between quotes, digits or letters.
+    /// Generates text of JSON's form whose leaves may be anything that fits between quotes, digits or letters.
     fn junk() -> impl Strategy<Value = String> {
         let text = prop::collection::vec(
             prop_oneof![
@@ -451,7 +451,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_an_unknown_field_holds_the_others_are_read_as_without_it(junk in junk(), at in 0_usize..4) {
+        fn an_unknown_field_never_affects_the_others(junk in junk(), at in 0_usize..4) {
             let mut members = vec![
                 (r#""id""#, r#""f1""#),
                 (r#""check_in_id""#, r#""k""#),

@@ -8,12 +8,12 @@ use crate::id::{ContactId, StageId};
 #[cfg(feature = "openapi")]
 use crate::openapi::{Body, Field};
 
-/// Most characters of a stage's id that the API takes.
+/// Most characters of a stage's id in a request.
 const MAX_STAGE_CHARS: usize = 100;
 #[cfg(feature = "openapi")]
 const STAGE_PATTERN: &str = "^[a-zA-Z0-9_-]{1,100}$";
 
-/// An opportunity to be created.
+/// An opportunity to create.
 #[derive(Clone, PartialEq, Eq)]
 pub struct OpportunityDraft {
     pub contact_id: ContactId,
@@ -22,7 +22,7 @@ pub struct OpportunityDraft {
 }
 crate::discreet! { OpportunityDraft }
 
-/// A change of an opportunity: what is `None` stays as it is.
+/// A change of an opportunity. A field that is `None` stays unchanged.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct OpportunityPatch {
     pub name: Option<String>,
@@ -33,7 +33,7 @@ pub struct OpportunityPatch {
 crate::discreet! { OpportunityPatch }
 
 impl OpportunityDraft {
-    /// Reads the body of `POST /v1/crm/opportunities`.
+    /// Parses the body of `POST /v1/crm/opportunities`.
     pub fn parse(body: &Value) -> Result<Self, Invalid> {
         let fields = Fields::strict(body, &["contactId", "name", "valueCents"])?;
         Ok(Self {
@@ -45,7 +45,7 @@ impl OpportunityDraft {
 
     #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
-        let [name, value] = told_fields();
+        let [name, value] = name_and_value_fields();
         let name = name.about("Default: the contact's name.");
         let value = value.default_value(0);
         Body::strict([
@@ -57,7 +57,7 @@ impl OpportunityDraft {
 }
 
 impl OpportunityPatch {
-    /// Reads the body of `PATCH /v1/crm/opportunities/{id}`.
+    /// Parses the body of `PATCH /v1/crm/opportunities/{id}`.
     pub fn parse(body: &Value) -> Result<Self, Invalid> {
         const NAMES: [&str; 4] = ["name", "valueCents", "stage", "lostReason"];
         let fields = Fields::strict(body, &NAMES)?;
@@ -74,7 +74,7 @@ impl OpportunityPatch {
 
     #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
-        let [name, value] = told_fields();
+        let [name, value] = name_and_value_fields();
         let stage = Field::formed(STAGE_PATTERN, MAX_STAGE_CHARS).about("An open or lost stage of the pipeline.");
         let reason = Field::text(MAX_LOST_REASON_CHARS).about(
             "Required with a lost stage, refused with an open stage. Without `stage`, it changes the reason of a lost \
@@ -99,7 +99,7 @@ fn stage(text: &str) -> Result<StageId, &'static str> {
 }
 
 #[cfg(feature = "openapi")]
-fn told_fields() -> [Field; 2] {
+fn name_and_value_fields() -> [Field; 2] {
     [Field::text(MAX_OPPORTUNITY_NAME_CHARS), Field::whole_number(MAX_VALUE_CENTS)]
 }
 
@@ -124,7 +124,7 @@ mod tests {
     #[rstest]
     #[case("name", MAX_OPPORTUNITY_NAME_CHARS)]
     #[case("lostReason", MAX_LOST_REASON_CHARS)]
-    fn a_text_counts_characters_whatever_their_bytes(#[case] field: &str, #[case] max: usize) {
+    fn a_text_is_limited_by_characters_not_bytes(#[case] field: &str, #[case] max: usize) {
         for letter in ["x", "é", "🙂"] {
             assert!(patch(field, letter.repeat(max).into()).is_ok());
             let error = patch(field, letter.repeat(max + 1).into()).unwrap_err();
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_beyond_its_own_members_is_taken_and_a_change_says_something() {
+    fn unknown_members_and_empty_changes_are_refused() {
         for other in ["pipelineId", "stage", "lostReason", "ownerId", "labels", "coach_id", "Name"] {
             assert_eq!(draft(other, json!("x")).unwrap_err().field.as_deref(), Some(other));
         }

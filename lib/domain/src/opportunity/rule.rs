@@ -1,17 +1,17 @@
 //! The changes of an opportunity that a caller may make.
 //!
-//! Winning is left to payments: nobody chooses a won stage, and of what is won the name alone changes. A reason goes
-//! with a lost stage, and with nothing else.
+//! Only a payment wins an opportunity: a won stage cannot be chosen, and a won opportunity can change only its name. A
+//! reason is only allowed with a lost stage.
 
-use super::{Opportunity, OpportunityPatch, ToldReason};
+use super::{Opportunity, OpportunityPatch, ReasonSet};
 use crate::fact_time::FactTime;
 use crate::pipeline::{Pipeline, StageKind};
 use crate::time::Timestamp;
 
-/// Why a change is refused.
+/// The reason for the refusal of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refusal {
-    /// It is in another pipeline.
+pub enum OpportunityRefusal {
+    /// The opportunity is in another pipeline.
     NotFound,
     StagePaymentControlled,
     StageUnknown,
@@ -19,45 +19,45 @@ pub enum Refusal {
     LostReasonNotAllowed,
 }
 
-/// The opportunity as a caller changes it, in the pipeline that the caller works on. Values that it has already change
-/// nothing but when they were told.
+/// Applies a caller's change, in the pipeline that the caller works on. A value that is the same only updates its write
+/// time.
 pub fn apply(
     found: &Opportunity,
     pipeline: &Pipeline,
     patch: &OpportunityPatch,
     now: Timestamp,
-) -> Result<Opportunity, Refusal> {
+) -> Result<Opportunity, OpportunityRefusal> {
     if found.pipeline_id != pipeline.pipeline_id {
-        return Err(Refusal::NotFound);
+        return Err(OpportunityRefusal::NotFound);
     }
     let lost_reason = lost_reason(found, pipeline, patch)?;
     let at = found.later(now);
-    let told = &found.told;
+    let times = &found.times;
     let mut changed = found.clone();
-    // What confirms the application's word is an update too: older facts do not change it any more.
+    // Confirming the application's value is an update too: older facts no longer change the value.
     let is_theirs =
-        |told_at: Option<Timestamp>| told.whole_at.is_some() && told_at.map(FactTime::from) <= told.whole_at;
+        |set_at: Option<Timestamp>| times.whole_at.is_some() && set_at.map(FactTime::from) <= times.whole_at;
     let mut confirms = false;
     if let Some(name) = &patch.name {
         changed.name.clone_from(name);
-        changed.told.name_at = Some(at);
-        confirms |= is_theirs(told.name_at);
+        changed.times.name_at = Some(at);
+        confirms |= is_theirs(times.name_at);
     }
     if let Some(value) = patch.value_cents {
         changed.value_cents = value;
-        changed.told.value_at = Some(at);
-        confirms |= is_theirs(told.value_at);
+        changed.times.value_at = Some(at);
+        confirms |= is_theirs(times.value_at);
     }
     changed.lost_reason = lost_reason;
     if let Some(stage) = &patch.stage {
         changed.stage.clone_from(stage);
-        changed.told.place_at = Some(at);
-        changed.told.reason = None;
-        confirms |= is_theirs(told.place_at);
+        changed.times.place_at = Some(at);
+        changed.times.reason = None;
+        confirms |= is_theirs(times.place_at);
     } else if let Some(text) = &patch.lost_reason {
         let (pipeline_id, stage) = (found.pipeline_id.clone(), found.stage.clone());
-        changed.told.reason = Some(ToldReason { pipeline_id, stage, text: text.clone(), at });
-        confirms |= is_theirs(told.place_at.max(told.reason.as_ref().map(|reason| reason.at)));
+        changed.times.reason = Some(ReasonSet { pipeline_id, stage, text: text.clone(), at });
+        confirms |= is_theirs(times.place_at.max(times.reason.as_ref().map(|reason| reason.at)));
     }
     if confirms || changed.differs(found) {
         changed.updated_at = at;
@@ -65,23 +65,27 @@ pub fn apply(
     Ok(changed)
 }
 
-/// The reason that stands with the stage after a change which is allowed.
-fn lost_reason(found: &Opportunity, pipeline: &Pipeline, patch: &OpportunityPatch) -> Result<Option<String>, Refusal> {
+/// Returns the reason after the change, or the refusal.
+fn lost_reason(
+    found: &Opportunity,
+    pipeline: &Pipeline,
+    patch: &OpportunityPatch,
+) -> Result<Option<String>, OpportunityRefusal> {
     let status = found.status(Some(pipeline));
     let beyond_name = patch.value_cents.is_some() || patch.stage.is_some() || patch.lost_reason.is_some();
     if status == StageKind::Won && beyond_name {
-        return Err(Refusal::StagePaymentControlled);
+        return Err(OpportunityRefusal::StagePaymentControlled);
     }
     let chosen = match &patch.stage {
         None => None,
-        Some(stage) => Some(pipeline.kind_of(stage).ok_or(Refusal::StageUnknown)?),
+        Some(stage) => Some(pipeline.kind_of(stage).ok_or(OpportunityRefusal::StageUnknown)?),
     };
     match (chosen, &patch.lost_reason) {
-        (Some(StageKind::Won), _) => Err(Refusal::StagePaymentControlled),
-        (Some(StageKind::Lost), None) => Err(Refusal::LostReasonRequired),
+        (Some(StageKind::Won), _) => Err(OpportunityRefusal::StagePaymentControlled),
+        (Some(StageKind::Lost), None) => Err(OpportunityRefusal::LostReasonRequired),
         (Some(StageKind::Open), None) => Ok(None),
-        (Some(StageKind::Open), Some(_)) => Err(Refusal::LostReasonNotAllowed),
-        (None, Some(_)) if status != StageKind::Lost => Err(Refusal::LostReasonNotAllowed),
+        (Some(StageKind::Open), Some(_)) => Err(OpportunityRefusal::LostReasonNotAllowed),
+        (None, Some(_)) if status != StageKind::Lost => Err(OpportunityRefusal::LostReasonNotAllowed),
         (Some(StageKind::Lost) | None, Some(reason)) => Ok(Some(reason.clone())),
         (None, None) => Ok(found.lost_reason.clone()),
     }
@@ -92,7 +96,7 @@ mod tests {
     use super::super::tests::{at, opportunity, pipeline, stage};
     use super::*;
 
-    /// Where an opportunity stands before: the stage, and whether a reason is stored with it.
+    /// Places before the change: the stage, and whether a reason is stored with it.
     const PLACES: [(&str, bool); 8] = [
         ("new", false),
         ("new", true),
@@ -106,32 +110,32 @@ mod tests {
     const CHOICES: [Option<&str>; 7] =
         [None, Some("new"), Some("warm"), Some("won"), Some("lost"), Some("cold"), Some("gone")];
 
-    /// The rule, told case by case. `Ok`: stage and reason afterwards.
+    /// The rule, case by case. `Ok`: stage and reason after the change.
     fn expected(
         (current, reason_before): (&'static str, bool),
         chosen: Option<&'static str>,
         reason: bool,
         value: bool,
-    ) -> Result<(&'static str, Option<&'static str>), Refusal> {
+    ) -> Result<(&'static str, Option<&'static str>), OpportunityRefusal> {
         let before = reason_before.then_some("before");
         let is_lost = current == "lost" || (current == "gone" && reason_before);
         match (current, chosen, reason) {
             ("won", None, false) if !value => Ok(("won", before)),
-            ("won", _, _) => Err(Refusal::StagePaymentControlled),
-            (_, Some("won"), _) => Err(Refusal::StagePaymentControlled),
-            (_, Some("gone"), _) => Err(Refusal::StageUnknown),
-            (_, Some("lost" | "cold"), false) => Err(Refusal::LostReasonRequired),
+            ("won", _, _) => Err(OpportunityRefusal::StagePaymentControlled),
+            (_, Some("won"), _) => Err(OpportunityRefusal::StagePaymentControlled),
+            (_, Some("gone"), _) => Err(OpportunityRefusal::StageUnknown),
+            (_, Some("lost" | "cold"), false) => Err(OpportunityRefusal::LostReasonRequired),
             (_, Some(to @ ("lost" | "cold")), true) => Ok((to, Some("after"))),
-            (_, Some(_), true) => Err(Refusal::LostReasonNotAllowed),
+            (_, Some(_), true) => Err(OpportunityRefusal::LostReasonNotAllowed),
             (_, Some(to), false) => Ok((to, None)),
             (_, None, true) if is_lost => Ok((current, Some("after"))),
-            (_, None, true) => Err(Refusal::LostReasonNotAllowed),
+            (_, None, true) => Err(OpportunityRefusal::LostReasonNotAllowed),
             (_, None, false) => Ok((current, before)),
         }
     }
 
     #[test]
-    fn every_change_is_made_or_refused_as_the_rule_says() {
+    fn every_change_is_made_or_refused_by_the_rule() {
         let mut seen = 0;
         for place in PLACES {
             for chosen in CHOICES {
@@ -139,10 +143,10 @@ mod tests {
                     let [reason, name, value, same] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
                     let mut found = opportunity(place.0);
                     found.lost_reason = place.1.then(|| "before".to_owned());
-                    // The application has not spoken of it.
-                    found.told.whole_at = None;
+                    // The application has not written the record yet.
+                    found.times.whole_at = None;
                     let patch = OpportunityPatch {
-                        // A value that it has already is refused as any other.
+                        // A value that is the same is refused like any other.
                         name: name.then(|| if same { found.name.clone() } else { "Renamed".to_owned() }),
                         value_cents: value.then_some(if same { found.value_cents } else { 7 }),
                         stage: chosen.map(stage),
@@ -164,12 +168,12 @@ mod tests {
                     assert_eq!(changed.lost_reason.as_deref(), reason_after, "{case}");
                     assert_eq!(changed.name, patch.name.clone().unwrap_or(found.name.clone()), "{case}");
                     assert_eq!(changed.value_cents, patch.value_cents.unwrap_or(found.value_cents), "{case}");
-                    assert_eq!(changed.told.name_at, name.then_some(at(100)).or(found.told.name_at), "{case}");
-                    assert_eq!(changed.told.value_at, value.then_some(at(100)).or(found.told.value_at), "{case}");
-                    let placed_at = chosen.is_some().then_some(at(100)).or(found.told.place_at);
+                    assert_eq!(changed.times.name_at, name.then_some(at(100)).or(found.times.name_at), "{case}");
+                    assert_eq!(changed.times.value_at, value.then_some(at(100)).or(found.times.value_at), "{case}");
+                    let placed_at = chosen.is_some().then_some(at(100)).or(found.times.place_at);
                     let reasoned_at = (reason && chosen.is_none()).then_some(at(100));
-                    let told_at = changed.told.reason.as_ref().map(|reason| reason.at);
-                    assert_eq!((changed.told.place_at, told_at), (placed_at, reasoned_at), "{case}");
+                    let set_at = changed.times.reason.as_ref().map(|reason| reason.at);
+                    assert_eq!((changed.times.place_at, set_at), (placed_at, reasoned_at), "{case}");
                     let differs = (&changed.name, changed.value_cents, &changed.stage, &changed.lost_reason)
                         != (&found.name, found.value_cents, &found.stage, &found.lost_reason);
                     assert_eq!(changed.updated_at, if differs { at(100) } else { found.updated_at }, "{case}");
@@ -181,9 +185,9 @@ mod tests {
     }
 
     #[test]
-    fn what_confirms_the_application_is_an_update_and_what_says_it_anew_is_none() {
+    fn confirming_the_applications_value_is_an_update_and_repeating_it_is_not() {
         let mut theirs = opportunity("new");
-        theirs.told.whole_at = Some(at(50).into());
+        theirs.times.whole_at = Some(at(50).into());
         let patch = OpportunityPatch {
             name: Some(theirs.name.clone()),
             value_cents: Some(theirs.value_cents),
@@ -193,11 +197,11 @@ mod tests {
         let confirmed = apply(&theirs, &pipeline(), &patch, at(100)).unwrap();
         assert_eq!(confirmed.updated_at, at(100));
         let same = apply(&confirmed, &pipeline(), &patch, at(200)).unwrap();
-        assert_eq!((same.updated_at, same.told.name_at), (at(100), Some(at(200))));
+        assert_eq!((same.updated_at, same.times.name_at), (at(100), Some(at(200))));
     }
 
     #[test]
-    fn another_pipelines_opportunity_is_not_found_whatever_is_asked() {
+    fn an_opportunity_of_another_pipeline_is_not_found() {
         for place in PLACES {
             let mut other = pipeline();
             other.pipeline_id = crate::id::PipelineId::parse("other").unwrap();
@@ -207,19 +211,19 @@ mod tests {
                     stage: stage.map(super::super::tests::stage),
                     ..OpportunityPatch::default()
                 };
-                assert_eq!(apply(&opportunity(place.0), &other, &patch, at(100)), Err(Refusal::NotFound));
+                assert_eq!(apply(&opportunity(place.0), &other, &patch, at(100)), Err(OpportunityRefusal::NotFound));
             }
         }
     }
 
     #[test]
-    fn a_change_counts_after_what_it_changes_even_where_clocks_differ() {
+    fn a_change_has_a_later_time_than_the_previous_one_even_if_clocks_differ() {
         let patch = |name: &str| OpportunityPatch { name: Some(name.to_owned()), ..OpportunityPatch::default() };
         let found = opportunity("new");
         let early = apply(&found, &pipeline(), &patch("Early"), at(-500)).unwrap();
         assert_eq!(early.updated_at.ms(), found.updated_at.ms() + 1);
         let again = apply(&early, &pipeline(), &patch("Again"), at(-500)).unwrap();
-        assert_eq!(again.told.name_at, Some(again.updated_at));
+        assert_eq!(again.times.name_at, Some(again.updated_at));
         assert!(again.updated_at > early.updated_at);
     }
 }

@@ -1,4 +1,4 @@
-//! Whose word counts, and what is shown.
+//! The order of writes to an opportunity, and its view.
 
 use proptest::prelude::*;
 use rstest::rstest;
@@ -38,7 +38,7 @@ pub(super) fn pipeline() -> Pipeline {
     Pipeline { pipeline_id: pipeline_id("sales"), name: "Sales".to_owned(), stages, won_once: BTreeSet::new() }
 }
 
-/// An opportunity in that stage, told by the application at time 0.
+/// An opportunity in that stage, written by the application at time 0.
 pub(super) fn opportunity(in_stage: &str) -> Opportunity {
     Opportunity::apply_fact(None, &saved("Package", 5, in_stage, None), at(0).into(), at(0)).unwrap()
 }
@@ -73,7 +73,7 @@ fn a_status_is_read_off_the_stage_and_else_off_the_reason(
     let found = Opportunity::apply_fact(None, &saved("n", 0, in_stage, reason), at(0).into(), at(0)).unwrap();
     let view = found.view(Some(&pipeline()));
     assert_eq!((view.status, view.lost_reason.as_deref()), (status, shown));
-    // Of an unknown pipeline, and by another one, the stage says nothing.
+    // If the pipeline is unknown or another one, the stage has no meaning.
     let unplaced = if reason.is_some() { StageKind::Lost } else { StageKind::Open };
     let other = Pipeline { pipeline_id: pipeline_id("other"), ..pipeline() };
     for unknown in [None, Some(&other)] {
@@ -94,19 +94,19 @@ fn a_view_has_these_members_in_camel_case() {
 }
 
 #[test]
-fn an_opportunity_is_called_as_its_contact_and_worth_nothing_until_told_otherwise() {
+fn a_new_opportunity_has_its_contacts_name_and_no_value() {
     let bare = OpportunityDraft { contact_id: id(2, ContactId), name: None, value_cents: None };
     let (pipeline, new) = (pipeline(), stage("new"));
     let made = Opportunity::create(id(1, OpportunityId), &bare, "Lee Lead", &pipeline, &new, at(9));
     assert_eq!((made.name.as_str(), made.value_cents, made.stage.as_str()), ("Lee Lead", 0, "new"));
     assert_eq!(made.status(Some(&pipeline)), StageKind::Open);
-    // The application hears of it and tells the same: one that it told before that is older.
+    // The application learns of it and writes the same; a fact from before is older.
     assert_eq!(
         Opportunity::apply_fact(Some(&made), &saved("Old", 1, "warm", None), at(8).into(), at(8)).unwrap().name,
         "Lee Lead"
     );
-    let heard = Opportunity::apply_fact(Some(&made), &saved("New", 1, "warm", None), at(9).into(), at(9)).unwrap();
-    assert_eq!((heard.name.as_str(), heard.value_cents, heard.stage.as_str()), ("New", 1, "warm"));
+    let saved_now = Opportunity::apply_fact(Some(&made), &saved("New", 1, "warm", None), at(9).into(), at(9)).unwrap();
+    assert_eq!((saved_now.name.as_str(), saved_now.value_cents, saved_now.stage.as_str()), ("New", 1, "warm"));
 }
 
 #[test]
@@ -119,12 +119,12 @@ fn an_older_record_changes_nothing_and_an_equally_old_one_applies() {
     assert_eq!(
         Opportunity::apply_fact(Some(&equal), &later, at(0).into(), at(0)),
         Some(equal.clone()),
-        "told twice it is the same"
+        "a repeated fact changes nothing"
     );
 }
 
 #[test]
-fn a_reason_stands_with_its_stage_in_whatever_order_older_facts_come() {
+fn a_reason_stays_with_its_stage_in_any_order_of_older_facts() {
     let lost = Opportunity::apply_fact(None, &saved("n", 0, "lost", Some("theirs")), at(0).into(), at(0)).unwrap();
     let patch = OpportunityPatch { lost_reason: Some("ours".to_owned()), ..OpportunityPatch::default() };
     let given = apply(&lost, &pipeline(), &patch, at(100)).unwrap();
@@ -135,7 +135,7 @@ fn a_reason_stands_with_its_stage_in_whatever_order_older_facts_come() {
     assert!(is_ours(&Opportunity::apply_fact(Some(&left), &back, at(20).into(), at(20)).unwrap()));
     let returned = Opportunity::apply_fact(Some(&given), &back, at(20).into(), at(20)).unwrap();
     assert!(is_ours(&returned) && Opportunity::apply_fact(Some(&returned), &away, at(10).into(), at(10)).is_none());
-    // What is said later counts, and so does a place that the API chooses.
+    // A later write counts, and so does a place that the API chooses.
     let later = Opportunity::apply_fact(Some(&left), &back, at(101).into(), at(101)).unwrap();
     assert_eq!(later.lost_reason.as_deref(), Some("theirs again"));
     let patch = OpportunityPatch { stage: Some(stage("warm")), ..OpportunityPatch::default() };
@@ -143,51 +143,50 @@ fn a_reason_stands_with_its_stage_in_whatever_order_older_facts_come() {
     assert_eq!(Opportunity::apply_fact(Some(&moved), &back, at(20).into(), at(20)).unwrap().lost_reason, None);
 }
 
-/// What the API changes.
+/// A change through the API.
 #[derive(Debug, Clone)]
-struct Asked {
+struct ApiChange {
     name: bool,
     value: bool,
     place: Option<(&'static str, bool)>,
-    /// Where it asks for no place.
+    /// Used if no place is requested.
     reason: bool,
 }
 
-/// Somebody says something, which arrives as much later.
+/// A write by the API or the application. A fact arrives that much later.
 #[derive(Debug, Clone)]
-enum Mouth {
+enum Write {
     Application { stage: &'static str, reason: bool, arrives_after: i64, again_after: Option<i64> },
-    Api(Asked),
+    Api(ApiChange),
 }
 
-fn mouth() -> impl Strategy<Value = Mouth> {
+fn write() -> impl Strategy<Value = Write> {
     let stages = prop::sample::select(vec!["new", "warm", "lost", "gone"]);
     let application = (stages, any::<bool>(), 0..400i64, prop::option::of(0..400i64)).prop_map(
-        |(stage, reason, arrives_after, again_after)| Mouth::Application { stage, reason, arrives_after, again_after },
+        |(stage, reason, arrives_after, again_after)| Write::Application { stage, reason, arrives_after, again_after },
     );
     let place = prop::option::of(prop::sample::select(vec![("new", false), ("warm", false), ("lost", true)]));
     let api = (any::<bool>(), any::<bool>(), place, any::<bool>())
-        .prop_map(|(name, value, place, reason)| Mouth::Api(Asked { name, value, place, reason }));
+        .prop_map(|(name, value, place, reason)| Write::Api(ApiChange { name, value, place, reason }));
     prop_oneof![application, api]
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
-    /// Everything is said at a time of its own. The API is heard at once, the application later, twice or in another
-    /// order.
+    /// Every write has a time of its own. A write of the API arrives at once, a fact later, twice or in another order.
     #[test]
-    fn each_field_is_as_it_was_told_last_in_whatever_order_it_is_heard(
-        said in prop::collection::vec(mouth(), 1..12),
+    fn each_field_has_its_latest_write_in_any_order_of_arrival(
+        writes in prop::collection::vec(write(), 1..12),
         made_by_api in any::<bool>(),
     ) {
         let mut arrivals: Vec<(i64, usize)> = Vec::new();
-        for (index, mouth) in said.iter().enumerate() {
-            let said_at = 10 * (index as i64 + 1);
-            match mouth {
-                Mouth::Api(_) => arrivals.push((said_at, index)),
-                Mouth::Application { arrives_after, again_after, .. } => {
-                    arrivals.push((said_at + arrives_after, index));
-                    arrivals.extend(again_after.map(|after| (said_at + arrives_after + after, index)));
+        for (index, write) in writes.iter().enumerate() {
+            let written_at = 10 * (index as i64 + 1);
+            match write {
+                Write::Api(_) => arrivals.push((written_at, index)),
+                Write::Application { arrives_after, again_after, .. } => {
+                    arrivals.push((written_at + arrives_after, index));
+                    arrivals.extend(again_after.map(|after| (written_at + arrives_after + after, index)));
                 }
             }
         }
@@ -196,42 +195,42 @@ proptest! {
         let draft = OpportunityDraft { contact_id: id(2, ContactId), name: None, value_cents: None };
         let made = Opportunity::create(id(1, OpportunityId), &draft, "made", &pipeline(), &stage("new"), at(0));
         let mut found = made_by_api.then_some(made);
-        // By field: when it was told last, and what.
+        // Per field: the time and the value of the latest write.
         let (mut name, mut value) = ((0, "made".to_owned()), (0, 0));
         let mut place = (0, ("new", None));
-        // The reason alone counts for the stage that it was given to.
+        // A reason alone counts for the stage that it was given to.
         let mut reason_alone: Option<(i64, String, String)> = None;
         for (_, index) in arrivals {
-            let said_at = 10 * (index as i64 + 1);
+            let written_at = 10 * (index as i64 + 1);
             let text = index.to_string();
             let reason = |given: bool| given.then(|| text.clone());
-            match &said[index] {
-                Mouth::Application { stage: in_stage, reason: given, .. } => {
+            match &writes[index] {
+                Write::Application { stage: in_stage, reason: given, .. } => {
                     let whole = saved(&text, index as u64 + 1, in_stage, reason(*given).as_deref());
-                    found = Opportunity::apply_fact(found.as_ref(), &whole, at(said_at).into(), at(said_at)).or(found);
-                    name = name.max((said_at, text.clone()));
-                    value = value.max((said_at, index as u64 + 1));
-                    place = place.max((said_at, (in_stage, reason(*given))));
+                    found = Opportunity::apply_fact(found.as_ref(), &whole, at(written_at).into(), at(written_at)).or(found);
+                    name = name.max((written_at, text.clone()));
+                    value = value.max((written_at, index as u64 + 1));
+                    place = place.max((written_at, (in_stage, reason(*given))));
                 }
-                Mouth::Api(asked) => {
-                    // Before it is known, nobody can change it.
+                Write::Api(change) => {
+                    // Before its creation, nobody can change the opportunity.
                     let Some(known) = &found else { continue };
                     let patch = OpportunityPatch {
-                        name: asked.name.then(|| text.clone()),
-                        value_cents: asked.value.then_some(index as u64 + 1),
-                        stage: asked.place.map(|(to, _)| stage(to)),
-                        lost_reason: asked.place.map_or_else(|| reason(asked.reason), |(_, given)| reason(given)),
+                        name: change.name.then(|| text.clone()),
+                        value_cents: change.value.then_some(index as u64 + 1),
+                        stage: change.place.map(|(to, _)| stage(to)),
+                        lost_reason: change.place.map_or_else(|| reason(change.reason), |(_, given)| reason(given)),
                     };
-                    if asked.place.is_none() && asked.reason {
+                    if change.place.is_none() && change.reason {
                         let is_lost = known.status(Some(&pipeline())) == StageKind::Lost;
-                        prop_assert_eq!(apply(known, &pipeline(), &patch, at(said_at)).is_ok(), is_lost);
+                        prop_assert_eq!(apply(known, &pipeline(), &patch, at(written_at)).is_ok(), is_lost);
                         if !is_lost { continue }
-                        reason_alone = Some((said_at, known.stage.as_str().to_owned(), text.clone()));
+                        reason_alone = Some((written_at, known.stage.as_str().to_owned(), text.clone()));
                     }
-                    found = Some(apply(known, &pipeline(), &patch, at(said_at)).unwrap());
-                    if asked.name { name = name.max((said_at, text.clone())); }
-                    if asked.value { value = value.max((said_at, index as u64 + 1)); }
-                    if let Some((to, given)) = asked.place { place = place.max((said_at, (to, reason(given)))); }
+                    found = Some(apply(known, &pipeline(), &patch, at(written_at)).unwrap());
+                    if change.name { name = name.max((written_at, text.clone())); }
+                    if change.value { value = value.max((written_at, index as u64 + 1)); }
+                    if let Some((to, given)) = change.place { place = place.max((written_at, (to, reason(given)))); }
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Phone numbers of all countries, in all ways to write them.
+//! Phone numbers of all countries, in all spellings.
 
 use proptest::prelude::*;
 use rlibphonenumber::PhoneNumberType;
@@ -50,12 +50,12 @@ fn numbers_match_as_e164_in_the_country(#[case] code: &str, #[case] given: &str,
 }
 
 #[test]
-fn a_text_longer_than_any_number_is_parsed_by_nobody() {
+fn a_text_longer_than_any_number_is_not_parsed() {
     let long = Phone::as_given(&"1 ".repeat(200));
     assert!(long.key(country("US")).is_none() && long.ending().is_none());
 }
 
-/// Fixed and mobile numbers of every country that has numbers, with other last digits where those are valid, too.
+/// Fixed and mobile numbers of every country with numbers, and variants with other valid last digits.
 fn numbers() -> Vec<(Country, PhoneNumber)> {
     let mut found = Vec::new();
     for region in PHONE_NUMBER_UTIL.get_supported_regions() {
@@ -75,7 +75,7 @@ fn numbers() -> Vec<(Country, PhoneNumber)> {
     found
 }
 
-/// The text with its ASCII digits in another script, whose zero is given.
+/// Returns the text with its ASCII digits in another script, given by its zero.
 fn in_script(text: &str, zero: char) -> String {
     text.chars().map(|c| c.to_digit(10).map_or(c, |digit| char::from_u32(zero as u32 + digit).unwrap())).collect()
 }
@@ -163,7 +163,7 @@ fn a_short_number_is_found_however_its_country_code_is_written() {
 
 proptest! {
     #[test]
-    fn any_text_is_kept_and_whatever_matches_is_found_by_its_ending(
+    fn any_text_is_stored_and_every_match_is_found_by_its_ending(
         text in "[+0-9 ().\\-xX/#*A-Fa-f٠-٩０-９]{0,30}|\\PC{0,40}", code in "DE|US|JP|BR|AQ|RU|NU|IT|AR|MX"
     ) {
         let phone = Phone::as_given(&text);

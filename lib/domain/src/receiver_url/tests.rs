@@ -1,4 +1,4 @@
-//! What is a receiver URL, and that no spelling gets past the check.
+//! Valid receiver URLs, and the check against every spelling of an address.
 
 use std::net::Ipv4Addr;
 
@@ -85,8 +85,8 @@ fn refusal(text: &str) -> &'static str {
 #[case("https://[2001:0:4136:e378::1]/", REFUSED_ADDRESS)]
 #[case("https://[fd00:ec2::254]/", REFUSED_ADDRESS)]
 #[case("https://169.254.169.254/latest/meta-data", REFUSED_ADDRESS)]
-fn a_receiver_url_is_https_to_a_public_host(#[case] text: &str, #[case] said: &str) {
-    assert_eq!(refusal(text), said, "{text}");
+fn a_receiver_url_is_https_to_a_public_host(#[case] text: &str, #[case] rule: &str) {
+    assert_eq!(refusal(text), rule, "{text}");
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_local_run_also_reaches_loopback_and_nothing_else() {
 #[case("https://[::1]/", false)]
 #[case("https://localhost/", false)]
 #[case("http://127.0.0.1:9000/hook", false)]
-fn what_a_local_run_has_taken_is_judged_again_by_whoever_sends(#[case] text: &str, #[case] is_public: bool) {
+fn a_url_of_a_local_run_is_checked_again_before_sending(#[case] text: &str, #[case] is_public: bool) {
     let url = ReceiverUrl::parse(text, Reach::PublicAndLoopback).unwrap();
     assert!(url.is_within(Reach::PublicAndLoopback));
     assert_eq!(url.is_within(Reach::Public), is_public);
@@ -124,7 +124,7 @@ fn debug_shows_the_host_alone() {
     assert_eq!(format!("{url:?}"), "ReceiverUrl(hooks.example.com)");
 }
 
-/// All the ways in which browsers and resolvers have ever read an IPv4 address.
+/// Returns every spelling of an IPv4 address that browsers and resolvers have ever read.
 fn spellings(address: Ipv4Addr) -> Vec<String> {
     let [a, b, c, d] = address.octets();
     let number = u32::from(address);
@@ -153,7 +153,7 @@ fn fullwidth(digit: char) -> char {
     char::from_u32(u32::from(digit) - u32::from('0') + 0xff10).unwrap()
 }
 
-/// IPv6 forms that carry the address and are no way to send to it.
+/// Returns IPv6 forms that carry the address and are never a valid target.
 fn carriers(address: Ipv4Addr) -> Vec<String> {
     let [a, b, c, d] = address.octets();
     let (high, low) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
@@ -167,7 +167,7 @@ fn carriers(address: Ipv4Addr) -> Vec<String> {
     ]
 }
 
-/// Public and refused addresses about equally often.
+/// Generates public and refused addresses about equally often.
 fn any_v4() -> impl Strategy<Value = Ipv4Addr> {
     let first = prop_oneof![Just(0u8), Just(10), Just(127), Just(169), Just(172), Just(192), Just(224), any::<u8>()];
     (first, prop_oneof![Just(254u8), Just(168), Just(16), any::<u8>()], any::<u16>()).prop_map(|(a, b, rest)| {
@@ -186,10 +186,10 @@ proptest! {
             match ReceiverUrl::parse(&format!("https://{host}/"), Reach::Public) {
                 Ok(url) => {
                     prop_assert!(public, "{}", host);
-                    prop_assert_eq!(url.host(), address.to_string(), "what is sent to is what was judged");
+                    prop_assert_eq!(url.host(), address.to_string(), "what is sent to is the checked address");
                 }
-                Err(said) => {
-                    prop_assert_eq!(said, REFUSED_ADDRESS, "{}", host);
+                Err(rule) => {
+                    prop_assert_eq!(rule, REFUSED_ADDRESS, "{}", host);
                     prop_assert!(!public, "{}", host);
                 }
             }
@@ -218,7 +218,7 @@ proptest! {
     }
 
     #[test]
-    fn parsing_never_fails_otherwise_and_what_is_accepted_stays_so(text in "\\PC{0,40}", scheme in "(https?:/?/?)?") {
+    fn parsing_never_panics_and_an_accepted_url_parses_again(text in "\\PC{0,40}", scheme in "(https?:/?/?)?") {
         if let Ok(url) = ReceiverUrl::parse(&format!("{scheme}{text}"), Reach::Public) {
             prop_assert!(url.expose().starts_with("https://"));
             prop_assert_eq!(ReceiverUrl::parse(url.expose(), Reach::Public), Ok(url));

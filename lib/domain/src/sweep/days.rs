@@ -8,12 +8,12 @@ use crate::time::Timestamp;
 use crate::tz::Tz;
 use crate::wall_clock::{date_at, reached_at};
 
-/// Dates that are looked ahead over. No window is longer; only doses logged for dates to come reach further, and then a
-/// client is looked at again.
+/// Number of dates to look ahead. No window is longer. Only doses logged for future dates reach further; then the
+/// client is evaluated again.
 const MAX_AHEAD_DAYS: i64 = 2 * WINDOW_DAYS.max as i64;
 
-/// Dates that the beginning of a run is looked for. Sweeps run every few minutes, so only an outage makes a run older
-/// unseen; its match is then dated by the evaluation.
+/// Number of dates to look back for the beginning of a run. Sweeps run every few minutes, so only an outage hides an
+/// older run. The match is then dated by the evaluation.
 pub(super) const LOOK_BACK_DAYS: i64 = 7;
 
 /// A local date, from its first instant to that of the next.
@@ -30,12 +30,12 @@ pub(super) struct Days {
     /// The last date with a log.
     last_logged_on: Option<NaiveDate>,
     first: NaiveDate,
-    /// Logged and expected doses before each date from the first on.
+    /// Logged and expected doses before each date, from the first on.
     before: Vec<(u64, u64)>,
 }
 
 impl Days {
-    /// With the doses that were read, up to the last date that is looked ahead to.
+    /// Computes the days of the doses that were read, up to the last date to look ahead to.
     pub(super) fn of(facts: &Facts, read: Option<DosesRead>, now: Timestamp) -> Self {
         let today = date_at(facts.zone, now);
         let last_logged_on = facts.logged.last_logged_on();
@@ -62,7 +62,7 @@ impl Days {
         reached_at(self.zone, date.and_time(NaiveTime::MIN))
     }
 
-    /// Compliance over the window that ends with a date, in percent.
+    /// Returns compliance over the window that ends with a date, in percent.
     pub(super) fn pct(&self, date: NaiveDate, window_days: u32) -> Option<u8> {
         let before = |date: NaiveDate| {
             let index = usize::try_from((date - self.first).num_days()).unwrap_or(0);
@@ -73,8 +73,8 @@ impl Days {
         compliance_pct(all.0 - earlier.0, all.1 - earlier.1)
     }
 
-    /// The first instant of the dates up to today's on all of which something holds; `None` where it does not hold
-    /// today, or has held for longer than [`LOOK_BACK_DAYS`].
+    /// Returns the first instant of the run of dates up to today on which `holds` is true. `None`: false today, or true
+    /// for longer than [`LOOK_BACK_DAYS`].
     pub(super) fn run_began(&self, now: Timestamp, holds: impl Fn(NaiveDate) -> bool) -> Option<Timestamp> {
         let today = self.today(now);
         let mut date = today;
@@ -83,7 +83,7 @@ impl Days {
         }
         while (today - date).num_days() < LOOK_BACK_DAYS {
             let begins = self.begins(date)?;
-            // The day before, or where the zone skipped it the one before that.
+            // The day before, or the one before that if the zone skipped it.
             let before = self.today(begins + TimeDelta::milliseconds(-1));
             if before >= date || !holds(before) {
                 return Some(begins);
@@ -93,8 +93,8 @@ impl Days {
         None
     }
 
-    /// The first instant that is found on the days from today on, as long as a log can be in their windows. No doses
-    /// are logged meanwhile.
+    /// Returns the first instant that `find` gives for the days from today on, as long as their windows can contain a
+    /// log. Assumes that no further doses are logged.
     pub(super) fn ahead(
         &self,
         now: Timestamp,
@@ -112,7 +112,7 @@ impl Days {
         found.or_else(|| if is_cut { self.begins(last) } else { None })
     }
 
-    /// The last date whose window can have a log, or the last to look ahead to and that it is that.
+    /// Returns the last date whose window can contain a log, capped at the look-ahead, and true if it was capped.
     fn horizon(&self, today: NaiveDate, window_days: u32) -> (NaiveDate, bool) {
         let cut = today + TimeDelta::days(MAX_AHEAD_DAYS);
         let Some(last_logged_on) = self.last_logged_on else { return (today, false) };

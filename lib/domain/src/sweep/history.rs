@@ -1,4 +1,4 @@
-//! Random histories: sweeps that evaluate whoever is due emit what an evaluation of everybody at every sweep emits.
+//! Random histories: sweeps of due clients emit exactly what sweeps of everybody emit.
 
 use std::collections::BTreeSet;
 
@@ -22,14 +22,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
 
     #[test]
-    fn sweeps_of_the_due_emit_exactly_what_an_evaluation_of_everybody_at_every_sweep_emits(history in history(21)) {
+    fn sweeps_of_due_clients_emit_exactly_what_sweeps_of_everybody_emit(history in history(21)) {
         let (due, all) = (lived(&history, Life::swept), lived(&history, Life::evaluated_by_every_sweep));
         prop_assert_eq!(&due.emitted, &all.emitted);
         prop_assert!(due.evaluated.iter().all(|at| all.evaluated.contains(at)));
     }
 
     #[test]
-    fn sweeps_emit_what_the_rules_as_they_are_worded_say_at_each_sweep(history in history(21)) {
+    fn sweeps_emit_exactly_what_the_oracle_emits(history in history(21)) {
         let mut life = history.life(Life::swept);
         let mut oracle = Oracle::new(history.start);
         history.run(&mut life, |life, at, op| {

@@ -1,5 +1,4 @@
-//! A client's life under test: facts and rules at their instants, and sweeps that evaluate the client when it is due,
-//! or always.
+//! A client's life under test: timed facts and rules, and sweeps that evaluate the client when it is due, or always.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +37,7 @@ pub(super) fn rule(id: &str, trigger: Trigger, saved_at: Timestamp) -> Rule {
     Rule { automation, revision: saved_at }
 }
 
-/// A client of whom nothing is known, with a dose to be taken so often a day.
+/// The facts of a client without history, with a dose to take that many times a day.
 pub(super) fn facts(created_at: Timestamp, zone: Tz, per_day: u32) -> Facts {
     let dose = ScheduledDose { dose_id: dose(), per_day, from: date("2000-01-01"), until: None };
     Facts {
@@ -83,19 +82,19 @@ pub(super) struct Life {
     pub(super) emitted: Vec<Emitted>,
     /// The sweeps that evaluated the client.
     pub(super) evaluated: Vec<Timestamp>,
-    /// Sweeps evaluate the client even if it is not due.
+    /// True: sweeps evaluate the client even if it is not due.
     is_always_due: bool,
     /// When a fact last marked the client as due.
     changed_at: Option<Timestamp>,
-    /// The rules, the zone or the programme changed: the next sweep passes over all of the coach's clients.
+    /// True: the rules, the zone or the programme changed, so the next sweep evaluates all of the coach's clients.
     passes: bool,
     now: Timestamp,
-    /// No sweep takes place.
+    /// Intervals without sweeps.
     pub(super) outages: Vec<(Timestamp, Timestamp)>,
 }
 
 impl Life {
-    /// The life of a client that was created just now.
+    /// Creates the life of a new client.
     pub(super) fn swept(facts: Facts, rules: Vec<Rule>, now: Timestamp) -> Self {
         Self {
             facts,
@@ -112,23 +111,23 @@ impl Life {
         }
     }
 
-    /// The same, evaluated by every sweep.
+    /// Creates the same life, evaluated by every sweep.
     pub(super) fn evaluated_by_every_sweep(facts: Facts, rules: Vec<Rule>, now: Timestamp) -> Self {
         Self { is_always_due: true, ..Self::swept(facts, rules, now) }
     }
 
-    /// True if a sweep would evaluate the client at an instant.
+    /// Returns true if a sweep would evaluate the client at an instant.
     fn is_due(&self, at: Timestamp) -> bool {
         let due = earliest(self.states.due, self.changed_at);
         self.is_active && (self.is_always_due || self.passes || due.is_some_and(|due| due <= at))
     }
 
-    /// The next instant at which the client is due.
+    /// Returns the next instant at which the client is due.
     pub(super) fn due(&self) -> Option<Timestamp> {
         earliest(self.states.due, self.changed_at).filter(|_| self.is_active)
     }
 
-    /// Time passes, with sweeps. A sweep at `until` takes place.
+    /// Advances the time, with sweeps up to and including `until`.
     pub(super) fn until(&mut self, until: Timestamp) {
         let period_ms = PERIOD.num_milliseconds();
         while self.now < until {
@@ -141,7 +140,7 @@ impl Life {
         }
     }
 
-    /// Time passes without sweeps.
+    /// Advances the time without sweeps.
     pub(super) fn outage_until(&mut self, until: Timestamp) {
         self.now = until;
     }
@@ -152,7 +151,7 @@ impl Life {
             let evaluation = self.evaluate();
             let emitted = evaluation.emitted.into_iter();
             self.emitted.extend(emitted.map(|computed| Emitted { swept_at: self.now, computed }));
-            // Through the stored form, as the table keeps it.
+            // Convert to the stored form and back, like the table.
             let stored = serde_json::to_string(&evaluation.states).unwrap();
             self.states = serde_json::from_str(&stored).unwrap();
             assert_eq!(self.states, evaluation.states);
@@ -161,7 +160,7 @@ impl Life {
         self.passes = false;
     }
 
-    /// The evaluation, from no more doses than [`reads_from`] asks for.
+    /// Evaluates the client with only the doses that [`reads_from`] asks for.
     fn evaluate(&self) -> Evaluation {
         let mut facts = self.facts.clone();
         match reads_from(&self.rules, self.now) {
@@ -171,21 +170,21 @@ impl Life {
         evaluate(&facts, &self.rules, &self.states, self.changed_at, self.now)
     }
 
-    /// A fact changes what is known of the client.
+    /// Applies a fact about the client.
     pub(super) fn fact(&mut self, at: Timestamp, change: impl FnOnce(&mut Facts)) {
         self.until(at);
         change(&mut self.facts);
         self.changed_at = Some(at);
     }
 
-    /// The same as part of a backfill.
+    /// Applies a fact of a backfill.
     pub(super) fn backfill(&mut self, at: Timestamp, change: impl FnOnce(&mut Facts)) {
         self.fact(at, change);
         self.states.silent = true;
     }
 
-    /// The time zone or the programme changes.
-    pub(super) fn change_surroundings(&mut self, at: Timestamp, change: impl FnOnce(&mut Facts)) {
+    /// Changes the time zone or the programme.
+    pub(super) fn change_settings(&mut self, at: Timestamp, change: impl FnOnce(&mut Facts)) {
         self.until(at);
         change(&mut self.facts);
         self.passes = true;
@@ -198,7 +197,7 @@ impl Life {
         self.changed_at = Some(at);
     }
 
-    /// A rule is created or edited.
+    /// Creates or edits a rule.
     pub(super) fn save(&mut self, at: Timestamp, saved: Rule) {
         self.until(at);
         let id = &saved.automation.id;
@@ -213,21 +212,21 @@ impl Life {
         self.passes = true;
     }
 
-    /// A rule is deleted.
+    /// Deletes a rule.
     pub(super) fn delete(&mut self, at: Timestamp, id: &str) {
         self.until(at);
         self.rules.retain(|rule| rule.automation.id.as_str() != id);
         self.passes = true;
     }
 
-    /// A rule as it is now, changed by `edit`.
+    /// Returns the present rule, changed by `edit`.
     pub(super) fn edited(&self, id: &str, edit: impl FnOnce(&mut Automation)) -> Rule {
         let mut rule = self.rules.iter().find(|rule| rule.automation.id.as_str() == id).unwrap().clone();
         edit(&mut rule.automation);
         rule
     }
 
-    /// The client goes to a coach with these rules.
+    /// Hands the client over to a coach with these rules.
     pub(super) fn hand_over(&mut self, at: Timestamp, rules: Vec<Rule>) {
         self.until(at);
         self.rules = rules;
@@ -236,12 +235,12 @@ impl Life {
         self.passes = false;
     }
 
-    /// Automation and timestamp of each emitted event.
+    /// Returns automation and timestamp of each emitted event.
     pub(super) fn episodes(&self) -> Vec<(AutomationId, Timestamp)> {
         self.emitted.iter().map(|emitted| (emitted.computed.automation_id.clone(), emitted.computed.at)).collect()
     }
 
-    /// The timestamps of the emitted events.
+    /// Returns the timestamps of the emitted events.
     pub(super) fn instants(&self) -> Vec<String> {
         self.emitted.iter().map(|emitted| emitted.computed.at.to_string().replace(":00.000Z", "")).collect()
     }

@@ -1,4 +1,4 @@
-//! The five rules: whether a client starts to match an automation, and when it could by time alone.
+//! The five rules: the start of a match, and the next instant at which one could start by time alone.
 
 use chrono::{NaiveDate, TimeDelta};
 
@@ -16,8 +16,8 @@ use crate::time::Timestamp;
 pub(super) struct Matching<'a> {
     pub(super) facts: &'a Facts,
     pub(super) days: Days,
-    /// Nothing could have started to match before this instant. A run of matching dates that began earlier started by a
-    /// change, whose effect is dated by the evaluation.
+    /// No match could have started before this instant. If a run of matching dates began earlier, a change started the
+    /// match, and the evaluation dates it.
     pub(super) from: Timestamp,
     pub(super) now: Timestamp,
 }
@@ -30,18 +30,17 @@ struct Started {
     episode: String,
 }
 
-/// On which side of a threshold there is a signal.
+/// The side of a threshold that a signal is on.
 #[derive(PartialEq, Eq)]
 enum Side {
     Below,
     Reached,
-    /// No signal, or the client is not old enough for a low one to count.
+    /// No signal, or the client is too new for a low one to count.
     Neither,
 }
 
 impl Matching<'_> {
-    /// Updates the mark, and returns the match if one starts. A silent evaluation marks a match as if it had been
-    /// emitted.
+    /// Updates the mark, and returns the match if one starts. A silent evaluation marks a match like an emitted one.
     pub(super) fn start(&self, rule: &Rule, mark: &mut Mark, silent: bool) -> Option<Computed> {
         let Rule { automation, revision } = rule;
         // Automations on emitted events are evaluated with their cause.
@@ -71,7 +70,7 @@ impl Matching<'_> {
         })
     }
 
-    /// The earliest instant after now at which a match could start or the mark would change by time alone.
+    /// Returns the earliest later instant at which a match could start or the mark would change by time alone.
     pub(super) fn due(&self, trigger: &Trigger, mark: &Mark) -> Option<Timestamp> {
         let due = match *trigger {
             Trigger::ComplianceDrop { threshold, window_days } => self.drop_due(threshold, window_days, mark),
@@ -94,7 +93,7 @@ impl Matching<'_> {
         self.days.today(self.now)
     }
 
-    /// The instant itself where it can have started the match, else the evaluation's.
+    /// Returns the instant if it can have started the match, else the evaluation's.
     fn dated(&self, started: Option<Timestamp>) -> Timestamp {
         started.filter(|at| *at >= self.from).unwrap_or(self.now)
     }
@@ -102,7 +101,7 @@ impl Matching<'_> {
     // Compliance
 
     fn side(&self, threshold: f64, window_days: u32, date: NaiveDate) -> Side {
-        // The creation's own date is not one that doses could be logged on in full.
+        // On the date of the creation, doses could not be logged for the whole day.
         let is_older = || (date - self.days.today(self.facts.created_at)).num_days() >= i64::from(window_days);
         match self.days.pct(date, window_days) {
             Some(pct) if f64::from(pct) >= threshold => Side::Reached,
@@ -155,24 +154,24 @@ impl Matching<'_> {
         Some(self.dated(self.days.run_began(self.now, is_reached)))
     }
 
-    /// The beginning of the first day after today on which something holds.
+    /// Returns the beginning of the first day after today on which `holds` is true.
     fn first_day(&self, window_days: u32, holds: impl Fn(NaiveDate) -> bool) -> Option<Timestamp> {
         self.days.ahead(self.now, window_days, |day| (day.begins > self.now && holds(day.date)).then_some(day.begins))
     }
 
     // Phases
 
-    /// The phase that the client is in and may leave, if it was entered after the marked one.
-    fn leaving(&self, marked: Option<&PhaseEntry>) -> Option<Leaving<'_>> {
+    /// Returns the client's phase if the client may leave it and entered it after the marked entry.
+    fn leavable_phase(&self, marked: Option<&PhaseEntry>) -> Option<LeavablePhase<'_>> {
         let entry = self.facts.phase.as_ref()?;
         let (_last, others) = self.facts.phases.split_last()?;
         let phase = others.iter().find(|phase| phase.name == entry.name)?;
         let ready_on = entry.started_on.checked_add_signed(TimeDelta::days(i64::from(phase.min_days)))?;
-        let leaving = Leaving { entry, ready_on, min_compliance_pct: phase.min_compliance_pct };
-        marked.is_none_or(|marked| self.is_entered_after(marked, entry)).then_some(leaving)
+        let phase = LeavablePhase { entry, ready_on, min_compliance_pct: phase.min_compliance_pct };
+        marked.is_none_or(|marked| self.is_entered_after(marked, entry)).then_some(phase)
     }
 
-    /// True for a later entry, or one on a later date, or further on in the programme on the same date.
+    /// Returns true for a later entry: a higher number, a later date, or further on in the programme on the same date.
     fn is_entered_after(&self, marked: &PhaseEntry, entry: &PhaseEntry) -> bool {
         let place = |entry: &PhaseEntry| {
             (entry.started_on, self.facts.phases.iter().position(|phase| phase.name == entry.name))
@@ -180,18 +179,18 @@ impl Matching<'_> {
         entry.number > marked.number || place(entry) > place(marked)
     }
 
-    fn may_leave(&self, leaving: &Leaving<'_>, date: NaiveDate) -> bool {
+    fn may_leave(&self, phase: &LeavablePhase<'_>, date: NaiveDate) -> bool {
         let pct = || self.days.pct(date, PHASE_WINDOW_DAYS).map(u32::from);
-        date >= leaving.ready_on && leaving.min_compliance_pct.is_none_or(|least| pct().is_some_and(|pct| pct >= least))
+        date >= phase.ready_on && phase.min_compliance_pct.is_none_or(|least| pct().is_some_and(|pct| pct >= least))
     }
 
     fn phase(&self, automation: &Automation, marked: &mut Option<PhaseEntry>) -> Option<Started> {
-        let leaving = self.leaving(marked.as_ref()).filter(|leaving| self.may_leave(leaving, self.today()))?;
-        let at = match leaving.min_compliance_pct {
-            None => self.days.begins(leaving.ready_on)?,
-            Some(_) => self.dated(self.days.run_began(self.now, |date| self.may_leave(&leaving, date))),
+        let phase = self.leavable_phase(marked.as_ref()).filter(|phase| self.may_leave(phase, self.today()))?;
+        let at = match phase.min_compliance_pct {
+            None => self.days.begins(phase.ready_on)?,
+            Some(_) => self.dated(self.days.run_began(self.now, |date| self.may_leave(&phase, date))),
         };
-        let entry = leaving.entry.clone();
+        let entry = phase.entry.clone();
         let data = EventData::PhaseEligible(PhaseEligible {
             current_phase: entry.name.clone(),
             eligible_since: self.days.today(at),
@@ -203,17 +202,17 @@ impl Matching<'_> {
     }
 
     fn phase_due(&self, marked: Option<&PhaseEntry>) -> Option<Timestamp> {
-        let leaving = self.leaving(marked)?;
-        match leaving.min_compliance_pct {
-            None => self.days.begins(leaving.ready_on),
-            Some(_) => self.first_day(PHASE_WINDOW_DAYS, |date| self.may_leave(&leaving, date)),
+        let phase = self.leavable_phase(marked)?;
+        match phase.min_compliance_pct {
+            None => self.days.begins(phase.ready_on),
+            Some(_) => self.first_day(PHASE_WINDOW_DAYS, |date| self.may_leave(&phase, date)),
         }
     }
 
-    // Inactivity. Once an episode is marked, only a later record begins another: a record that was deleted, or that is
-    // told late, does not, nor does a creation whose date moves with the time zone.
+    // Inactivity. Once an episode is marked, only a later record begins another. A deleted record, a late one, or a
+    // creation whose date moves with the time zone does not.
 
-    /// The check-in that inactivity counts from, or the creation, unless the mark covers it.
+    /// Returns the check-in from which inactivity counts, or the creation, unless the mark covers it.
     fn unmarked_check_in(&self, marked: Option<Timestamp>) -> Option<Timestamp> {
         let last = self.facts.last_check_in_at;
         (marked.is_none() || last > marked).then(|| last.unwrap_or(self.facts.created_at))
@@ -234,14 +233,14 @@ impl Matching<'_> {
         Some(Started { at, data, episode: since.to_string() })
     }
 
-    /// The date of the log that inactivity counts from, or of the creation, unless the mark covers it.
+    /// Returns the date of the log from which inactivity counts, or of the creation, unless the mark covers it.
     fn unmarked_log(&self, marked: Option<NaiveDate>) -> Option<NaiveDate> {
         let last = self.facts.last_daily_log_on;
         (marked.is_none() || last > marked).then(|| last.unwrap_or_else(|| self.days.today(self.facts.created_at)))
     }
 
-    /// The first instant with so many whole local days without a log. Neither the date of the log nor that of the
-    /// instant is one.
+    /// Returns the first instant after that many whole local days without a log. The dates of the log and of the
+    /// instant do not count.
     fn inactive_from(&self, since: NaiveDate, days: u32) -> Option<Timestamp> {
         self.days.begins(since.checked_add_signed(TimeDelta::days(i64::from(days) + 1))?)
     }
@@ -260,7 +259,7 @@ impl Matching<'_> {
 }
 
 /// A phase that a client may leave.
-struct Leaving<'a> {
+struct LeavablePhase<'a> {
     entry: &'a PhaseEntry,
     /// The first local date after the phase's `min_days`.
     ready_on: NaiveDate,

@@ -16,8 +16,7 @@ pub(super) const DROP_SPACING: TimeDelta = TimeDelta::days(7);
 /// A client's states under its coach's automations.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct States {
-    /// The earliest instant at which an automation could match or a mark would change by time alone; `None` where none
-    /// can.
+    /// The earliest instant at which an automation could match or a mark would change by time alone; `None`: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<Timestamp>,
     /// The next evaluation emits nothing: the client was created, handed over or reactivated, or a backfill changed it.
@@ -25,7 +24,7 @@ pub struct States {
     pub silent: bool,
     #[serde(default)]
     pub of: BTreeMap<AutomationId, State>,
-    /// The lasting parts of automations that the client is not evaluated under at present.
+    /// The lasting parts for automations under which the client is not evaluated at present.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub lasting: BTreeMap<AutomationId, Lasting>,
 }
@@ -42,8 +41,8 @@ pub struct State {
 /// The mark that keeps an automation from emitting the same match twice.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Mark {
-    /// Compliance is below the threshold, emitted or seeded. A drop that waits for the seven days to end is not marked
-    /// yet.
+    /// Compliance is below the threshold, emitted or seeded. A drop that waits for the end of the seven days is not
+    /// marked yet.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub below: bool,
     /// The check-in, or the creation, whose inactivity was emitted or seeded.
@@ -85,7 +84,7 @@ impl Mark {
 }
 
 impl Lasting {
-    /// True while forgetting this could emit a match twice.
+    /// Returns true while dropping this could emit a match twice.
     pub(super) fn still_counts(&self, phase: Option<&PhaseEntry>, now: Timestamp) -> bool {
         self.reached
             || self.dropped_at.is_some_and(|at| now < at + DROP_SPACING)

@@ -1,4 +1,4 @@
-//! Timelines of each computed event: what happens when, and at which instants it is told.
+//! Timelines of each computed event: the facts, and the instants of the emitted events.
 
 use chrono::{NaiveDate, TimeDelta};
 use serde_json::json;
@@ -19,7 +19,7 @@ fn milestone(threshold: f64) -> Trigger {
     Trigger::ComplianceMilestone { threshold, window_days: 7 }
 }
 
-/// A client of long standing with one dose a day, taken on these dates, swept by a rule since noon of the 1st of June.
+/// An old client with one dose a day, taken on these dates, swept by a rule since noon of the 1st of June.
 fn life(trigger: Trigger, logged: &[NaiveDate]) -> Life {
     let mut facts = facts(at("2026-01-01T12:00"), zone("UTC"), 1);
     logged.iter().for_each(|day| facts.log(*day));
@@ -35,7 +35,7 @@ fn june(days: impl IntoIterator<Item = u32>) -> Vec<NaiveDate> {
     days.into_iter().map(|day| NaiveDate::from_ymd_opt(2026, 6, day).unwrap()).collect()
 }
 
-/// A dose of each of these days of June, logged at noon.
+/// Logs a dose on each of these days of June, at noon.
 fn log_at_noon(life: &mut Life, days: impl IntoIterator<Item = u32>) {
     for day in june(days) {
         life.fact(at(&format!("{day}T12:00")), |facts| facts.log(day));
@@ -46,14 +46,14 @@ mod compliance_drop {
     use super::*;
 
     #[test]
-    fn a_drop_is_told_at_the_midnight_that_brings_it_and_once() {
+    fn a_drop_is_emitted_once_dated_at_its_midnight() {
         let mut life = life(drop_below(50.0), &may(26..=30));
         life.until(at("2026-06-20T00:00"));
         // 5 of 7 on the 1st, 3 of 7 on the 3rd, nothing from the 6th on.
         assert_eq!(life.instants(), ["2026-06-03T00:00"]);
-        let told = &life.emitted[0].computed;
+        let expected = &life.emitted[0].computed;
         let automation = json!({"id": "r", "name": "Rule r", "threshold": 50});
-        assert_eq!(told.data.members(), json!({"compliance_pct": 43, "automation": automation}));
+        assert_eq!(expected.data.members(), json!({"compliance_pct": 43, "automation": automation}));
         assert!(life.evaluated.len() <= 4, "{:?}: the seed and the drop", life.evaluated);
         assert_eq!(life.due(), None);
     }
@@ -62,16 +62,16 @@ mod compliance_drop {
     #[case::equal_to_it(43.0, &["2026-06-04T00:00"])]
     #[case::a_shade_above_it(43.1, &["2026-06-03T00:00"])]
     #[case::none_is_below_zero(0.0, &[])]
-    fn a_drop_is_below_its_threshold(#[case] threshold: f64, #[case] told: &[&str]) {
+    fn a_drop_is_below_its_threshold(#[case] threshold: f64, #[case] expected: &[&str]) {
         let mut life = life(drop_below(threshold), &may(26..=30));
         life.until(at("2026-06-20T00:00"));
-        assert_eq!(life.instants(), told);
+        assert_eq!(life.instants(), expected);
     }
 
     #[test]
-    fn a_drop_is_told_again_only_after_compliance_was_back() {
+    fn a_drop_is_emitted_again_only_after_compliance_was_back() {
         let mut life = life(drop_below(50.0), &may(27..=30));
-        // Back at 4 of 7 on the 13th, 3 of 7 on the 18th. What lies between the drop and the 13th is null or low.
+        // Back at 4 of 7 on the 13th, 3 of 7 on the 18th. Between the drop and the 13th, compliance is null or low.
         log_at_noon(&mut life, 10..=14);
         life.until(at("2026-06-30T00:00"));
         assert_eq!(life.instants(), ["2026-06-03T00:00", "2026-06-18T00:00"]);
@@ -97,7 +97,7 @@ mod compliance_drop {
     #[test]
     fn compliance_that_is_back_for_a_day_by_time_alone_arms_again() {
         let mut life = life(drop_below(50.0), &may(27..=30));
-        // Told on the 3rd; doses logged ahead lift the 13th over the threshold, and nothing else does.
+        // Emitted on the 3rd. Only doses logged ahead lift the 13th over the threshold.
         life.fact(at("2026-06-04T09:00"), |facts| june([7, 11, 12, 13]).into_iter().for_each(|day| facts.log(day)));
         life.until(at("2026-06-13T12:00"));
         assert_eq!(life.instants(), ["2026-06-03T00:00"]);
@@ -109,20 +109,20 @@ mod compliance_drop {
     #[case::still_low(&[6], &["2026-06-03T00:00", "2026-06-10T00:00"])]
     #[case::back_by_then(&[6, 7, 8, 9], &["2026-06-03T00:00", "2026-06-13T00:00"])]
     #[case::null_by_then(&[12], &["2026-06-03T00:00", "2026-06-12T12:15"])]
-    fn a_drop_within_seven_days_of_the_last_is_told_when_they_end_if_it_holds(
+    fn a_drop_within_seven_days_of_the_last_is_emitted_at_their_end_if_it_persists(
         #[case] logged: &[u32],
-        #[case] told: &[&str],
+        #[case] expected: &[&str],
     ) {
         let mut life = life(drop_below(50.0), &may(27..=30));
         life.fact(at("2026-06-04T09:00"), |facts| june(1..=3).into_iter().for_each(|day| facts.log(day)));
         life.fact(at("2026-06-05T09:00"), |facts| june(1..=3).into_iter().for_each(|day| facts.unlog(day)));
         log_at_noon(&mut life, logged.iter().copied());
         life.until(at("2026-06-16T00:00"));
-        assert_eq!(life.instants(), told);
+        assert_eq!(life.instants(), expected);
     }
 
     #[test]
-    fn a_drop_that_is_over_before_the_seven_days_end_makes_nobody_due() {
+    fn a_drop_that_is_over_before_the_seven_days_end_has_no_due_time() {
         let mut life = life(drop_below(50.0), &may(27..=30));
         life.fact(at("2026-06-04T09:00"), |facts| june(1..=3).into_iter().for_each(|day| facts.log(day)));
         life.fact(at("2026-06-05T09:00"), |facts| june(1..=3).into_iter().for_each(|day| facts.unlog(day)));
@@ -136,13 +136,13 @@ mod compliance_drop {
     #[case::a_minute_later("2026-06-02T00:00", "2026-06-09T00:00")]
     fn a_client_is_older_than_the_window_once_it_was_created_before_its_first_date(
         #[case] created_at: &str,
-        #[case] told: &str,
+        #[case] expected: &str,
     ) {
         let mut facts = facts(at(created_at), zone("UTC"), 1);
         facts.log(june([6])[0]);
         let mut life = Life::swept(facts, vec![rule("r", drop_below(50.0), at("2026-05-01T12:00"))], at(created_at));
         life.until(at("2026-06-20T00:00"));
-        assert_eq!(life.instants(), [told]);
+        assert_eq!(life.instants(), [expected]);
     }
 
     #[test]
@@ -171,11 +171,11 @@ mod compliance_milestone {
     #[case::equal_to_it(57.0, &["2026-06-05T12:15"])]
     #[case::a_shade_below_it(57.1, &["2026-06-06T12:15"])]
     #[case::only_a_signal_reaches_zero(0.0, &["2026-06-02T12:15"])]
-    fn a_milestone_is_told_when_it_is_reached_and_never_again(#[case] threshold: f64, #[case] told: &[&str]) {
+    fn a_milestone_is_emitted_once_when_it_is_reached(#[case] threshold: f64, #[case] expected: &[&str]) {
         let mut life = life(milestone(threshold), &[]);
         log_at_noon(&mut life, (2..=8).chain(16..=22));
         life.until(at("2026-06-30T00:00"));
-        assert_eq!(life.instants(), told);
+        assert_eq!(life.instants(), expected);
     }
 
     #[test]
@@ -196,7 +196,7 @@ mod compliance_milestone {
     }
 
     #[test]
-    fn what_comes_by_backfill_is_not_told_then_or_later() {
+    fn a_backfill_emits_nothing_then_or_later() {
         let mut life = life(milestone(50.0), &[]);
         life.backfill(at("2026-06-06T09:00"), |facts| june(1..=5).into_iter().for_each(|day| facts.log(day)));
         life.until(at("2026-06-07T00:00"));
@@ -238,16 +238,16 @@ mod phase_eligible {
     fn a_client_may_leave_a_phase_after_its_days_with_its_compliance(
         #[case] phase: &str,
         #[case] logged: std::ops::Range<u32>,
-        #[case] told: &[&str],
+        #[case] expected: &[&str],
     ) {
         let mut life = in_phase(phase, "2026-06-01", &[]);
         log_at_noon(&mut life, logged);
         life.until(at("2026-07-30T00:00"));
-        assert_eq!(life.instants(), told);
+        assert_eq!(life.instants(), expected);
     }
 
     #[test]
-    fn each_entry_into_a_phase_is_told_once() {
+    fn each_entry_into_a_phase_is_emitted_once() {
         let mut life = in_phase("Base", "2026-06-01", &[]);
         log_at_noon(&mut life, (9..=15).chain(20..=26));
         life.fact(at("2026-06-27T08:00"), |facts| facts.phase = Some(entry("Build", "2026-06-27")));
@@ -262,7 +262,7 @@ mod phase_eligible {
     }
 
     #[test]
-    fn an_entry_that_was_told_of_is_not_told_again_after_an_edit() {
+    fn an_emitted_entry_is_not_emitted_again_after_an_edit() {
         let mut life = in_phase("Base", "2026-06-01", &[]);
         log_at_noon(&mut life, 9..=15);
         life.until(at("2026-06-20T08:00"));
@@ -277,7 +277,7 @@ mod phase_eligible {
     #[test]
     fn a_programme_that_asks_for_less_makes_a_client_eligible_at_once() {
         let mut life = in_phase("Build", "2026-06-01", &[]);
-        life.change_surroundings(at("2026-06-05T09:00"), |facts| facts.phases[1].min_days = 3);
+        life.change_settings(at("2026-06-05T09:00"), |facts| facts.phases[1].min_days = 3);
         life.until(at("2026-06-30T00:00"));
         assert_eq!(life.instants(), ["2026-06-04T00:00"]);
         assert_eq!(life.emitted[0].swept_at, at("2026-06-05T09:15"));

@@ -1,6 +1,6 @@
-//! What `chrono-tz` makes of the same zones: another reader, and an older release of the database, 2025b. Where the two
-//! disagree, a later release has to have said so. Source: the release notes,
-//! <https://www.iana.org/time-zones/releases/2026f> and those before it.
+//! A comparison with `chrono-tz`: another reader, with an older release of the database, 2025b. A difference must be
+//! named in the notes of a later release. Source: the release notes, <https://www.iana.org/time-zones/releases/2026f>
+//! and those before it.
 
 use chrono::{DateTime, Offset as _, TimeZone, Utc};
 use chrono_tz::GapInfo;
@@ -9,11 +9,10 @@ use proptest::prelude::*;
 use super::*;
 use crate::tz::tests::{all_zones, zone};
 
-/// From 1970 on data are kept with care, and `chrono-tz` knows every rule until 2037.
+/// The compared range. From 1970 on the data are maintained with care, and `chrono-tz` knows every rule until 2037.
 const KNOWN_S: std::ops::Range<i64> = 0..2_145_916_800;
 
-/// Zones whose clocks a later release tells otherwise, with the dates (of UTC) from the first to the last that are
-/// concerned.
+/// Zones that a later release corrected, with the first and the last affected date (UTC).
 const CORRECTED: &[(&[&str], &str, &str)] = &[
     // 2025c: Baja California agreed with California's rules until 1975.
     (&["America/Ensenada", "America/Santa_Isabel", "America/Tijuana", "Mexico/BajaNorte"], "1970-04-26", "1975-10-26"),
@@ -37,8 +36,8 @@ const CORRECTED: &[(&[&str], &str, &str)] = &[
     (&["America/Havana", "Cuba"], "2026-11-01", "2027-03-14"),
 ];
 
-/// From when to when a later release tells a zone's clocks otherwise. The days around are left out: what is shown at an
-/// instant of them may name another.
+/// Returns the dates of a zone that a later release corrected. The days around are left out, because local times there
+/// may name another instant.
 fn corrected(zone: Tz) -> Option<std::ops::RangeInclusive<NaiveDate>> {
     let (_, first, last) = CORRECTED.iter().find(|(names, ..)| names.contains(&zone.name()))?;
     let day = |text: &str| text.parse::<NaiveDate>().unwrap();
@@ -49,12 +48,12 @@ fn utc(unix_s: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(unix_s, 0).unwrap()
 }
 
-/// What the clocks show at an instant, and what the times around are the names of.
+/// Compares the local time at an instant, and the instants of the local times around it.
 fn agree(known: chrono_tz::Tz, at: DateTime<Utc>) -> Result<(), TestCaseError> {
     let zone = zone(known.name());
     let shown = at.with_timezone(&known).naive_local();
     prop_assert_eq!(local_at(zone, Timestamp::new(at)), shown, "{:?} {}", zone, at);
-    // As far as the longest leap: a day.
+    // Up to the longest leap: a day.
     for minutes in [0, -1_440, -60, -30, -1, 1, 30, 60, 1_440] {
         let local = shown + TimeDelta::minutes(minutes);
         let first = known.from_local_datetime(&local).earliest().map(|at| Timestamp::new(at.to_utc()));
@@ -68,8 +67,8 @@ fn agree(known: chrono_tz::Tz, at: DateTime<Utc>) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// The instants from 1970 to another from which on a zone's clocks are told otherwise, the second before each, and one
-/// between each two.
+/// Returns the instants from 1970 on at which a zone's offset changes, the second before each, and an instant between
+/// each two.
 fn changes(zone: Tz, end_s: i64) -> Vec<DateTime<Utc>> {
     let changes = zone.rules().following(jiff::Timestamp::UNIX_EPOCH).map(|change| change.timestamp().as_second());
     let mut unix_s: Vec<_> = std::iter::once(0).chain(changes.take_while(|unix_s| *unix_s < end_s)).collect();
@@ -79,7 +78,7 @@ fn changes(zone: Tz, end_s: i64) -> Vec<DateTime<Utc>> {
 }
 
 #[test]
-fn around_every_change_of_every_zone_clocks_are_told_alike() {
+fn both_readers_agree_around_every_change_of_every_zone() {
     for known in chrono_tz::TZ_VARIANTS {
         let corrected = corrected(zone(known.name()));
         for at in changes(zone(known.name()), KNOWN_S.end) {
@@ -91,7 +90,7 @@ fn around_every_change_of_every_zone_clocks_are_told_alike() {
 }
 
 #[test]
-fn what_is_left_out_was_corrected_from_the_first_to_the_last_day() {
+fn excluded_dates_are_corrected_from_the_first_to_the_last_day() {
     for name in CORRECTED.iter().flat_map(|(names, ..)| *names) {
         let known: chrono_tz::Tz = name.parse().unwrap();
         let (first, last) = corrected(zone(name)).unwrap().into_inner();
@@ -105,10 +104,9 @@ fn what_is_left_out_was_corrected_from_the_first_to_the_last_day() {
     }
 }
 
-/// Of rules that `chrono-tz` does not know as well: those of later releases, and of years that changes are not listed
-/// for.
+/// Covers the rules that `chrono-tz` does not know as well: those of later releases, and years without listed changes.
 #[test]
-fn a_time_that_clocks_show_is_first_shown_at_an_instant_at_which_they_show_it() {
+fn a_shown_time_starts_at_an_instant_that_shows_it() {
     const YEAR_2100_S: i64 = 4_102_444_800;
     for zone in all_zones() {
         for at in changes(zone, YEAR_2100_S).into_iter().map(Timestamp::new) {
@@ -126,7 +124,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn at_any_instant_clocks_are_told_alike(
+    fn both_readers_agree_at_any_instant(
         known in prop::sample::select(&chrono_tz::TZ_VARIANTS[..]), unix_s in KNOWN_S
     ) {
         let at = utc(unix_s);

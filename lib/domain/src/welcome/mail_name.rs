@@ -1,17 +1,17 @@
-//! People's names in mails. A name is the caller's own text, and the mail goes out under our sender: nothing in a name
-//! may be something that a mail program turns into a link, such as a web address, an e-mail address or a phone number.
+//! People's names in mails. A name is the caller's own text, and the mail has the service's sender. So a name must not
+//! contain anything that a mail program turns into a link, such as a web address, an e-mail address or a phone number.
 
 const MAX_CHARS: usize = 60;
 
-/// Digits that a name may have. Mail programs make a link of more, taking them for a phone number.
+/// Most digits in a name. Mail programs turn more digits into a phone link.
 const MAX_DIGITS: usize = 4;
 
-/// The name as a mail shows it: one line, at most [`MAX_CHARS`] long. `None`: nothing is left of it.
+/// Returns the name for a mail: one line, at most [`MAX_CHARS`] long. `None`: nothing is left of it.
 pub(super) fn mail_name(name: &str) -> Option<String> {
     let has_few_digits = name.chars().filter(|c| c.is_numeric()).count() <= MAX_DIGITS;
     let chars: Vec<char> = name.chars().collect();
     let shown = |(place, c): (usize, &char)| match c {
-        // A dot between letters may be that of a domain; one before a blank is an abbreviation's.
+        // A dot between letters may belong to a domain; a dot before a blank belongs to an abbreviation.
         '.' => chars.get(place + 1).is_none_or(|next| matches!(next, ' ' | ',' | ')')),
         '/' => chars.get(place + 1) != Some(&'/') && !chars[..place].ends_with(&['/']),
         c if c.is_numeric() => has_few_digits,
@@ -30,8 +30,8 @@ pub(super) fn mail_name(name: &str) -> Option<String> {
     }
 }
 
-/// Letters, marks and joiners beyond ASCII. Excluded are blanks, controls, direction marks, and the forms of dots, at
-/// signs, colons and slashes that programs read as those.
+/// Returns true for letters, marks and joiners beyond ASCII. Blanks, controls, direction marks, and variants of dots,
+/// at signs, colons and slashes are excluded.
 fn is_of_a_script(c: char) -> bool {
     let reads_as_ascii = matches!(c, '\u{ff00}'..='\u{ff65}') && !c.is_alphabetic();
     let is_look_alike = matches!(
@@ -88,7 +88,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_the_name_no_web_or_mail_address_is_left(name in "(\\PC|[a-z.:/@#?\\n\\t]|www\\.|http://){0,80}") {
+        fn no_name_keeps_a_web_or_mail_address(name in "(\\PC|[a-z.:/@#?\\n\\t]|www\\.|http://){0,80}") {
             let Some(shown) = mail_name(&name) else { return Ok(()) };
             prop_assert!(shown.chars().count() <= MAX_CHARS && !shown.contains("//"));
             prop_assert!(!shown.contains(['@', ':', '\\', '\n', '\r', '。', '．', '＠']), "{}", shown);

@@ -3,7 +3,7 @@
 
 use chrono::NaiveDate;
 use domain::booking::{CalendarEvent, Lead};
-use domain::busy::{BucketWrite, Busy, booking_writes, feed_writes, reach_of};
+use domain::busy::{BucketWrite, Busy, booking_writes, buckets_near_date, feed_writes};
 use domain::id::{CalendarEventId, CalendarId, CoachId, ContactId};
 use futures::future::try_join;
 use runtime::random_bytes;
@@ -171,7 +171,7 @@ fn bucket_writes(old: Option<Busy>, event: &CalendarEvent, read: &BusyTimes) -> 
 }
 
 fn bucket_keys(coach: &CoachId, date: NaiveDate) -> Vec<Item> {
-    reach_of(date).into_iter().map(|bucket| key_of(coach, &bucket::bucket_sk(bucket))).collect()
+    buckets_near_date(date).into_iter().map(|bucket| key_of(coach, &bucket::bucket_sk(bucket))).collect()
 }
 
 /// Splits items into buckets and records.

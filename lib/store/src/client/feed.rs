@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::automation::told;
+use domain::automation::emitted_events;
 use domain::client::{Client, Phase, Profile};
 use domain::email::Email;
 use domain::event::{Event, EventType};
@@ -116,7 +116,8 @@ impl Clients {
             writes.extend(self.watch_write(&client, found.as_deref(), fact));
             if is_emitted {
                 writes.extend(
-                    self.outbox.put_events(told(Event::new_client(&client, at.timestamp()), &automations), now),
+                    self.outbox
+                        .put_events(emitted_events(Event::new_client(&client, at.timestamp()), &automations), now),
                 );
             }
             writes.push(facts.mark_once(fact));

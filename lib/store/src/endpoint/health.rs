@@ -4,7 +4,7 @@
 use domain::change::Change;
 use domain::delivery::EndpointAfter;
 use domain::endpoint::{Endpoint, SignedEndpoint};
-use domain::endpoint_health::{EndpointHealth, Judgement};
+use domain::endpoint_health::{EndpointHealth, FailureEffect};
 use domain::id::{CoachId, EventId};
 use domain::notice::EndpointNotice;
 use domain::time::Timestamp;
@@ -26,7 +26,7 @@ impl Endpoints {
     /// Records that an attempt at an endpoint succeeded at `at`, which may be long ago: a series of failures that began
     /// later continues.
     pub async fn note_success(&self, coach: &CoachId, read: &SignedEndpoint, at: Timestamp) -> Result<(), StoreError> {
-        if read.health.is_good() && read.is_fresh(at) {
+        if read.health.is_healthy() && read.is_fresh(at) {
             return Ok(());
         }
         let Endpoint { id, url, .. } = &read.endpoint;
@@ -48,14 +48,14 @@ impl Endpoints {
         outbox: &Outbox,
         now: Timestamp,
     ) -> Result<EndpointAfter, StoreError> {
-        if read.is_fresh(now) && read.health.after_failure(event, now) == Judgement::Known {
+        if read.is_fresh(now) && read.health.after_failure(event, now) == FailureEffect::Known {
             return Ok(EndpointAfter::On);
         }
         let update = |record: &EndpointItem, endpoint: &Endpoint| match record.health.after_failure(event, now) {
-            Judgement::Known => None,
-            Judgement::Failing(health) => Some(HealthUpdate::Health(health)),
-            Judgement::Warn(health, since) => Some(HealthUpdate::Warned(health, since)),
-            Judgement::TooLong(since) => endpoint.given_up(since, now).map(HealthUpdate::Off),
+            FailureEffect::Known => None,
+            FailureEffect::Failing(health) => Some(HealthUpdate::Health(health)),
+            FailureEffect::Warn(health, since) => Some(HealthUpdate::Warned(health, since)),
+            FailureEffect::TooLong(since) => endpoint.disabled_after_failures(since, now).map(HealthUpdate::Off),
         };
         self.note(coach, read, outbox, now, update).await
     }

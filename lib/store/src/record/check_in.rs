@@ -1,8 +1,8 @@
 //! Check-ins: submitted, reviewed, deleted, in any order of the facts. A review that arrives before its check-in waits
 //! in the check-in's item. A deletion is permanent. The client's own item has the time of the latest check-in.
 
-use domain::automation::told_of_check_in;
-use domain::check_in::{CheckIn, Grades, Times};
+use domain::automation::check_in_events;
+use domain::check_in::{CheckIn, Grades, SubmissionTimes};
 use domain::client::Client;
 use domain::event::EventType;
 use domain::fact::CheckInSubmitted;
@@ -63,9 +63,9 @@ impl CheckInItem {
     }
 
     /// The times of the check-in after a fact with this time of submission.
-    fn times(&self, submitted_at: Timestamp) -> Times {
+    fn times(&self, submitted_at: Timestamp) -> SubmissionTimes {
         let first_submitted_at = self.first_submitted_at.or(self.submitted_at).unwrap_or(submitted_at);
-        Times { submitted_at, first_submitted_at }
+        SubmissionTimes { submitted_at, first_submitted_at }
     }
 
     /// The tombstone of the check-in.
@@ -127,7 +127,7 @@ impl Records {
             let latest = self.latest_with(client, &record, Some(check_in.submitted_at));
             let (latest, automations) = try_join(latest, automations).await?;
             let times = record.times(check_in.submitted_at);
-            let falls = grades.take(&check_in.check_in, times, &check_in.grades, backfill);
+            let falls = grades.apply(&check_in.check_in, times, &check_in.grades, backfill);
             let mut writes = vec![self.put_check_in(CheckInItem {
                 listed_at: Some(format!("{}#{}", check_in.submitted_at, check_in.check_in)),
                 submitted_at: Some(check_in.submitted_at),
@@ -140,7 +140,7 @@ impl Records {
                 writes.push(self.put_grades(client_id, &grades, grades_version));
             }
             if is_emitted {
-                let events = told_of_check_in(client, check_in, &falls, &automations);
+                let events = check_in_events(client, check_in, &drops, &automations);
                 writes.extend(self.outbox.put_events(events, now));
             }
             Ok(Some(writes))

@@ -1,4 +1,4 @@
-//! Where bookings can be moved that are shorter or longer than a slot of now.
+//! Moves of bookings that are shorter or longer than a present slot.
 
 use super::*;
 
@@ -29,5 +29,5 @@ fn a_booking_is_moved_to_where_its_own_length_fits(
     let (draft, zone) = (to("2026-12-02", time), calendar.time_zone);
     let moved = reschedule(&draft, Lead::Live, Some(&event), Some(&calendar), zone, &others, now());
     let expected = expected.map(|expected| Move::To(Busy { span: on(expected), buffers: none }));
-    assert_eq!(moved, expected.ok_or(Refusal::SlotUnavailable));
+    assert_eq!(moved, expected.ok_or(BookingRefusal::SlotUnavailable));
 }

@@ -1,15 +1,15 @@
-//! What happens at once: small scenes around midnights, events of weeks and records that several hands change.
+//! Concurrent tasks: small scenarios around midnights, events of weeks, and records with several writers.
 
 use super::Task;
 use crate::busy::Busy;
 use crate::busy::tests::busy;
 
-/// What is stored, what is then done at once, and what may come of it.
+/// The stored events, the concurrent tasks, and their possible outcomes.
 pub(super) struct Scenario {
     pub(super) name: &'static str,
     pub(super) stored: Vec<Busy>,
     pub(super) tasks: Vec<Task>,
-    /// Which tasks may get done together, and no others.
+    /// The combinations of tasks that may succeed together; no others may.
     pub(super) endings: &'static [&'static [bool]],
 }
 
@@ -17,7 +17,7 @@ const YES: bool = true;
 const NO: bool = false;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
-    // Either side of midnight: 15 minutes apart with half an hour to keep, and no UTC day in common.
+    // On either side of midnight: 15 minutes apart with a buffer of 30, and no UTC day in common.
     let late = busy("2026-07-01T23:00Z", "2026-07-01T23:50Z", 0, 30);
     let early = busy("2026-07-02T00:05Z", "2026-07-02T00:35Z", 30, 0);
     let over_midnight = busy("2026-07-01T23:30Z", "2026-07-02T00:30Z", 0, 0);
@@ -74,31 +74,31 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         Scenario {
             name: "a booking and a private entry either side of midnight",
             stored: vec![],
-            tasks: vec![Task::Book(10, early), Task::Tell(11, Some(private_late))],
+            tasks: vec![Task::Book(10, early), Task::Save(11, Some(private_late))],
             endings: &[&[YES, YES], &[NO, YES]],
         },
         Scenario {
             name: "two bookings and a private entry",
             stored: vec![],
-            tasks: vec![Task::Book(10, late), Task::Book(11, early), Task::Tell(12, Some(over_midnight))],
+            tasks: vec![Task::Book(10, late), Task::Book(11, early), Task::Save(12, Some(over_midnight))],
             endings: &[&[YES, NO, YES], &[NO, YES, YES], &[NO, NO, YES]],
         },
         Scenario {
             name: "a booking and an event of weeks",
             stored: vec![],
-            tasks: vec![Task::Book(10, noon), Task::Tell(11, Some(weeks))],
+            tasks: vec![Task::Book(10, noon), Task::Save(11, Some(weeks))],
             endings: &[&[YES, YES], &[NO, YES]],
         },
         Scenario {
             name: "an event of weeks that becomes a short one, and two bookings",
             stored: vec![weeks],
-            tasks: vec![Task::Tell(0, Some(private_late)), Task::Book(10, early), Task::Book(11, noon)],
+            tasks: vec![Task::Save(0, Some(private_late)), Task::Book(10, early), Task::Book(11, noon)],
             endings: &[&[YES, NO, YES], &[YES, NO, NO]],
         },
         Scenario {
             name: "a short event that becomes one of weeks, and a booking",
             stored: vec![private_late],
-            tasks: vec![Task::Tell(0, Some(weeks)), Task::Book(10, noon)],
+            tasks: vec![Task::Save(0, Some(weeks)), Task::Book(10, noon)],
             endings: &[&[YES, YES], &[YES, NO]],
         },
         Scenario {
@@ -134,13 +134,13 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         Scenario {
             name: "an event that the application moves while it is rescheduled",
             stored: vec![over_midnight],
-            tasks: vec![Task::Tell(0, Some(noon)), Task::Reschedule(0, elsewhere)],
+            tasks: vec![Task::Save(0, Some(noon)), Task::Reschedule(0, elsewhere)],
             endings: &[&[YES, YES]],
         },
         Scenario {
             name: "an event that the application cancels while it is cancelled and its time booked",
             stored: vec![over_midnight],
-            tasks: vec![Task::Tell(0, None), Task::Cancel(0), Task::Book(10, early)],
+            tasks: vec![Task::Save(0, None), Task::Cancel(0), Task::Book(10, early)],
             endings: &[&[YES, YES, YES], &[YES, YES, NO], &[YES, NO, YES], &[YES, NO, NO]],
         },
         Scenario {
@@ -152,7 +152,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         Scenario {
             name: "an event without length and a booking over it",
             stored: vec![],
-            tasks: vec![Task::Tell(0, Some(no_length)), Task::Book(10, early)],
+            tasks: vec![Task::Save(0, Some(no_length)), Task::Book(10, early)],
             endings: &[&[YES, YES]],
         },
     ]

@@ -1,4 +1,4 @@
-//! The oracle knows no due times: at each sweep it asks whether the client matches, as the rules are worded.
+//! An oracle without due times: at each sweep it checks whether the client matches, by the rules as worded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,12 +10,12 @@ use crate::compliance::{Compliance, Window};
 use crate::id::ClientId;
 use crate::wall_clock::date_at;
 
-/// What the oracle remembers of a rule.
+/// The oracle's memory of a rule.
 #[derive(Default, Clone)]
 struct Memory {
     revision: Option<Timestamp>,
     below: bool,
-    /// When the last drop started that was emitted.
+    /// The start of the last emitted drop.
     dropped_at: Option<Timestamp>,
     reached: bool,
     phase: Option<(NaiveDate, usize)>,
@@ -25,30 +25,30 @@ struct Memory {
 
 pub(super) struct Oracle {
     of: BTreeMap<AutomationId, Memory>,
-    /// The next sweep is silent.
+    /// True: the next sweep is silent.
     pub(super) silent: bool,
-    /// The sweeps that emitted something, each with the automation.
+    /// The sweeps that emitted an event, each with the automation.
     pub(super) emitted: Vec<(Timestamp, AutomationId)>,
-    /// Up to when sweeps were made.
+    /// The time of the last sweep.
     now: Timestamp,
-    /// By date and window, while facts stay.
+    /// Compliance by date and window, valid until the facts change.
     pct: BTreeMap<(NaiveDate, u32), Option<u8>>,
 }
 
 impl Memory {
-    /// The memory that outlives the rule.
+    /// Returns the part of the memory that outlives the rule.
     fn lasting(&self) -> Self {
         Self { reached: self.reached, dropped_at: self.dropped_at, phase: self.phase, ..Self::default() }
     }
 }
 
 impl Oracle {
-    /// An oracle of a client that is created.
+    /// Creates the oracle of a new client.
     pub(super) fn new(now: Timestamp) -> Self {
         Self { of: BTreeMap::new(), silent: true, emitted: Vec::new(), now, pct: BTreeMap::new() }
     }
 
-    /// Makes the sweeps up to what happens next.
+    /// Runs the sweeps up to the next operation.
     pub(super) fn sweeps_until(&mut self, life: &Life, until: Timestamp) {
         self.pct.clear();
         let period_ms = PERIOD.num_milliseconds();
@@ -67,7 +67,7 @@ impl Oracle {
         let silent = std::mem::take(&mut self.silent);
         let mut rules: Vec<&Rule> = life.rules.iter().filter(|rule| rule.automation.active).collect();
         rules.sort_by(|a, b| a.automation.id.cmp(&b.automation.id));
-        // The memory of a rule that is not evaluated is forgotten but for its lasting part.
+        // A rule that is not evaluated keeps only the lasting part of its memory.
         let present: BTreeSet<&AutomationId> = rules.iter().map(|rule| &rule.automation.id).collect();
         for (_, memory) in self.of.iter_mut().filter(|(id, _)| !present.contains(id)) {
             *memory = memory.lasting();
@@ -78,7 +78,7 @@ impl Oracle {
             if is_seed {
                 *memory = Memory { revision: Some(rule.revision), ..memory.lasting() };
             }
-            let starts = self.judge(&life.facts, rule, now, silent || is_seed);
+            let starts = self.starts_to_match(&life.facts, rule, now, silent || is_seed);
             if starts && !silent && !is_seed {
                 self.emitted.push((now, rule.automation.id.clone()));
                 self.note_drop(life, rule, now);
@@ -86,7 +86,7 @@ impl Oracle {
         }
     }
 
-    /// The seven days run from the timestamp of the event, which the life that was swept says.
+    /// Records a drop. The seven days run from the event's timestamp, which the swept life has.
     fn note_drop(&mut self, life: &Life, rule: &Rule, now: Timestamp) {
         let id = &rule.automation.id;
         let emitted =
@@ -104,8 +104,8 @@ impl Oracle {
         })
     }
 
-    /// True if the client starts to match.
-    fn judge(&mut self, facts: &Facts, rule: &Rule, now: Timestamp, silent: bool) -> bool {
+    /// Returns true if the client starts to match.
+    fn starts_to_match(&mut self, facts: &Facts, rule: &Rule, now: Timestamp, silent: bool) -> bool {
         let today = date_at(facts.zone, now);
         let created_on = date_at(facts.zone, facts.created_at);
         let pct = match rule.automation.trigger {
@@ -153,7 +153,8 @@ impl Oracle {
             }
             Trigger::CheckInInactivity { days } => {
                 let since = facts.last_check_in_at.unwrap_or(facts.created_at);
-                let is_new = memory.check_in.is_none_or(|told| facts.last_check_in_at.is_some_and(|last| last > told));
+                let is_new =
+                    memory.check_in.is_none_or(|emitted| facts.last_check_in_at.is_some_and(|last| last > emitted));
                 if !is_new || now.ms() - since.ms() < i64::from(days) * 86_400_000 {
                     return false;
                 }
@@ -162,7 +163,8 @@ impl Oracle {
             }
             Trigger::DailyLogInactivity { days } => {
                 let since = facts.last_daily_log_on.unwrap_or(created_on);
-                let is_new = memory.log.is_none_or(|told| facts.last_daily_log_on.is_some_and(|last| last > told));
+                let is_new =
+                    memory.log.is_none_or(|emitted| facts.last_daily_log_on.is_some_and(|last| last > emitted));
                 let whole_days = since.iter_days().skip(1).take_while(|date| *date < today).count();
                 if !is_new || whole_days < days as usize {
                     return false;

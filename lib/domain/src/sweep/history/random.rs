@@ -26,16 +26,16 @@ const ZONES: [&str; 14] = [
     "Pacific/Kiritimati",
     "Pacific/Honolulu",
 ];
-/// Before clocks are set ahead or back in many of them.
+/// Start times, most of them shortly before a clock change.
 const STARTS: [&str; 5] =
     ["2026-03-01T09:00", "2026-03-22T15:00", "2026-08-30T03:00", "2026-10-18T20:00", "2026-06-01T12:00"];
 
 #[derive(Debug, Clone)]
 pub(super) enum Op {
-    /// Doses of so many days before today, logged or deleted.
+    /// Doses that many days before today, logged or deleted.
     Doses(Vec<(i64, bool)>),
     BackfilledDoses(Vec<i64>),
-    /// Submitted so many minutes before.
+    /// Submitted that many minutes before.
     CheckIn(i64),
     CheckInsDeleted,
     DailyLog(i64),
@@ -48,12 +48,12 @@ pub(super) enum Op {
     HandOver(bool),
 }
 
-/// What becomes of an automation.
+/// An edit of an automation.
 #[derive(Debug, Clone)]
 pub(super) enum Edit {
-    /// Where there is none, it is created.
+    /// Creates the automation if it does not exist.
     Other(Trigger),
-    /// It takes the figures of this one, if it is of the same kind.
+    /// Takes the figures of this trigger, if it is of the same kind.
     Threshold(Trigger),
     Renamed,
     SwitchedOff,
@@ -102,18 +102,18 @@ fn edit() -> impl Strategy<Value = Edit> {
     ]
 }
 
-/// Edits of an automation that follow something, seconds or minutes apart.
+/// Generates edits of an automation that follow an operation, seconds or minutes apart.
 fn edits() -> impl Strategy<Value = (usize, Vec<(i64, Edit)>)> {
     let gap_s = prop_oneof![1i64..60, 60i64..300];
     (0usize..4, prop_oneof![Just(Vec::new()), prop::collection::vec((gap_s, edit()), 1..6)])
 }
 
-/// When something happens: so many minutes after what happened before, at a millisecond of that minute.
+/// Generates the time to the next operation: minutes, and a millisecond of that minute.
 fn gap() -> impl Strategy<Value = (i64, i64)> {
     (prop_oneof![3 => 0i64..40, 3 => 40i64..1000, 2 => 1000i64..4000], 0i64..60_000)
 }
 
-/// A quarter of an hour to two days without sweeps, so many minutes after the start.
+/// Generates an outage: its start in minutes, and its length from a quarter of an hour to two days.
 fn outage() -> impl Strategy<Value = (i64, i64)> {
     (0i64..28_800, 15i64..2_880)
 }
@@ -180,8 +180,7 @@ impl History {
         life
     }
 
-    /// Lives through the history. `watch` is called before each operation and at the end, with the life as it is by
-    /// then.
+    /// Runs the history. `watch` is called before each operation and at the end, with the present state of the life.
     pub(super) fn run(&self, life: &mut Life, mut watch: impl FnMut(&Life, Timestamp, Option<&Op>)) {
         let mut other: Vec<Rule> = Vec::new();
         for (at, op) in &self.ops {
@@ -201,8 +200,8 @@ impl History {
                 }),
                 Op::Active(is_active) if life.is_active == is_active => {}
                 Op::Active(is_active) => life.set_active(*at, is_active),
-                Op::MinDays(days) => life.change_surroundings(*at, |facts| facts.phases = phases(days)),
-                Op::Zone(index) => life.change_surroundings(*at, |facts| facts.zone = zone(ZONES[index])),
+                Op::MinDays(days) => life.change_settings(*at, |facts| facts.phases = phases(days)),
+                Op::Zone(index) => life.change_settings(*at, |facts| facts.zone = zone(ZONES[index])),
                 op => life.fact(*at, |facts| change(facts, op, *at, today)),
             }
         }

@@ -1,4 +1,4 @@
-//! What holds for every rule: outages, edits, hand-over, clients off the roster.
+//! Behaviour of every rule: outages, edits, hand-over, inactive clients.
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn after_three_days_without_sweeps_the_present_counts() {
     for (life, instants) in [
         (&mut life, vec!["2026-06-05T09:30"]),
         (&mut fallen, vec!["2026-06-03T00:00"]),
-        // The match on the 3rd alone is over; on the 8th it is there again.
+        // The match on the 3rd alone is over; on the 8th the client matches again.
         (&mut risen, vec!["2026-06-08T00:00"]),
     ] {
         life.until(at("2026-06-02T12:00"));
@@ -35,16 +35,16 @@ fn after_three_days_without_sweeps_the_present_counts() {
 #[case::longer_after_it_was_emitted("2026-06-06T00:00", 5, &["2026-06-05T09:30", "2026-06-07T09:30"])]
 #[case::shorter_than_it_has_been("2026-06-04T12:00", 2, &[])]
 #[case::shorter_but_still_to_come("2026-06-03T12:00", 2, &["2026-06-04T09:30"])]
-fn an_edited_automation_tells_who_comes_to_match_and_not_who_matches(
+fn an_edited_automation_emits_new_matches_and_no_present_ones(
     #[case] saved_at: &str,
     #[case] days: u32,
-    #[case] told: &[&str],
+    #[case] expected: &[&str],
 ) {
     let mut life = seen_on_the_2nd();
     let edited = rule("r", Trigger::CheckInInactivity { days }, at(saved_at));
     life.save(at(saved_at), edited);
     life.until(at("2026-06-20T00:00"));
-    assert_eq!(life.instants(), told);
+    assert_eq!(life.instants(), expected);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_client_that_is_handed_over_before_the_sweep_is_seeded_by_the_new_coach_alon
     life.hand_over(at("2026-06-05T09:33"), Vec::new());
     life.until(at("2026-06-20T00:00"));
     assert_eq!(life.instants(), [""; 0]);
-    // Also where it comes back before a sweep.
+    // Also if the client comes back before a sweep.
     let mut back = matches_at_09_32();
     let own = back.rules.clone();
     back.hand_over(at("2026-06-05T09:33"), Vec::new());
@@ -111,17 +111,17 @@ fn a_client_off_the_roster_is_skipped_and_seeded_when_it_returns() {
 }
 
 #[test]
-fn a_change_of_the_zone_emits_whoever_matches_because_of_it() {
+fn a_change_of_the_zone_emits_the_matches_that_it_causes() {
     let mut life = life(Trigger::ComplianceMilestone { threshold: 100.0, window_days: 1 }, &[]);
     // In Tokyo it is the 5th from 15:00 on.
     life.fact(at("2026-06-04T12:00"), |facts| facts.log(june([5])[0]));
-    life.change_surroundings(at("2026-06-04T20:05"), |facts| facts.zone = zone("Asia/Tokyo"));
+    life.change_settings(at("2026-06-04T20:05"), |facts| facts.zone = zone("Asia/Tokyo"));
     life.until(at("2026-06-10T00:00"));
     assert_eq!(life.instants(), ["2026-06-04T20:15"]);
 }
 
 #[test]
-fn what_is_deleted_or_switched_off_is_forgotten() {
+fn deleted_and_disabled_automations_lose_their_state() {
     let mut life = seen_on_the_2nd();
     life.until(at("2026-06-03T00:00"));
     let mut off = life.rules[0].clone();

@@ -1,4 +1,4 @@
-//! Check-ins and daily logs that fail to come.
+//! Timelines of missing check-ins and daily logs.
 
 use super::*;
 
@@ -79,21 +79,25 @@ fn a_record_that_is_deleted_or_comes_late_begins_no_other_episode() {
 #[case::an_hour_before_midnight_twice(zone("America/Scoresbysund"), "2026-10-22", "2026-10-25T02:00")]
 #[case::a_skipped_date(zone("Pacific/Apia"), "2011-12-27", "2011-12-30T10:00")]
 #[case::quarters_of_an_hour(zone("Asia/Kathmandu"), "2026-06-02", "2026-06-04T18:15")]
-fn whole_local_days_without_a_log_end_at_local_midnight(#[case] zone: Tz, #[case] logged: &str, #[case] told: &str) {
+fn whole_local_days_without_a_log_end_at_local_midnight(
+    #[case] zone: Tz,
+    #[case] logged: &str,
+    #[case] expected: &str,
+) {
     let start = at(&format!("{logged}T16:00"));
     let mut facts = facts(at("2010-01-01T12:00"), zone, 1);
     facts.last_daily_log_on = Some(date(logged));
     let mut life = Life::swept(facts, vec![rule("r", NO_LOG, start)], start);
     life.until(start + TimeDelta::days(10));
-    assert_eq!(life.instants(), [told]);
+    assert_eq!(life.instants(), [expected]);
 }
 
 #[test]
-fn the_time_zone_says_when_a_day_is_over() {
+fn the_time_zone_determines_the_end_of_a_day() {
     let in_zone = |changed_at: &str, zone: Tz| {
         let mut life = life(NO_LOG, &[]);
         life.fact(at("2026-06-02T09:00"), |facts| facts.last_daily_log_on = Some(date("2026-06-02")));
-        life.change_surroundings(at(changed_at), |facts| facts.zone = zone);
+        life.change_settings(at(changed_at), |facts| facts.zone = zone);
         life.until(at("2026-06-20T00:00"));
         life.instants()
     };
@@ -108,7 +112,7 @@ fn an_older_log_that_comes_late_changes_nothing_and_a_newer_one_begins_anew() {
     life.fact(at("2026-06-02T09:00"), |facts| facts.last_daily_log_on = Some(date("2026-06-02")));
     life.fact(at("2026-06-06T09:00"), |facts| facts.last_daily_log_on = Some(date("2026-06-03")));
     life.until(at("2026-06-20T00:00"));
-    // The log of the 3rd is a new one, and comes when two days without another are over.
+    // The log of the 3rd is a new one: its inactivity comes after two days without another.
     assert_eq!(life.instants(), ["2026-06-05T00:00", "2026-06-06T00:00"]);
     assert_eq!(life.emitted[1].computed.data.members()["days_inactive"], 2);
 }

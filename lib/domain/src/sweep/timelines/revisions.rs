@@ -1,4 +1,4 @@
-//! Automations that are edited, switched off or deleted before a sweep evaluates the client that matched them.
+//! Automations that are edited, disabled or deleted before a sweep evaluates the client that matched them.
 
 use super::*;
 use crate::automation::Step;
@@ -16,7 +16,7 @@ fn check_in(life: &mut Life, submitted_at: &str) {
     life.fact(at(submitted_at), |facts| facts.last_check_in_at = Some(at(submitted_at)));
 }
 
-/// Edits the automation on that day.
+/// Edits the automation at that time of the day.
 fn edit(life: &mut Life, time: &str, edit: impl FnOnce(&mut Automation)) {
     let edited = life.edited("r", edit);
     life.save(on_that_day(time), edited);
@@ -60,7 +60,7 @@ fn with_a_step(automation: &mut Automation) {
     automation.steps = vec![Step::Other { kind: "mail".to_owned() }];
 }
 
-/// Names and timestamps of what is emitted up to the 20th of June.
+/// Returns names and timestamps of the events emitted up to the 20th of June.
 fn emitted(mut life: Life) -> Vec<(String, String)> {
     life.until(at("2026-06-20T00:00"));
     let names = life.emitted.iter().map(|emitted| emitted.computed.data.members()["automation"]["name"].clone());
@@ -143,7 +143,7 @@ fn an_emitted_drop_keeps_an_edited_automation_quiet_for_seven_days() {
     let mut life = life(drop_below(50.0), &may(26..=30));
     life.until(at("2026-06-03T00:05"));
     // 3 of 7 from midnight of the 3rd on, emitted before the edit; back for half of the 4th, which rearms the edited
-    // one.
+    // automation.
     life.save(at("2026-06-03T00:06"), life.edited("r", |rule| rule.trigger = drop_below(48.0)));
     life.fact(at("2026-06-04T00:10"), |facts| june(1..=3).into_iter().for_each(|day| facts.log(day)));
     life.fact(at("2026-06-04T12:00"), |facts| june(1..=3).into_iter().for_each(|day| facts.unlog(day)));
@@ -155,7 +155,7 @@ fn an_emitted_drop_keeps_an_edited_automation_quiet_for_seven_days() {
 #[rstest::rstest]
 #[case::emitted_before("2026-06-05T12:20", &["2026-06-05T12:15"])]
 #[case::seeded_by_the_edit("2026-06-06T12:05", &["2026-06-05T12:15"])]
-fn a_milestone_is_emitted_once_whatever_is_edited(#[case] edited_at: &str, #[case] instants: &[&str]) {
+fn a_milestone_is_emitted_once_despite_edits(#[case] edited_at: &str, #[case] instants: &[&str]) {
     let mut life = life(milestone(50.0), &[]);
     log_at_noon(&mut life, 2..=5);
     life.save(at(edited_at), life.edited("r", |rule| rule.trigger = milestone(40.0)));
