@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::response::Response;
 use domain::account::TempPassword;
 use domain::api_key::Scope;
-use domain::automation::{Automation, told};
+use domain::automation::{Automation, emitted_events};
 use domain::change::{Change, Credential, NewIntake};
 use domain::client::{Client, Origin, Phase};
 use domain::client_draft::ClientDraft;
@@ -196,7 +196,7 @@ impl Creation<'_> {
             team: context.workspace.workspace.team_id.as_ref(),
             mail,
             intake: IntakeWrite { id: &new.intake_id, token_sha256: &sha256, state: IntakeState::Issued },
-            events: told(Event::new_client(&new.client, now), &context.automations),
+            events: emitted_events(Event::new_client(&new.client, now), &context.automations),
             change: new.change.clone(),
             change_after: if mail.is_some() { now + CHANGE_HOLD } else { now },
             lead: context.lead.as_ref(),

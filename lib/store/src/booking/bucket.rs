@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::NaiveDate;
-use domain::busy::{Bucket, BucketWrite, Busy, Change, Span};
+use domain::busy::{Bucket, BucketWrite, Busy, EntryChange, Span};
 use domain::calendar::Buffers;
 use domain::id::{CalendarEventId, CoachId};
 use domain::time::Timestamp;
@@ -93,9 +93,9 @@ impl Bookings {
             Some(version) => bucket.when_version(Some(version).filter(|version| *version > 0)),
         };
         match write.change {
-            Change::Put(busy) => bucket.set("event", attribute_of(busy)).count("version").update(Part::Bucket),
-            Change::Remove => bucket.remove(["event"]).count("version").update(Part::Bucket),
-            Change::Keep => bucket.check(Part::Bucket),
+            EntryChange::Put(busy) => bucket.set("event", attribute_of(busy)).count("version").update(Part::Bucket),
+            EntryChange::Remove => bucket.remove(["event"]).count("version").update(Part::Bucket),
+            EntryChange::Keep => bucket.check(Part::Bucket),
         }
     }
 }

@@ -127,7 +127,7 @@ impl Records {
             let latest = self.latest_with(client, &record, Some(check_in.submitted_at));
             let (latest, automations) = try_join(latest, automations).await?;
             let times = record.times(check_in.submitted_at);
-            let falls = grades.apply(&check_in.check_in, times, &check_in.grades, backfill);
+            let drops = grades.apply(&check_in.check_in, times, &check_in.grades, backfill);
             let mut writes = vec![self.put_check_in(CheckInItem {
                 listed_at: Some(format!("{}#{}", check_in.submitted_at, check_in.check_in)),
                 submitted_at: Some(check_in.submitted_at),

@@ -3,7 +3,7 @@
 
 use std::future::ready;
 
-use domain::automation::{Automation, told};
+use domain::automation::{Automation, emitted_events};
 use domain::client::Client;
 use domain::event::{Event, EventType};
 use domain::fact::PhaseAdvance;
@@ -92,7 +92,7 @@ impl Records {
         automations: &[Automation],
         now: Timestamp,
     ) -> impl Iterator<Item = Write> {
-        let events = if backfill { Vec::new() } else { told(event, automations) };
+        let events = if backfill { Vec::new() } else { emitted_events(event, automations) };
         self.outbox.put_events(events, now)
     }
 }
