@@ -91,7 +91,7 @@ pub struct ClientListItem {
     /// The address with which the client signs in. Null if the application has none.
     #[cfg_attr(feature = "openapi", schema(required))]
     pub email: Option<Email>,
-    /// Whether the client is on the active roster.
+    /// True if the client is on the active roster.
     pub is_active: bool,
     /// The phase of the programme; null when there is none.
     #[cfg_attr(feature = "openapi", schema(required))]

@@ -1,7 +1,7 @@
 //! Webhook endpoints that a coach registers.
 //!
-//! Everything that ends an endpoint (410, five days of failures, the coach) is written before the attempt that found
-//! it, together with the change and the mail.
+//! An endpoint ends by a 410, five days of failures, or its coach. The end is written before the attempt that found it,
+//! together with the change and the mail.
 
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};

@@ -2,11 +2,13 @@
 //!
 //! [`evaluate`] is edge-triggered: an event is emitted when a client starts to match, and not again while it keeps
 //! matching. A match that begins and ends between two sweeps is not emitted. An evaluation before [`States::due`]
-//! changes nothing unless a fact, a rule, the time zone or the programme changed meanwhile, so the sweep reads due
-//! clients alone (`history` compares this with sweeps of everybody). The first evaluation under a revision of an
-//! automation is silent (it seeds the state), and so is every rule while [`States::silent`] holds. The seven days
-//! between drops, milestones and phase entries outlive revisions. Rules: the table of computed events in the
-//! specification.
+//! changes nothing unless a fact, a rule, the time zone or the programme changed meanwhile. So the sweep reads due
+//! clients alone; `history` compares this with sweeps of everybody.
+//!
+//! The first evaluation under a revision of an automation is silent (it seeds the state), and so is every rule while
+//! [`States::silent`] holds. The seven days between drops, milestones and phase entries outlive revisions.
+//!
+//! Rules: the table of computed events in the specification.
 
 mod days;
 mod matching;

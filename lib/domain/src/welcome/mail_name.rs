@@ -1,5 +1,5 @@
 //! People's names in mails. A name is the caller's own text, and the mail has the service's sender. So a name must not
-//! contain anything that a mail program turns into a link, such as a web address, an e-mail address or a phone number.
+//! contain anything that a mail program turns into a link: no web address, e-mail address or phone number.
 
 const MAX_CHARS: usize = 60;
 
