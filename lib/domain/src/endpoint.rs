@@ -90,7 +90,7 @@ pub struct SignedEndpoint {
 }
 
 impl SignedEndpoint {
-    /// Returns true while this read is younger than [`FRESH`].
+    /// Returns true while this read is younger than `FRESH`.
     pub fn is_fresh(&self, at: Timestamp) -> bool {
         at.utc() - self.read_at.utc() < FRESH
     }

@@ -68,7 +68,7 @@ impl Line {
         self.texts.insert(name.to_owned(), Value::String(text.into()));
     }
 
-    /// Adds a text to a list property. Duplicates, and texts beyond [`MAX_LISTED`], are dropped.
+    /// Adds a text to a list property. Duplicates, and texts beyond `MAX_LISTED`, are dropped.
     pub fn list(&mut self, name: &'static str, text: &str) {
         if let Value::Array(all) = self.texts.entry(name).or_insert_with(|| json!([]))
             && all.len() < MAX_LISTED
