@@ -234,6 +234,16 @@ mod tests {
     }
 
     #[test]
+    fn the_guide_to_errors_has_every_member() {
+        let text = text_of("errors");
+        let table = text.split("| Member | Meaning |\n|---|---|\n").nth(1).unwrap().split("\n\n").next().unwrap();
+        let shown: BTreeSet<&str> = table.lines().map(|row| row.split('`').nth(1).unwrap()).collect();
+        let document = crate::document::document();
+        let schema = document["components"]["schemas"]["Error"]["properties"].as_object().unwrap();
+        assert_eq!(shown, schema.keys().map(String::as_str).collect());
+    }
+
+    #[test]
     fn the_guide_to_errors_has_every_code_with_its_status() {
         let text = text_of("errors");
         for code in Code::ALL {
