@@ -1,5 +1,5 @@
-//! Passes: after a change of what a coach's clients are evaluated by, the next sweep evaluates all of them, silently
-//! and once each. Facts do not wait for the pass.
+//! Passes: after a change of a coach's rules, programme or zone, the next sweep evaluates all clients of the coach
+//! once, silently where the change seeds. Facts do not wait for the pass.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -31,7 +31,7 @@ pub(crate) fn write_attempt(taken: &ClaimedAttempt, attempt: &Attempt, next: &Ne
     );
     line.add(DELIVERIES, 1.0);
     line.add(ATTEMPT_MS, f64::from(attempt.duration_ms));
-    // A chain that a coach started would measure the coach's delay.
+    // Only the first chain counts: in a later one, the time since the event includes the wait of the coach.
     if let (Next::Delivered, 1, Some(made_at)) = (next, order.chain, taken.made_at) {
         line.add(DELIVERY_LATENCY_MS, (now.ms() - made_at.ms()).max(0) as f64);
     }

@@ -1,4 +1,5 @@
-//! Queues for facts that are not stored: another round through the feed queue, or the dead letters.
+//! Queues for facts that are not done: another round through the feed queue, for facts that wait and for the further
+//! passes of an erasure, or the dead letters.
 //!
 //! A fact that the bus itself cannot bring to the queue becomes a dead letter unchanged, scores included: losing the
 //! fact would be worse.

@@ -1,7 +1,7 @@
 //! Outbox entries about erased clients and contacts, which are not published.
 //!
-//! An erasure deletes the deliveries that it finds, and looks again two and fifteen minutes later. A delivery that the
-//! relay published after the erasure would be attempted before that.
+//! An erasure deletes the deliveries that it finds, and looks again 2 and 17 minutes later. If the relay published an
+//! entry after the erasure, its delivery would be sent before the next look.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;

@@ -94,11 +94,6 @@ impl SignedEndpoint {
     pub fn is_fresh(&self, at: Timestamp) -> bool {
         at.utc() - self.read_at.utc() < FRESH
     }
-
-    /// Returns the pace of the endpoint, if it counts as late at that time.
-    pub fn pace(&self, now: Timestamp) -> Option<Pace> {
-        self.pace.filter(|pace| pace.until > now)
-    }
 }
 
 /// A new endpoint, with its secret.

@@ -8,7 +8,7 @@
 //! The first evaluation under a revision of an automation is silent (it seeds the state), and so is every rule while
 //! [`States::silent`] holds. The seven days between drops, milestones and phase entries outlive revisions.
 //!
-//! Rules: the table of computed events in the specification.
+//! Rules: the table of computed events in `functions/docs/pages/events.md`.
 
 mod days;
 mod matching;

@@ -80,10 +80,10 @@ impl Gate {
         Ok(Self { keys: Keys::new(env, db)?, known: KnownKeys::default(), clock: env.clock() })
     }
 
-    /// Checks the caller of a partner route and runs `read`: beside the check for a key that this environment has
-    /// admitted before, after the check for any other. Then `work` answers, with the result of the read, which may
-    /// belong to anybody: the work checks its owner. A key without the right form costs no call at all, and a forged
-    /// key its check alone.
+    /// Checks the caller of a partner route, runs `read`, and answers with the result of `work`.
+    ///
+    /// If this environment has admitted the key before, `read` runs in parallel with the check, otherwise after it. So a
+    /// forged key costs its check alone, and a malformed key no call. `work` has to check who owns what was read.
     pub async fn partner<T>(
         &self,
         inbound: &Inbound,
@@ -189,7 +189,7 @@ impl Gate {
             Ok((admitted, read)) => {
                 let tidy = self.tidy(&admitted.key_id, &admitted.stale_windows);
                 let work = async {
-                    // What changes something measures its body where that comes in the order of checks.
+                    // Writes check the size of the body later, after the idempotency key.
                     if inbound.method == Method::GET {
                         inbound.check_size()?;
                     }
@@ -208,12 +208,12 @@ impl Gate {
         if !windows.is_empty()
             && let Err(error) = self.keys.drop_windows(key_id, windows).await
         {
-            tracing::warn!(%error, "old counters of a key stay for now");
+            tracing::warn!(%error, "could not delete the past counters of a key");
         }
     }
 }
 
-/// A refusal of nobody knows whom.
+/// A refusal before the key is known, so without quotas.
 fn unknown(problem: Problem) -> Refused {
     Refused { problem, quotas: Vec::new() }
 }

@@ -1,5 +1,7 @@
-//! All routes of the service, each with what a caller has to present. The gate, the OpenAPI document and the tests take
-//! it from here. Unknown paths and methods reach whatever function the gateway sends them to; it answers by this table.
+//! All routes of the service, each with the credential that a caller has to present.
+//!
+//! The permission check of the CRM, the OpenAPI document and the tests read this table. The function that receives an
+//! unknown path or method answers 404 or 405 from it.
 
 use domain::api_key::Permission;
 use http::Method;

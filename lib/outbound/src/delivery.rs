@@ -27,7 +27,7 @@ pub enum Message {
     Resumption(Resumption),
 }
 
-/// A message body that is not an order.
+/// A message body that is neither an order nor a request to re-enqueue.
 #[derive(Debug, thiserror::Error)]
 #[error("the message is not an order to deliver")]
 pub struct NotAnOrder(#[source] serde_json::Error);

@@ -3,7 +3,7 @@
 //! pk `ENDPOINT#<endpoint_id>`, sk `DELIVERY#<delivery_id>`: ids begin with the event's time, which orders a partition.
 //! `sealed`: the body, rendered once. `chain`, `next_attempt`: the order that counts. `lease_owner`, `lease_until`: the
 //! attempt under way. `hop`: the last recorded hop of the next attempt's order. GSI `failed`: `pk`, `failed_at`.
-//! A refused update returns the item. A new owner for each call recognizes an own update whose answer was lost.
+//! Each claim writes a random owner. If a repeat is refused and the item has this owner, the first try succeeded.
 //! 1. `create` PutItem, unless it exists. `put_back` UpdateItem, once per hop.
 //! 2. `claim` UpdateItem: takes the lease if the attempt is next. `record` UpdateItem on the lease.
 //! 3. `page` Query, newest first: module `log`. `waiting` Query, for new orders: module `resume`.

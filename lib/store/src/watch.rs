@@ -1,5 +1,5 @@
-//! Table `records`, watches. A fact makes its client due and evaluates no rules. The next sweep emits nothing of what a
-//! later fact undoes before.
+//! Table `records`, watches. A fact makes its client due and evaluates no rules. If a later fact removes a match before
+//! the next sweep, no event is emitted.
 //! pk `CLIENT#<client_id>`, sk `DOSES_WATCH`: the client's state for rules of computed events, and its due time. It
 //! sorts after the doses: one query reads both. It holds the versions of the dose items that changed last. A query may
 //! read half of a transaction, so `client` reads again while a dose item is older.

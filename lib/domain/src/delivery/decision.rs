@@ -25,7 +25,7 @@ pub struct AttemptMade<'a> {
 /// The state of the endpoint after an attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EndpointAfter {
-    /// The endpoint stays enabled.
+    /// The attempt did not end the endpoint: it is enabled, or was ended or deleted before.
     On,
     /// This attempt ended the endpoint.
     Off(Box<Endpoint>),
@@ -38,7 +38,7 @@ pub enum EndpointAfter {
 pub enum Next {
     Delivered,
     RetryAt(Timestamp),
-    /// The attempt was the last of its chain.
+    /// The chain has no attempt left.
     Exhausted,
     /// The receiver answered 410 Gone and takes no more deliveries.
     Gone,

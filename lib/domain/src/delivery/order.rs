@@ -77,7 +77,8 @@ impl DeliveryOrder {
     }
 
     /// Returns the time at which the order should arrive: its due time, or an earlier time to check whether the
-    /// endpoint has recovered. An order that was put back before it got its place does not check.
+    /// endpoint has recovered. Only the first return after the reservation of the place is early: an order that was put
+    /// back before waits until its due time.
     pub fn arrives_at(&self, now: Timestamp) -> Timestamp {
         if self.placed && self.hop == 1 { self.due_at.min(now + FIRST_LOOK) } else { self.due_at }
     }

@@ -12,7 +12,7 @@ use crate::wall_clock::{date_at, reached_at};
 /// client is evaluated again.
 const MAX_AHEAD_DAYS: i64 = 2 * WINDOW_DAYS.max as i64;
 
-/// Number of dates to look back for the beginning of a run. Sweeps run every few minutes, so only an outage hides an
+/// Number of dates to look back for the beginning of a run. Sweeps run every 15 minutes, so only an outage hides an
 /// older run. The match is then dated by the evaluation.
 pub(super) const LOOK_BACK_DAYS: i64 = 7;
 

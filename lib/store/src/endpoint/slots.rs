@@ -3,8 +3,8 @@
 //!
 //! A slot is a lease: the slot of a function that died is free again when its time is over. The owner in the value
 //! recognizes an own update whose answer was lost. Places are never released: an order that does not arrive leaves its
-//! place empty. An endpoint whose slot is acquired answers in time: the update ends its reservations, and a later queue
-//! starts anew.
+//! place empty. Only an endpoint that answers in time uses slots, so acquiring a slot deletes `next_place`: if the
+//! endpoint becomes late again, its places start from then.
 
 use std::collections::VecDeque;
 
