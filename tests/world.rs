@@ -38,7 +38,7 @@ use stack::Stack;
 
 /// Longest wait for a condition, generous because the machine may be busy.
 const POLL_DEADLINE: Duration = Duration::from_secs(60);
-const POLL_EVERY: Duration = Duration::from_millis(5);
+const POLL_EVERY: Duration = Duration::from_millis(25);
 
 /// Polls until the condition holds. Fails after [`POLL_DEADLINE`].
 pub(crate) async fn until(what: &str, holds: impl AsyncFn() -> bool) {
