@@ -1,9 +1,10 @@
 //! Signs and sends webhooks, and keeps the delivery log.
 //!
-//! A message is an order for one attempt, or the request of an operator to re-enqueue pending deliveries. The path of an order: its endpoint is read (`batch`), the order is admitted
-//! (`admission`) or put back (`order`), the attempt is claimed, sent and recorded, and its consequences are carried out
-//! (`attempt`). The delivery's item decides whether an order still counts: messages arrive twice, late, and after a
-//! function died half-way. Messages of a batch are handled concurrently and fail one by one.
+//! A message is an order for one attempt, or the request of an operator to re-enqueue pending deliveries. The path of
+//! an order: its endpoint is read (`batch`), the order is admitted (`admission`) or put back (`order`), the attempt is
+//! claimed, sent and recorded, and its consequences are carried out (`attempt`). The delivery's item decides whether an
+//! order still counts: messages arrive twice, late, and after a function died half-way. Messages of a batch are handled
+//! concurrently and fail one by one.
 
 mod admission;
 mod attempt;

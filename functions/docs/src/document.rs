@@ -1,7 +1,8 @@
 //! The OpenAPI 3.1 document.
 //!
 //! Schemas of answers derive from the handlers' types, and examples are values of these types. Schemas of request
-//! bodies stand beside their parsers. Refusals derive from `edge::Problem`. So the document cannot differ from the code.
+//! bodies stand beside their parsers. Refusals derive from `edge::Problem`. So the document cannot differ from the
+//! code.
 //!
 //! utoipa derives the schemas. Everything else is written as JSON, because utoipa cannot express webhooks, required
 //! headers, refused members and limits from constants.

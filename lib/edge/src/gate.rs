@@ -82,8 +82,8 @@ impl Gate {
 
     /// Checks the caller of a partner route, runs `read`, and answers with the result of `work`.
     ///
-    /// If this environment has admitted the key before, `read` runs in parallel with the check, otherwise after it. So a
-    /// forged key costs its check alone, and a malformed key no call. `work` has to check who owns what was read.
+    /// If this environment has admitted the key before, `read` runs in parallel with the check, otherwise after it. So
+    /// a forged key costs its check alone, and a malformed key no call. `work` has to check who owns what was read.
     pub async fn partner<T>(
         &self,
         inbound: &Inbound,

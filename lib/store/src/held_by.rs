@@ -1,4 +1,5 @@
-//! The holders of addresses: one item per e-mail address or ending of a phone number, with its first holder and all later holders.
+//! The holders of addresses: one item per e-mail address or ending of a phone number, with its first holder and all
+//! later holders.
 //!
 //! Attributes beside the key: `holder`, `later_holders` (set; absent when empty). The first holder keeps the address.
 //! When the first holder leaves, the same transaction makes a later holder the first. Every write states the holders
