@@ -114,12 +114,12 @@ async fn answer(router: Router, routed: Routed, request: http::Request<Body>) ->
     let (bare, is_preflight) = (bare(&request), is_preflight(&request));
     let request = request.map(axum::body::Body::new);
     let problem = match routed {
-        Routed::Known(_) => {
+        Routed::Known(route) => {
             let handling = AssertUnwindSafe(router.oneshot(request)).catch_unwind();
             match tokio::time::timeout(ANSWER_WITHIN, handling).await {
                 Ok(Ok(response)) => return response.unwrap_or_else(|never| match never {}),
                 Ok(Err(_)) => Problem::internal("handle a request", "the handler panicked"),
-                Err(elapsed) => Problem::timed_out(bare.method(), bare.uri().path(), elapsed),
+                Err(elapsed) => Problem::timed_out(bare.method(), route.path, elapsed),
             }
         }
         // The gateway answers a preflight itself only if no route matches, and `$default` matches all. The gateway adds
