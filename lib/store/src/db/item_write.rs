@@ -148,53 +148,72 @@ impl<'a> ItemWrite<'a> {
         }
     }
 
-    /// The names and values that the expressions use. DynamoDB refuses unused ones.
-    fn names_and_values(&self) -> (Option<HashMap<String, String>>, Option<Item>) {
-        let expressions = format!("{} {}", self.update_expression(), self.condition().unwrap_or_default());
+    /// Takes the expressions, with the names and values that they use. DynamoDB refuses unused ones.
+    fn expressions(&mut self) -> Expressions {
+        let (update, condition) = (self.update_expression(), self.condition());
+        let texts = [update.as_str(), condition.as_deref().unwrap_or_default()];
         let attribute = |name: &str| self.names.get(name).cloned().unwrap_or_else(|| name.to_owned());
-        let names: HashMap<_, _> = names_in(&expressions).map(|name| (format!("#{name}"), attribute(name))).collect();
-        let values = tokens(&expressions, ':').map(|name| format!(":{name}"));
-        let values: Item = values.filter_map(|name| Some((name.clone(), self.values.get(&name)?.clone()))).collect();
-        (Some(names).filter(|names| !names.is_empty()), Some(values).filter(|values| !values.is_empty()))
+        let names = texts.into_iter().flat_map(names_in).map(|name| (format!("#{name}"), attribute(name)));
+        let names: HashMap<_, _> = names.collect();
+        let values = texts.into_iter().flat_map(|text| tokens(text, ':'));
+        let values: Item = values.filter_map(|name| self.values.remove_entry(&format!(":{name}"))).collect();
+        Expressions {
+            names: Some(names).filter(|names| !names.is_empty()),
+            values: Some(values).filter(|values| !values.is_empty()),
+            update,
+            condition,
+        }
     }
+}
+
+/// The expressions of a write.
+struct Expressions {
+    /// Empty unless the write changes attributes.
+    update: String,
+    condition: Option<String>,
+    names: Option<HashMap<String, String>>,
+    values: Option<Item>,
 }
 
 /// Sets the members that the SDK's builders of all writes share.
 macro_rules! conditional {
-    ($write:ident, $builder:expr) => {{
-        let (names, values) = $write.names_and_values();
-        let condition = $write.condition();
-        let returned_if_refused = condition.as_ref().map(|_| ReturnValuesOnConditionCheckFailure::AllOld);
+    ($write:ident, $expressions:ident, $builder:expr) => {
         $builder
             .table_name(&$write.table.name)
-            .set_condition_expression(condition)
-            .set_expression_attribute_names(names)
-            .set_expression_attribute_values(values)
-            .set_return_values_on_condition_check_failure(returned_if_refused)
-    }};
+            .set_return_values_on_condition_check_failure(
+                $expressions.condition.as_ref().map(|_| ReturnValuesOnConditionCheckFailure::AllOld),
+            )
+            .set_condition_expression($expressions.condition)
+            .set_expression_attribute_names($expressions.names)
+            .set_expression_attribute_values($expressions.values)
+    };
 }
 
 /// Conversions to parts of a transaction.
 impl ItemWrite<'_> {
-    pub(crate) fn put(self, part: Part) -> Write {
-        let put = conditional!(self, Put::builder()).set_item(Some(self.item)).build();
+    pub(crate) fn put(mut self, part: Part) -> Write {
+        let expressions = self.expressions();
+        let put = conditional!(self, expressions, Put::builder()).set_item(Some(self.item)).build();
         Write::new(part, TransactWriteItem::builder().put(put.expect("a table and an item are given")))
     }
 
-    pub(crate) fn update(self, part: Part) -> Write {
-        let update = conditional!(self, Update::builder()).update_expression(self.update_expression());
+    pub(crate) fn update(mut self, part: Part) -> Write {
+        let expressions = self.expressions();
+        let update = conditional!(self, expressions, Update::builder()).update_expression(expressions.update);
         let update = update.set_key(Some(self.item)).build().expect("a table, a key and an expression are given");
         Write::new(part, TransactWriteItem::builder().update(update))
     }
 
-    pub(crate) fn delete(self, part: Part) -> Write {
-        let delete = conditional!(self, Delete::builder()).set_key(Some(self.item)).build();
+    pub(crate) fn delete(mut self, part: Part) -> Write {
+        let expressions = self.expressions();
+        let delete = conditional!(self, expressions, Delete::builder()).set_key(Some(self.item)).build();
         Write::new(part, TransactWriteItem::builder().delete(delete.expect("a table and a key are given")))
     }
 
     /// Checks the condition without a change of the item.
-    pub(crate) fn check(self, part: Part) -> Write {
-        let check = conditional!(self, ConditionCheck::builder()).set_key(Some(self.item)).build();
+    pub(crate) fn check(mut self, part: Part) -> Write {
+        let expressions = self.expressions();
+        let check = conditional!(self, expressions, ConditionCheck::builder()).set_key(Some(self.item)).build();
         let check = check.expect("a table, a key and a condition are given");
         Write::new(part, TransactWriteItem::builder().condition_check(check))
     }
@@ -202,21 +221,25 @@ impl ItemWrite<'_> {
 
 /// Writes outside a transaction.
 impl ItemWrite<'_> {
-    pub(crate) async fn put_now(self) -> Result<Written<()>, StoreError> {
-        let put = conditional!(self, self.table.db.client().put_item()).set_item(Some(self.item));
+    pub(crate) async fn put_now(mut self) -> Result<Written<()>, StoreError> {
+        let expressions = self.expressions();
+        let put = conditional!(self, expressions, self.table.db.client().put_item()).set_item(Some(self.item));
         Ok(write("PutItem", || put.clone().send_metered()).await?.map(drop))
     }
 
-    pub(crate) async fn update_now(self) -> Result<Written<Item>, StoreError> {
-        let update = conditional!(self, self.table.db.client().update_item()).set_return_values(self.returned.clone());
-        let update = update.update_expression(self.update_expression()).set_key(Some(self.item));
+    pub(crate) async fn update_now(mut self) -> Result<Written<Item>, StoreError> {
+        let expressions = self.expressions();
+        let update = conditional!(self, expressions, self.table.db.client().update_item())
+            .set_return_values(self.returned.clone());
+        let update = update.update_expression(expressions.update).set_key(Some(self.item));
         Ok(write("UpdateItem", || update.clone().send_metered())
             .await?
             .map(|updated| updated.attributes.unwrap_or_default()))
     }
 
-    pub(crate) async fn delete_now(self) -> Result<Written<()>, StoreError> {
-        let delete = conditional!(self, self.table.db.client().delete_item()).set_key(Some(self.item));
+    pub(crate) async fn delete_now(mut self) -> Result<Written<()>, StoreError> {
+        let expressions = self.expressions();
+        let delete = conditional!(self, expressions, self.table.db.client().delete_item()).set_key(Some(self.item));
         Ok(write("DeleteItem", || delete.clone().send_metered()).await?.map(drop))
     }
 }
