@@ -46,8 +46,12 @@ async fn there_are_no_settings_before_the_workspace() {
     let world = World::start().await;
     let settings = world.settings_of("ada").await;
     for call in [
+        settings.get("/settings/workspace"),
+        settings.get("/settings/audit"),
+        settings.get("/settings/event-types"),
         settings.get("/settings/keys"),
         settings.post("/settings/keys", json!({ "name": "x", "scope": "partner" })),
+        settings.patch("/settings/keys/key_0", json!({ "name": "x" })),
         settings.post("/settings/keys/key_0/rotate", json!({})),
         settings.delete("/settings/keys/key_0"),
         settings.get("/settings/webhooks"),
@@ -128,8 +132,12 @@ async fn every_settings_route_counts_and_states_the_rest_of_the_limit() {
     let began = world.now().await;
     let at = "/settings/webhooks/we_0";
     for (used, call) in [
+        settings.get("/settings/workspace"),
+        settings.get("/settings/audit"),
+        settings.get("/settings/event-types"),
         settings.get("/settings/keys"),
         settings.post("/settings/keys", json!({})),
+        settings.patch("/settings/keys/key_0", json!({ "name": "x" })),
         settings.post("/settings/keys/key_0/rotate", json!({})),
         settings.delete("/settings/keys/key_0"),
         settings.get("/settings/webhooks"),

@@ -1,7 +1,7 @@
 //! `/settings/webhooks`: register, change and delete endpoints.
 
 mod limits;
-mod retry;
+pub(crate) mod retry;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

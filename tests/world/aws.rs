@@ -129,7 +129,7 @@ impl World {
         let mut items = self.items(table, pk).await;
         items.retain(|item| {
             let sk = item["sk"]["S"].as_str().unwrap_or_default();
-            !sk.starts_with("AUDIT#") && sk != "SETTINGS"
+            !sk.starts_with("AUDIT#") && !sk.starts_with("ERASURE#") && sk != "SETTINGS"
         });
         assert_eq!(items.len(), 1, "{items:?}");
         let item = items.remove(0);

@@ -8,7 +8,6 @@
 //! headers, refused members and limits from constants.
 
 mod crm_examples;
-mod events;
 mod examples;
 mod headers;
 mod operation;

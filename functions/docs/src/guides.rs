@@ -119,6 +119,7 @@ mod tests {
 
     use domain::api_key::Permission;
     use domain::assertion::ASSERTION_LIFE;
+    use domain::audit::AuditAction;
     use domain::availability::{MAX_CANDIDATES, MAX_SLOTS};
     use domain::client::{
         MAX_CLIENT_EMAIL_CHARS, MAX_EXTERNAL_ID_CHARS, MAX_GOALS_CHARS, MAX_HEALTH_NOTES_CHARS, MAX_HEIGHT_IN,
@@ -129,12 +130,12 @@ mod tests {
     use domain::delivery::{CHAIN_RETENTION, DELIVERY_RETENTION, RECOVERY_LEASE, RECOVERY_PAUSE};
     use domain::email::MAX_EMAIL_CHARS;
     use domain::endpoint::{MAX_DESCRIPTION_CHARS, MAX_ENDPOINTS};
-    use domain::event::EventName;
+    use domain::event::{EventCatalog, EventKind, EventName};
     use domain::fact::{Fact, Known};
     use domain::id::EventId;
     use domain::idempotency::{MAX_KEY_CHARS, RETENTION};
     use domain::key::{MAX_KEY_NAME_CHARS, MAX_LIVE_KEYS, ROTATION_OVERLAP};
-    use domain::list::{CHECK_IN_PAGE, CLIENT_PAGE, CRM_PAGE, DAILY_LOG_PAGE, DELIVERY_PAGE, KEY_PAGE};
+    use domain::list::{AUDIT_PAGE, CHECK_IN_PAGE, CLIENT_PAGE, CRM_PAGE, DAILY_LOG_PAGE, DELIVERY_PAGE, KEY_PAGE};
     use domain::login_link::LOGIN_LINK_LIFE;
     use domain::opportunity::{MAX_LOST_REASON_CHARS, MAX_OPPORTUNITY_NAME_CHARS, MAX_VALUE_CENTS};
     use domain::rate_limit::{Limit, WINDOW_S};
@@ -262,6 +263,7 @@ mod tests {
             ("the lists of the CRM", CRM_PAGE),
             ("keys", KEY_PAGE),
             ("deliveries", DELIVERY_PAGE),
+            ("the audit trail", AUDIT_PAGE),
         ];
         let sizes = sizes.map(|(list, size)| format!("| `limit` of {list} | {} | {} |", size.default, size.max));
         let fields = [
@@ -433,14 +435,66 @@ mod tests {
         }
     }
 
+    /// The members of `data` beside `client` that a row of the guide shows, those of objects as `object.member`.
+    fn members_in(row: &str) -> BTreeSet<String> {
+        let mut shown = BTreeSet::new();
+        let mut last = "";
+        for text in row.split('`').skip(1).step_by(2) {
+            match text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) {
+                Some(inner) => {
+                    shown.remove(last);
+                    shown.extend(inner.split(", ").map(|member| format!("{last}.{member}")));
+                }
+                None => {
+                    shown.insert(text.to_owned());
+                    last = text;
+                }
+            }
+        }
+        shown
+    }
+
+    /// The members of an object's schema that are required, besides `client`, those of objects as `object.member`.
+    fn required_in(schema: &Value) -> BTreeSet<String> {
+        let own = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        own.filter(|name| *name != "client")
+            .flat_map(|name| match &schema["properties"][name] {
+                inner if inner["required"].is_array() => {
+                    required_in(inner).into_iter().map(|member| format!("{name}.{member}")).collect()
+                }
+                _ => vec![name.to_owned()],
+            })
+            .collect()
+    }
+
     #[test]
-    fn the_guide_to_events_lists_every_event_once_under_its_kind() {
+    fn the_guide_to_events_has_the_members_of_every_event_in_the_catalog() {
         let text = text_of("events");
         let (emitted, computed) = text.split_once("## Computed events").unwrap();
-        for event in EventName::all() {
-            let row = format!("| `{}` | ", event.as_str());
-            let place = if matches!(event, EventName::Emitted(_)) { emitted } else { computed };
-            assert_eq!((text.matches(&row).count(), place.matches(&row).count()), (1, 1), "{row}");
+        for entry in EventCatalog::all().data {
+            let name = entry.event_type.as_str();
+            let (place, other) =
+                if entry.kind == EventKind::Emitted { (emitted, computed) } else { (computed, emitted) };
+            let start = format!("| `{name}` | ");
+            let rows: Vec<&str> = place.lines().filter(|line| line.starts_with(&start)).collect();
+            assert_eq!((rows.len(), other.matches(&start).count()), (1, 0), "{name}");
+            let members = rows[0].trim_end_matches(" |").rsplit(" | ").next().unwrap();
+            // The values of a member follow its colon.
+            let members = members.split(": ").next().unwrap();
+            assert_eq!(members_in(members), required_in(&entry.schema), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_guide_to_the_settings_has_every_action_and_permission() {
+        let text = include_str!("../../../infra/guides/settings-api.md");
+        for action in AuditAction::ALL {
+            let row = format!("| `{}` | ", action.as_str());
+            assert_eq!(text.matches(&row).count(), 1, "{row}");
+        }
+        for permission in Permission::ALL {
+            let row = format!("| `{}` | {} |", permission.as_str(), permission.title());
+            assert_eq!(text.matches(&row).count(), 1, "{row}");
         }
     }
 }

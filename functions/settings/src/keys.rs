@@ -5,11 +5,11 @@ use axum::response::Response;
 use domain::api_key::ApiKey;
 use domain::fields::Fields;
 use domain::id::KeyId;
-use domain::key::{KeyCursor, KeyDraft, KeyFilter, KeyList, KeyView, NewKey};
+use domain::key::{KeyChange, KeyCursor, KeyDraft, KeyFilter, KeyList, KeyStatus, KeyView, NewKey};
 use domain::list::KEY_PAGE;
 use domain::time::Timestamp;
 use edge::{Inbound, Problem, Reply};
-use store::key::{KeyCreation, KeyRecord, new_api_key};
+use store::key::{KeyCreation, KeyRecord, KeyUpdate, new_api_key};
 
 use crate::App;
 use crate::session::Session;
@@ -22,7 +22,8 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
         let filter = KeyFilter::parse(inbound.query("status").as_deref())?;
         let cursor = KeyCursor::parse(inbound.query("cursor").as_deref())?;
         let page = app.keys.page(&session.coach, filter, limit, cursor, session.now).await?;
-        Reply::ok(&KeyList { keys: page.keys.into_iter().map(view).collect(), next_cursor: page.next_cursor })
+        let keys = page.keys.into_iter().map(|record| view(record, session.now)).collect();
+        Reply::ok(&KeyList { keys, next_cursor: page.next_cursor })
     };
     app.sessions.answer(&inbound, work).await
 }
@@ -31,8 +32,8 @@ pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response
     let work = async |session: Session| {
         let draft = KeyDraft::parse(Fields::body(inbound.json()?)?, session.now)?;
         let key = new_api_key(draft.scope);
-        let created = app.keys.create(&app.workspaces, &session.coach, &draft, &key, session.now).await?;
-        creation_reply(created, Some(&key))
+        let created = app.keys.create(&app.workspaces, session.context(), &draft, &key).await?;
+        creation_reply(created, Some(&key), session.now)
     };
     app.sessions.answer(&inbound, work).await
 }
@@ -40,8 +41,22 @@ pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response
 pub(crate) async fn rotate(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let id = KeyId::parse(inbound.parameter(0)).map_err(|_| Problem::NotFound(KEY))?;
-        let rotated = app.keys.rotate(&app.workspaces, &session.coach, &id, new_api_key, session.now).await?;
-        creation_reply(rotated.0, rotated.1.as_ref())
+        let rotated = app.keys.rotate(&app.workspaces, session.context(), &id, new_api_key).await?;
+        creation_reply(rotated.0, rotated.1.as_ref(), session.now)
+    };
+    app.sessions.answer(&inbound, work).await
+}
+
+pub(crate) async fn change(State(app): State<App>, inbound: Inbound) -> Response {
+    let work = async |session: Session| {
+        let change = KeyChange::parse(Fields::body(inbound.json()?)?, session.now)?;
+        let id = KeyId::parse(inbound.parameter(0)).map_err(|_| Problem::NotFound(KEY))?;
+        match app.keys.change(&app.workspaces, session.context(), &id, &change).await? {
+            KeyUpdate::Done(record) => Reply::ok(&view(*record, session.now)),
+            KeyUpdate::NotFound => Err(Problem::NotFound(KEY)),
+            KeyUpdate::Revoked => Err(Problem::KeyRevoked),
+            KeyUpdate::NotActive => Err(Problem::KeyNotActive),
+        }
     };
     app.sessions.answer(&inbound, work).await
 }
@@ -49,13 +64,13 @@ pub(crate) async fn rotate(State(app): State<App>, inbound: Inbound) -> Response
 pub(crate) async fn revoke(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let id = KeyId::parse(inbound.parameter(0)).map_err(|_| Problem::NotFound(KEY))?;
-        let revoked = app.keys.revoke(&app.workspaces, &session.coach, &id, session.now).await?;
-        Reply::ok(&view(revoked.ok_or(Problem::NotFound(KEY))?))
+        let revoked = app.keys.revoke(&app.workspaces, session.context(), &id).await?;
+        Reply::ok(&view(revoked.ok_or(Problem::NotFound(KEY))?, session.now))
     };
     app.sessions.answer(&inbound, work).await
 }
 
-fn creation_reply(created: KeyCreation, key: Option<&ApiKey>) -> Result<Reply, Problem> {
+fn creation_reply(created: KeyCreation, key: Option<&ApiKey>, now: Timestamp) -> Result<Reply, Problem> {
     let record = match created {
         KeyCreation::Done(record) => *record,
         KeyCreation::TooMany => return Err(Problem::KeyLimit),
@@ -64,10 +79,12 @@ fn creation_reply(created: KeyCreation, key: Option<&ApiKey>) -> Result<Reply, P
         KeyCreation::NotLive => return Err(Problem::KeyNotLive),
     };
     let key = key.ok_or_else(|| Problem::internal("show a new key", "there is none"))?;
-    Reply::created(&NewKey { record: view(record), key: key.expose().to_owned() })
+    Reply::created(&NewKey { record: view(record, now), key: key.expose().to_owned() })
 }
 
-fn view(record: KeyRecord) -> KeyView {
+fn view(record: KeyRecord, now: Timestamp) -> KeyView {
+    let status = record.status(now);
+    let expires_at = record.expires_at.map(Timestamp::from_ms);
     KeyView {
         id: record.key_id,
         name: record.name,
@@ -75,9 +92,13 @@ fn view(record: KeyRecord) -> KeyView {
         permissions: record.permissions,
         display: record.display,
         created_at: record.created_at,
-        expires_at: record.expires_at.map(Timestamp::from_ms),
+        expires_at,
         // Stored by the minute, which may have begun before the key was created.
         last_used_at: record.last_used_at.map(|at| Timestamp::from_ms(at).max(record.created_at)),
         revoked_at: record.revoked_at.map(Timestamp::from_ms),
+        status,
+        replaced_by: record.replaced_by,
+        // A rotation sets the end of the overlap as the expiry.
+        works_until: expires_at.filter(|_| status != KeyStatus::Revoked),
     }
 }

@@ -1,16 +1,19 @@
-//! The API behind the coach's Private Integrations page: keys, webhook endpoints, delivery log.
+//! The API behind the coach's Private Integrations page: keys, webhook endpoints, delivery log, audit trail.
 //!
 //! Callers are signed-in coaches. The gateway's authorizer has verified their token; the coach is one of its claims.
 
+mod audit;
 mod deliveries;
+mod event_types;
 mod keys;
 mod receiver;
 mod redelivery;
 mod session;
 mod webhooks;
+mod workspace;
 
 use axum::Router;
-use axum::routing::{get, post};
+use axum::routing::{get, patch, post};
 use domain::receiver_url::Reach;
 use runtime::{BoxError, Environment};
 use store::Db;
@@ -49,9 +52,12 @@ pub async fn router(env: &Environment) -> Result<Router, BoxError> {
         reach: Reach::by_setting(env.config().find(Reach::SETTING)),
     };
     let router = Router::new()
+        .route("/settings/workspace", get(workspace::read))
+        .route("/settings/audit", get(audit::list))
+        .route("/settings/event-types", get(event_types::list))
         .route("/settings/keys", get(keys::list).post(keys::create))
         .route("/settings/keys/{id}/rotate", post(keys::rotate))
-        .route("/settings/keys/{id}", axum::routing::delete(keys::revoke))
+        .route("/settings/keys/{id}", patch(keys::change).delete(keys::revoke))
         .route("/settings/webhooks", get(webhooks::list).post(webhooks::create))
         .route("/settings/webhooks/{id}", get(webhooks::read).patch(webhooks::change).delete(webhooks::delete))
         .route("/settings/webhooks/{id}/rotate-secret", post(webhooks::rotate_secret))

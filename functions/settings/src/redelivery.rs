@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use axum::extract::State;
 use axum::response::Response;
+use domain::audit::{AuditAction, AuditDetail};
 use domain::delivery::{Ordered, Recovered, recovery_ends_in_s};
 use domain::endpoint::{Endpoint, EndpointStatus, parse_recovery};
 use domain::fields::Fields;
@@ -45,7 +46,8 @@ pub(crate) async fn test(State(app): State<App>, inbound: Inbound) -> Response {
             body: test_event::body(event_type, endpoint.payload_mode, session.now),
             not_sent: None,
         };
-        app.deliveries.create_test(&session.coach, delivery, &app.outbox, session.now).await?;
+        let detail = AuditDetail::of_test(&endpoint, event_type, &delivery_id);
+        app.deliveries.create_test(&app.workspaces, session.context(), delivery, detail, &app.outbox).await?;
         Reply::accepted(&Ordered { delivery_id })
     };
     app.sessions.answer(&inbound, work).await
@@ -65,8 +67,7 @@ pub(crate) async fn retry(State(app): State<App>, inbound: Inbound) -> Response 
         if kept.is_test() {
             count_test(&app, &session, &endpoint).await?;
         }
-        let endpoint_ref = EndpointRef { coach: session.coach.clone(), id: endpoint.id };
-        match app.deliveries.restart(&endpoint_ref, &kept, &app.outbox, session.now).await? {
+        match app.deliveries.restart(&app.workspaces, session.context(), &endpoint, &kept, &app.outbox).await? {
             Restarted::Done => Reply::accepted(&Ordered { delivery_id }),
             Restarted::Busy => Err(Problem::DeliveryInProgress),
         }
@@ -94,6 +95,10 @@ pub(crate) async fn recover(State(app): State<App>, inbound: Inbound) -> Respons
             tracing::warn!(endpoint_id = %endpoint.id, error = error_chain(&error), "could not end a recovery; its lease expires");
         }
         let Recovery { deliveries, .. } = recovered?;
+        let counted = AuditDetail { deliveries: Some(deliveries), ..AuditDetail::of_endpoint(&endpoint) };
+        let detail = AuditDetail { since: Some(since), ..counted };
+        let (action, target) = (AuditAction::DeliveriesRecovered, endpoint.id.as_str());
+        app.workspaces.record_afterwards(session.context(), action, target, detail).await?;
         Reply::accepted(&Recovered { deliveries })
     };
     app.sessions.answer(&inbound, work).await

@@ -3,19 +3,30 @@
 use std::sync::Arc;
 
 use axum::response::Response;
+use domain::audit::AuditActor;
 use domain::id::CoachId;
 use domain::time::Timestamp;
 use edge::inbound::arrival;
 use edge::{Inbound, Problem, Reply};
 use runtime::{BoxError, Clock, Environment, note};
+use store::audit::AuditContext;
 use store::workspace::Workspaces;
 
 /// A signed-in coach.
 #[derive(Debug, Clone)]
 pub(crate) struct Session {
     pub(crate) coach: CoachId,
+    /// The subject of the token.
+    actor: AuditActor,
     /// Time of the request's arrival.
     pub(crate) now: Timestamp,
+}
+
+impl Session {
+    /// The context of a change that the coach makes.
+    pub(crate) fn context(&self) -> AuditContext<'_> {
+        AuditContext { coach: &self.coach, actor: &self.actor, now: self.now }
+    }
 }
 
 /// Reads sessions from verified tokens.
@@ -70,6 +81,8 @@ impl Sessions {
         let coach = inbound.claim(&self.claim).and_then(|claim| CoachId::parse(claim).ok());
         let coach = coach.ok_or(Problem::NoSession)?;
         note("coach_id", coach.as_str());
-        Ok(Session { coach, now: arrival(&*self.clock) })
+        // The coach's claim may be another one, and the issuer may leave the subject out.
+        let actor = AuditActor::of_subject(inbound.claim("sub").unwrap_or(coach.as_str()));
+        Ok(Session { coach, actor, now: arrival(&*self.clock) })
     }
 }

@@ -33,7 +33,7 @@ pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response
         receiver::check(&draft.url, app.reach).await?;
         let id = EndpointId::from_uuid(new_uuid(session.now.ms(), random_bytes()));
         let secret = SigningSecret::new(random_bytes());
-        match app.endpoints.create(&session.coach, draft, id, &secret, session.now).await? {
+        match app.endpoints.create(session.context(), draft, id, &secret).await? {
             EndpointCreation::Done(endpoint) => {
                 Reply::created(&NewEndpoint { endpoint: *endpoint, secret: secret.reveal() })
             }
@@ -56,7 +56,7 @@ pub(crate) async fn change(State(app): State<App>, inbound: Inbound) -> Response
         if let Some(url) = &change.url {
             receiver::check(url, app.reach).await?;
         }
-        match app.endpoints.change(&session.coach, &id, &change, session.now).await? {
+        match app.endpoints.change(session.context(), &id, &change).await? {
             EndpointUpdate::Done(endpoint) => {
                 if change.enabled == Some(false) {
                     end_pending(&app, &endpoint.id, &endpoint.not_sent(), session.now).await;
@@ -72,7 +72,7 @@ pub(crate) async fn change(State(app): State<App>, inbound: Inbound) -> Response
 
 pub(crate) async fn delete(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
-        let deleted = app.endpoints.delete(&session.coach, &parse(inbound.parameter(0))?, session.now).await?;
+        let deleted = app.endpoints.delete(session.context(), &parse(inbound.parameter(0))?).await?;
         let deleted = deleted.ok_or(Problem::NotFound(ENDPOINT))?;
         end_pending(&app, &deleted.id, DELETED, session.now).await;
         Reply::ok(&deleted)
@@ -83,7 +83,7 @@ pub(crate) async fn delete(State(app): State<App>, inbound: Inbound) -> Response
 pub(crate) async fn rotate_secret(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let secret = SigningSecret::new(random_bytes());
-        match app.endpoints.rotate_secret(&session.coach, &parse(inbound.parameter(0))?, &secret, session.now).await? {
+        match app.endpoints.rotate_secret(session.context(), &parse(inbound.parameter(0))?, &secret).await? {
             SecretRotation::Done(endpoint) => Reply::ok(&NewEndpoint { endpoint: *endpoint, secret: secret.reveal() }),
             SecretRotation::TooMany => Err(Problem::SecretLimit),
             SecretRotation::NotFound => Err(Problem::NotFound(ENDPOINT)),

@@ -51,6 +51,19 @@ impl Permission {
     pub fn is_write(self) -> bool {
         matches!(self, Self::ContactsWrite | Self::OpportunitiesWrite | Self::BookingsWrite)
     }
+
+    /// Returns the permission in words for a coach, as an infinitive: "See contacts".
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::ContactsRead => "See contacts",
+            Self::ContactsWrite => "Add and change contacts",
+            Self::OpportunitiesRead => "See opportunities",
+            Self::OpportunitiesWrite => "Add and change opportunities",
+            Self::BookingsRead => "See calendars, free times and bookings",
+            Self::BookingsWrite => "Book, move and cancel appointments",
+            Self::WorkflowsRead => "See workflows",
+        }
+    }
 }
 
 /// A whole key. It exists in memory only, while it is created or checked.
@@ -134,6 +147,15 @@ mod tests {
             assert_eq!(format!("{read:?}"), "ApiKey(..)");
             assert!(read.display().starts_with(scope.prefix()) && read.display().ends_with(&made.expose()[43..]));
         }
+    }
+
+    #[test]
+    fn each_permission_has_words_of_its_own_without_technical_terms() {
+        let mut titles = Permission::ALL.map(Permission::title).to_vec();
+        assert!(titles.iter().all(|title| !title.contains(['.', '_', '`'])));
+        titles.sort_unstable();
+        titles.dedup();
+        assert_eq!(titles.len(), Permission::ALL.len());
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
+use crate::audit::named_fields;
 use crate::endpoint_health::EndpointHealth;
 use crate::event::{Event, EventType, PayloadMode};
 use crate::fields::{Fields, Invalid};
@@ -267,6 +268,16 @@ impl EndpointChange {
             description: fields.mentions("description").then_some(description),
             enabled: fields.boolean("enabled")?,
         })
+    }
+
+    /// Returns the names of the fields that the change sets.
+    pub fn fields(&self) -> Vec<String> {
+        named_fields([
+            ("url", self.url.is_some()),
+            ("events", self.events.is_some()),
+            ("description", self.description.is_some()),
+            ("enabled", self.enabled.is_some()),
+        ])
     }
 
     #[cfg(feature = "openapi")]

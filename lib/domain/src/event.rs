@@ -4,7 +4,10 @@
 //! leave. An emitted event goes to the endpoints that subscribe to it. The Webhook steps of automations send emitted
 //! and computed events to the endpoints that they name.
 
+#[cfg(feature = "openapi")]
+mod catalog;
 mod data;
+mod example;
 mod name;
 
 use serde::{Deserialize, Serialize};
@@ -21,11 +24,14 @@ use crate::subject::Subject;
 use crate::sweep::Computed;
 use crate::time::Timestamp;
 
+#[cfg(feature = "openapi")]
+pub use catalog::{EventCatalog, EventEntry, EventExamples, EventKind, EventSchema};
 pub use data::{
     AutomationContext, AutomationRef, AutomationWithThreshold, CheckInEvent, CheckInInactivity, CheckInRef,
     ComplianceCrossed, DailyLogInactivity, EventData, LowCheckInScore, MessageReceived, MessageRef, NamedAutomation,
     NewClient, PhaseAdvanced, PhaseEligible,
 };
+pub use example::example;
 pub use name::{ComputedType, EventName, EventType};
 
 crate::named! {
@@ -190,6 +196,11 @@ impl Event {
 
     /// Renders the body for receivers of this mode: the same bytes on each attempt.
     pub fn render(&self, mode: PayloadMode) -> Vec<u8> {
+        body(self.event_type, self.occurred_at, &Value::Object(self.data_for(mode)))
+    }
+
+    /// Returns the members of `data` for receivers of this mode.
+    pub(crate) fn data_for(&self, mode: PayloadMode) -> Map<String, Value> {
         let mut data = Map::new();
         if let Some(client_id) = &self.subject.client_id {
             let mut client = json!({ "id": client_id });
@@ -206,7 +217,7 @@ impl Event {
         if let Some(automation) = &self.automation {
             data.insert("automation".to_owned(), json!(automation));
         }
-        body(self.event_type, self.occurred_at, &Value::Object(data))
+        data
     }
 }
 

@@ -5,6 +5,7 @@ use chrono::TimeDelta;
 use serde::Serialize;
 
 use crate::api_key::{Permission, Scope};
+use crate::audit::named_fields;
 use crate::fields::{Fields, Invalid};
 use crate::id::KeyId;
 use crate::time::Timestamp;
@@ -41,12 +42,12 @@ impl KeyDraft {
                 "belong to keys of scope crm; a partner key opens all partner operations",
             ));
         }
+        if scope == Scope::Crm && permissions.is_empty() {
+            return Err(Invalid::field("permissions", "must name at least one permission for a key of scope crm"));
+        }
         permissions.sort_unstable();
         permissions.dedup();
-        let expires_at = fields.timestamp("expires_at")?;
-        if expires_at.is_some_and(|at| at <= now) {
-            return Err(Invalid::field("expires_at", "must be in the future"));
-        }
+        let expires_at = expiry(fields, now)?;
         Ok(Self { name, scope, permissions, expires_at })
     }
 
@@ -60,14 +61,74 @@ impl KeyDraft {
             (
                 "permissions",
                 Field::list_of(&permissions, 0).about(
-                    "The permissions of a CRM key. Empty or omitted: none. A partner key takes no permissions and \
-                         opens all partner operations.",
+                    "The permissions of a CRM key, at least one. A partner key takes no permissions and opens all \
+                     partner operations.",
                 ),
             ),
             ("expires_at", Field::timestamp().about("When the key expires, in the future. Default: never.")),
         ])
         .closed()
         .empty_when("permissions", "scope", Scope::Partner.as_str())
+    }
+}
+
+/// Reads the expiry of a key; omitted or null is `None`: never.
+fn expiry(fields: Fields<'_>, now: Timestamp) -> Result<Option<Timestamp>, Invalid> {
+    let expires_at = fields.timestamp("expires_at")?;
+    match expires_at {
+        Some(at) if at <= now => Err(Invalid::field("expires_at", "must be in the future")),
+        _ => Ok(expires_at),
+    }
+}
+
+/// A change of a key. A field that is `None` stays unchanged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyChange {
+    pub name: Option<String>,
+    /// `Some(None)`: the key never expires.
+    pub expires_at: Option<Option<Timestamp>>,
+}
+
+impl KeyChange {
+    /// Parses the body of `PATCH /settings/keys/{id}`.
+    pub fn parse(fields: Fields<'_>, now: Timestamp) -> Result<Self, Invalid> {
+        const FIELDS: [&str; 2] = ["name", "expires_at"];
+        fields.only(&FIELDS)?;
+        if !FIELDS.iter().any(|name| fields.mentions(name)) {
+            return Err(Invalid::whole("The body must set at least one of name and expires_at."));
+        }
+        if fields.mentions("name") && !fields.has("name") {
+            return Err(Invalid::field("name", "must not be null; leave it out to keep it"));
+        }
+        let name = fields.text("name", MAX_KEY_NAME_CHARS)?.map(str::to_owned);
+        let expires_at = expiry(fields, now)?;
+        Ok(Self { name, expires_at: fields.mentions("expires_at").then_some(expires_at) })
+    }
+
+    /// Returns the names of the fields that the change sets.
+    pub fn fields(&self) -> Vec<String> {
+        named_fields([("name", self.name.is_some()), ("expires_at", self.expires_at.is_some())])
+    }
+
+    #[cfg(feature = "openapi")]
+    pub fn schema() -> crate::openapi::Body {
+        use crate::openapi::{Body, Field};
+        Body::change([
+            ("name", Field::text(MAX_KEY_NAME_CHARS).about("The coach's name for the key.")),
+            ("expires_at", Field::timestamp().about("When the key expires, in the future. Null: never.")),
+        ])
+        .clearing(&["expires_at"])
+    }
+}
+
+crate::named! {
+    /// The status of a key.
+    KeyStatus {
+        Active = "active",
+        /// Another key has replaced the key, which works until its overlap ends.
+        Replaced = "replaced",
+        Expired = "expired",
+        Revoked = "revoked",
     }
 }
 
@@ -90,6 +151,14 @@ pub struct KeyView {
     pub last_used_at: Option<Timestamp>,
     #[cfg_attr(feature = "openapi", schema(required))]
     pub revoked_at: Option<Timestamp>,
+    pub status: KeyStatus,
+    /// The key that replaced the key last. Null: none did, or before the service recorded it.
+    #[cfg_attr(feature = "openapi", schema(required))]
+    pub replaced_by: Option<KeyId>,
+    /// When the key stops working: its expiry, or the end of its overlap if that is earlier. Null: never, or it is
+    /// revoked.
+    #[cfg_attr(feature = "openapi", schema(required))]
+    pub works_until: Option<Timestamp>,
 }
 
 /// A new key.
@@ -269,6 +338,35 @@ mod tests {
         ] {
             let refused = KeyCursor::parse(Some(&bad)).unwrap_err();
             assert_eq!(refused.field.as_deref(), Some("cursor"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_change_sets_a_name_or_an_expiry_and_null_only_clears_the_expiry() {
+        let now = Timestamp::from_ms(1_790_000_000_000);
+        let parse = |body: serde_json::Value| KeyChange::parse(Fields::body(&body)?, now);
+        let later = now + TimeDelta::milliseconds(1);
+        for (body, name, expires_at, fields) in [
+            (serde_json::json!({ "name": "EMR" }), Some("EMR"), None, vec!["name"]),
+            (serde_json::json!({ "expires_at": null }), None, Some(None), vec!["expires_at"]),
+            (
+                serde_json::json!({ "name": "EMR", "expires_at": later }),
+                Some("EMR"),
+                Some(Some(later)),
+                vec!["name", "expires_at"],
+            ),
+        ] {
+            let change = parse(body).unwrap();
+            assert_eq!((change.name.as_deref(), change.expires_at), (name, expires_at));
+            assert_eq!(change.fields(), fields);
+        }
+        for (body, field) in [
+            (serde_json::json!({}), None),
+            (serde_json::json!({ "name": null }), Some("name")),
+            (serde_json::json!({ "expires_at": now }), Some("expires_at")),
+            (serde_json::json!({ "name": "EMR", "scope": "crm" }), Some("scope")),
+        ] {
+            assert_eq!(parse(body).unwrap_err().field.as_deref(), field);
         }
     }
 

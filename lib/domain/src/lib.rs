@@ -5,6 +5,7 @@ pub mod account;
 pub mod address;
 pub mod api_key;
 pub mod assertion;
+pub mod audit;
 pub mod automation;
 pub mod availability;
 pub mod booking;

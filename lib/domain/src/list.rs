@@ -21,6 +21,8 @@ pub const DAILY_LOG_PAGE: PageSize = PageSize { default: 90, max: 365 };
 pub const CRM_PAGE: PageSize = PageSize { default: 50, max: 200 };
 /// Page size of a coach's keys.
 pub const KEY_PAGE: PageSize = PageSize { default: 50, max: 200 };
+/// Page size of the audit trail.
+pub const AUDIT_PAGE: PageSize = PageSize { default: 50, max: 200 };
 /// Page size of the delivery log.
 pub const DELIVERY_PAGE: PageSize = PageSize { default: 50, max: 200 };
 

@@ -1,9 +1,13 @@
-//! The JSON Schemas of request bodies, for the OpenAPI document. Answers derive their schemas from their types.
+//! JSON Schemas for the OpenAPI document: of request bodies here, and in `named_schema` of types.
 //!
 //! A body's schema stands beside its parser and takes its limits from the same constants. The tests here feed every
 //! parser the values that its schema allows and forbids, at each limit and one beyond, so the two cannot drift.
 
+mod named_schema;
+
 use serde_json::{Map, Value, json};
+
+pub use named_schema::{NamedSchema, SCHEMA_PREFIX, is_scalar, referenced, simplify_nullable};
 
 /// Refuses NUL: no field has a use for it.
 const NO_NUL: &str = r"^[^\x00]*$";
@@ -166,10 +170,11 @@ impl Body {
         self
     }
 
-    /// Requires an empty list if another field has this value.
+    /// Requires an empty list if another field has this value, and otherwise at least one item.
     pub fn empty_when(mut self, list: &str, other: &str, value: &str) -> Self {
         self.0["if"] = json!({ "properties": { other: { "const": value } } });
         self.0["then"] = json!({ "properties": { list: { "maxItems": 0 } } });
+        self.0["else"] = json!({ "required": [list], "properties": { list: { "type": "array", "minItems": 1 } } });
         self
     }
 
@@ -202,7 +207,7 @@ mod tests {
     use crate::contact::{ContactDraft, ContactPatch};
     use crate::endpoint::{EndpointChange, EndpointDraft};
     use crate::fields::{Fields, Invalid};
-    use crate::key::KeyDraft;
+    use crate::key::{KeyChange, KeyDraft};
     use crate::opportunity::{OpportunityDraft, OpportunityPatch};
     use crate::receiver_url::Reach;
     use crate::time::Timestamp;
@@ -219,7 +224,17 @@ mod tests {
 
     impl Case {
         fn new(name: &'static str, body: Body, minimal: Value, parse: fn(&Value) -> Result<(), Invalid>) -> Self {
-            Self { name, schema: body.into_json(), parse, minimal }
+            let mut schema = body.into_json();
+            // The smallest body falls under `else`, if there is one.
+            let otherwise = schema["else"].take();
+            for required in otherwise["required"].as_array().into_iter().flatten() {
+                schema["required"].as_array_mut().unwrap().push(required.clone());
+            }
+            for (name, rules) in otherwise["properties"].as_object().into_iter().flatten() {
+                let field = schema["properties"][name].as_object_mut().unwrap();
+                field.extend(rules.as_object().unwrap().clone());
+            }
+            Self { name, schema, parse, minimal }
         }
 
         fn with(&self, field: &str, value: Value) -> Result<(), Invalid> {
@@ -254,8 +269,14 @@ mod tests {
             Case::new("UpdateClient", activation_schema(), json!({ "is_active": true }), |body| {
                 parse_activation(body).map(drop)
             }),
-            Case::new("CreateKey", KeyDraft::schema(), json!({ "name": "CRM", "scope": "crm" }), |body| {
-                KeyDraft::parse(Fields::body(body)?, Timestamp::from_ms(0)).map(drop)
+            Case::new(
+                "CreateKey",
+                KeyDraft::schema(),
+                json!({ "name": "CRM", "scope": "crm", "permissions": ["contacts.read"] }),
+                |body| KeyDraft::parse(Fields::body(body)?, Timestamp::from_ms(0)).map(drop),
+            ),
+            Case::new("UpdateKey", KeyChange::schema(), json!({ "name": "CRM" }), |body| {
+                KeyChange::parse(Fields::body(body)?, Timestamp::from_ms(0)).map(drop)
             }),
             Case::new(
                 "CreateEndpoint",
@@ -448,7 +469,10 @@ mod tests {
             for (name, field) in case.properties() {
                 let is_list = field["items"].is_object();
                 let names = if is_list { &field["items"]["enum"] } else { &field["enum"] };
-                for listed in names.as_array().into_iter().flatten().filter(|listed| !listed.is_null()) {
+                // A value that the rest of the smallest body does not go with has a test of its own.
+                let other = &case.schema["if"]["properties"][name]["const"];
+                let is_taken = |listed: &&Value| !listed.is_null() && *listed != other;
+                for listed in names.as_array().into_iter().flatten().filter(is_taken) {
                     seen += 1;
                     // A repeated name counts once.
                     case.takes(name, if is_list { json!([listed, listed]) } else { listed.clone() });
@@ -533,5 +557,6 @@ mod tests {
         let body = |permissions: Value| json!({ "name": "n", "scope": "partner", "permissions": permissions });
         assert!((case.parse)(&body(json!([]))).is_ok());
         assert!((case.parse)(&body(json!(["contacts.read"]))).is_err());
+        assert!((case.parse)(&json!({ "name": "n", "scope": "partner" })).is_ok());
     }
 }

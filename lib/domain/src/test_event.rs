@@ -1,26 +1,13 @@
-//! Example events, with which a coach tests a receiver; computed events included. They look like real events, name no
-//! real person, and are marked as tests.
+//! Test events, with which a coach tests a receiver; computed events included. They are the examples of the events,
+//! marked as tests.
 
-use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use crate::client::{Measure, Origin};
-use crate::event::{
-    self, AutomationRef, AutomationWithThreshold, CheckInEvent, CheckInInactivity, CheckInRef, ComplianceCrossed,
-    ComputedType, DailyLogInactivity, EventData, EventName, EventType, LowCheckInScore, MessageReceived, MessageRef,
-    NamedAutomation, NewClient, PayloadMode, PhaseAdvanced, PhaseEligible,
-};
+use crate::event::{self, EventName, EventType, PayloadMode};
 use crate::fields::{Fields, Invalid};
-use crate::id::{AutomationId, CheckInId, MessageId};
 #[cfg(feature = "openapi")]
 use crate::openapi::{Body, Field};
 use crate::time::Timestamp;
-
-/// The client's id in examples. No client has it.
-pub const CLIENT: &str = "client_example";
-
-/// The phone number of that client, from the range reserved for fiction.
-const PHONE: &str = "+1 415 555 0132";
 
 /// Parses the body of `POST /settings/webhooks/{id}/test`: the type of the example. Default: the first event that the
 /// endpoint is subscribed to.
@@ -44,86 +31,11 @@ pub fn schema() -> Body {
     Body::new([("type", Field::one_of(&names).about(about))]).closed()
 }
 
-/// Renders the body of an example event for receivers of that mode.
+/// Renders the body of a test event for receivers of that mode.
 pub fn body(event: EventName, mode: PayloadMode, at: Timestamp) -> Vec<u8> {
-    let mut client = json!({ "id": CLIENT });
-    if mode == PayloadMode::ContactDetails {
-        client["name"] = json!("Example Client");
-        client["email"] = json!("client@example.com");
-        client["phone"] = json!(PHONE);
-    }
-    let own = match event {
-        EventName::Emitted(event) => emitted(event, at),
-        EventName::Computed(event) => computed(event, at),
-    };
-    let mut data = own.members();
-    data["client"] = client;
-    data["test"] = json!(true);
-    event::body(event, at, &data)
-}
-
-fn emitted(event: EventType, at: Timestamp) -> EventData {
-    match event {
-        EventType::NewClient => EventData::NewClient(NewClient { created_at: at, source: Origin::Application }),
-        EventType::CheckInSubmitted | EventType::SystemGradeDrop => {
-            EventData::CheckIn(CheckInEvent { check_in: check_in(at) })
-        }
-        EventType::LowCheckInScore => {
-            let automation = AutomationRef { id: automation_id() };
-            EventData::LowCheckInScore(LowCheckInScore { check_in: check_in(at), automation })
-        }
-        EventType::PhaseAdvanced => EventData::PhaseAdvanced(PhaseAdvanced {
-            from_phase: Some("Foundation".to_owned()),
-            to_phase: "Build".to_owned(),
-            advanced_at: at,
-        }),
-        EventType::MessageReceived => {
-            let id = MessageId::parse("message_example").expect("an example's id is an id");
-            EventData::MessageReceived(MessageReceived { message: MessageRef { id, received_at: at } })
-        }
-    }
-}
-
-fn computed(event: ComputedType, at: Timestamp) -> EventData {
-    let today = at.utc().date_naive();
-    match event {
-        ComputedType::ComplianceDrop => {
-            EventData::Compliance(ComplianceCrossed { compliance_pct: 58, automation: comparing(60.0) })
-        }
-        ComputedType::ComplianceMilestone => {
-            EventData::Compliance(ComplianceCrossed { compliance_pct: 91, automation: comparing(90.0) })
-        }
-        ComputedType::PhaseEligible => EventData::PhaseEligible(PhaseEligible {
-            current_phase: "Foundation".to_owned(),
-            eligible_since: today,
-            automation: NamedAutomation { id: automation_id(), name: AUTOMATION_NAME.to_owned() },
-        }),
-        ComputedType::CheckInInactivity => EventData::CheckInInactivity(CheckInInactivity {
-            last_check_in_at: Some(at + TimeDelta::days(-10)),
-            days_inactive: 10,
-            automation: comparing(10.0),
-        }),
-        ComputedType::DailyLogInactivity => EventData::DailyLogInactivity(DailyLogInactivity {
-            // Neither the day of the log nor today counts as a whole day without a log.
-            last_logged_on: today.checked_sub_signed(TimeDelta::days(4)),
-            days_inactive: 3,
-            automation: comparing(3.0),
-        }),
-    }
-}
-
-const AUTOMATION_NAME: &str = "Example automation";
-
-fn automation_id() -> AutomationId {
-    AutomationId::parse("automation_example").expect("an example's id is an id")
-}
-
-fn comparing(threshold: f64) -> AutomationWithThreshold {
-    AutomationWithThreshold { id: automation_id(), name: AUTOMATION_NAME.to_owned(), threshold: Measure(threshold) }
-}
-
-fn check_in(at: Timestamp) -> CheckInRef {
-    CheckInRef { id: CheckInId::parse("check_in_example").expect("an example's id is an id"), submitted_at: at }
+    let mut data = event::example(event, at).data_for(mode);
+    data.insert("test".to_owned(), json!(true));
+    event::body(event, at, &Value::Object(data))
 }
 
 #[cfg(test)]

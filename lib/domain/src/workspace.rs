@@ -9,6 +9,7 @@ use crate::tz::ZoneName;
 
 /// The features that the workspace may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Entitlements {
     pub partner_api: bool,
     pub pro_crm: bool,
@@ -72,6 +73,36 @@ pub struct Workspace {
     pub crm: Option<CrmConfiguration>,
 }
 crate::discreet! { Workspace }
+
+/// A workspace as its settings show it: what it may use, and how much of it is in use.
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct WorkspaceView {
+    pub coach_id: CoachId,
+    pub name: String,
+    pub entitlements: Entitlements,
+    /// True if the coach has chosen the pipeline and the initial stage of opportunities that the API creates.
+    pub crm_configured: bool,
+    pub keys: KeyUsage,
+    pub endpoints: EndpointUsage,
+}
+crate::discreet! { WorkspaceView }
+
+/// The number of live keys. A replaced key is live until its overlap ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct KeyUsage {
+    pub live: usize,
+    pub max: usize,
+}
+
+/// The number of webhook endpoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct EndpointUsage {
+    pub count: usize,
+    pub max: usize,
+}
 
 /// A team's record.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -105,6 +105,10 @@ codes! {
         "The workspace has the maximum number of live keys.",
     KeyNotLive = "key_not_live" CONFLICT
         "The key is revoked or has expired.",
+    KeyRevoked = "key_revoked" CONFLICT
+        "The key is revoked, so it cannot change.",
+    KeyNotActive = "key_not_active" CONFLICT
+        "The key has expired or is replaced, so its expiry cannot change.",
     EndpointLimitReached = "endpoint_limit_reached" CONFLICT
         "The workspace has the maximum number of webhook endpoints.",
     EndpointGone = "endpoint_gone" CONFLICT

@@ -109,6 +109,10 @@ pub enum Problem {
     KeyLimit,
     #[error("A key that is revoked or has expired cannot be rotated.")]
     KeyNotLive,
+    #[error("This key is revoked, for good. Create a new key.")]
+    KeyRevoked,
+    #[error("The expiry of a key that has expired or is replaced cannot change. Create a new key.")]
+    KeyNotActive,
     #[error("A workspace has at most {} webhook endpoints. Delete one first.", MAX_ENDPOINTS)]
     EndpointLimit,
     #[error("The receiver answered 410 Gone, which is for good. Register a new endpoint.")]
@@ -198,6 +202,8 @@ impl Problem {
             Self::WorkspaceUnknown => Code::WorkspaceUnknown,
             Self::KeyLimit => Code::KeyLimitReached,
             Self::KeyNotLive => Code::KeyNotLive,
+            Self::KeyRevoked => Code::KeyRevoked,
+            Self::KeyNotActive => Code::KeyNotActive,
             Self::EndpointLimit => Code::EndpointLimitReached,
             Self::EndpointGone => Code::EndpointGone,
             Self::EndpointDisabled => Code::EndpointDisabled,

@@ -1,19 +1,205 @@
-//! Table `workspaces`, the audit trail: changes of keys and endpoints, and erasures. Written in the transaction of the
-//! change, never changed, never deleted. Only the coach has access to the settings, so a record names no actor.
+//! Table `workspaces`, the audit trail: changes of keys and endpoints, and deliveries that a coach ordered. A line is
+//! written in the transaction of its change, never changed, never deleted. Only the line of a recovery follows the
+//! recovery, which is many transactions.
 //!
-//! pk `COACH#<coach_id>`, sk `AUDIT#<time>#<random>`: `action`, `subject` (the id of the changed thing), `at`.
+//! pk `COACH#<coach_id>`, sk `AUDIT#<time>#<distinguisher>`: `action`, `subject` (the id of the changed thing), `at`,
+//! `actor`, `detail`. Earlier releases wrote no actor and no detail, and other names of two actions.
+//! The same pk, sk `ERASURE#<time>#<distinguisher>`: an erased client. Erasures have keys of their own, so that the
+//! list does not read them. Earlier releases stored them with the others.
+//!
+//! 1. `audit_page` Query, consistent, newest first.
 
-use domain::id::CoachId;
+use domain::audit::{AuditAction, AuditActor, AuditCursor, AuditDetail, AuditEntry, AuditPage};
+use domain::id::{ClientId, CoachId};
 use domain::time::Timestamp;
 use runtime::random_bytes;
+use serde::{Deserialize, Serialize};
 
-use crate::db::{Part, Table, Write, s};
-use crate::workspace::key_of;
+use crate::db::{Item, ItemWrite, Part, StoreError, Table, Write, from_item, query_page, s, sk_of, to_item};
+use crate::workspace::{Workspaces, key_of, partition};
 
-/// The audit record of a change, as part of its transaction. `action` is a noun and a verb, such as `endpoint.created`.
-pub(crate) fn record(table: &Table, coach: &CoachId, action: &str, subject: &str, at: Timestamp) -> Write {
-    let mut item = key_of(coach, &format!("AUDIT#{at}#{}", hex::encode(random_bytes::<6>())));
-    let values = [("action", s(action)), ("subject", s(subject)), ("at", s(at.to_string()))];
-    item.extend(values.map(|(name, value)| (name.to_owned(), value)));
-    table.write(item).when_absent().put(Part::Audit)
+const LINES: &str = "AUDIT#";
+const ERASURES: &str = "ERASURE#";
+/// The action of an erasure, which the list does not show.
+const CLIENT_ERASED: &str = "client.erased";
+/// Names of actions in lines of earlier releases.
+const ENDPOINT_CHANGED: &str = "endpoint.changed";
+const ENDPOINT_SWITCHED_OFF: &str = "endpoint.switched_off";
+
+/// The settings that change, the cause of the change, and its time.
+#[derive(Debug, Clone, Copy)]
+pub struct AuditContext<'a> {
+    pub coach: &'a CoachId,
+    pub actor: &'a AuditActor,
+    pub now: Timestamp,
+}
+
+/// A line as stored.
+#[derive(Serialize, Deserialize)]
+struct AuditLine {
+    pk: String,
+    sk: String,
+    action: String,
+    subject: String,
+    at: Timestamp,
+    actor: Option<AuditActor>,
+    detail: Option<AuditDetail>,
+}
+
+impl AuditLine {
+    /// The line as the list shows it. `None`: its action is not in the list.
+    fn into_entry(self, coach: &CoachId) -> Option<AuditEntry> {
+        let action = match self.action.as_str() {
+            ENDPOINT_CHANGED => AuditAction::EndpointUpdated,
+            ENDPOINT_SWITCHED_OFF => AuditAction::EndpointDisabled,
+            name => AuditAction::parse(name).ok()?,
+        };
+        let earlier_actor = || match action {
+            AuditAction::EndpointDisabled => AuditActor::service(),
+            _ => AuditActor::of_subject(coach.as_str()),
+        };
+        let actor = self.actor.unwrap_or_else(earlier_actor);
+        Some(AuditEntry { at: self.at, actor, action, target: self.subject, detail: self.detail.unwrap_or_default() })
+    }
+}
+
+/// The line of a change, as part of its transaction.
+pub(crate) fn record(
+    table: &Table,
+    context: AuditContext<'_>,
+    action: AuditAction,
+    target: &str,
+    detail: AuditDetail,
+) -> Write {
+    line(table, context, action, target, detail).put(Part::Audit)
+}
+
+fn line<'t>(
+    table: &'t Table,
+    context: AuditContext<'_>,
+    action: AuditAction,
+    target: &str,
+    detail: AuditDetail,
+) -> ItemWrite<'t> {
+    let AuditContext { coach, actor, now } = context;
+    let line = AuditLine {
+        pk: partition(coach),
+        sk: new_sort_key(LINES, now),
+        action: action.as_str().to_owned(),
+        subject: target.to_owned(),
+        at: now,
+        actor: Some(actor.clone()),
+        detail: Some(detail),
+    };
+    table.write(to_item(&line)).when_absent()
+}
+
+/// The line of an erasure, as part of its transaction.
+pub(crate) fn record_erasure(table: &Table, coach: &CoachId, client: &ClientId, at: Timestamp) -> Write {
+    let line = AuditLine {
+        pk: partition(coach),
+        sk: new_sort_key(ERASURES, at),
+        action: CLIENT_ERASED.to_owned(),
+        subject: client.as_str().to_owned(),
+        at,
+        actor: Some(AuditActor::service()),
+        detail: None,
+    };
+    table.write(to_item(&line)).when_absent().put(Part::Audit)
+}
+
+impl Workspaces {
+    /// Records a change that is not one transaction, after the change.
+    pub async fn record_afterwards(
+        &self,
+        context: AuditContext<'_>,
+        action: AuditAction,
+        target: &str,
+        detail: AuditDetail,
+    ) -> Result<(), StoreError> {
+        // Refused: an earlier attempt at this write succeeded and its answer was lost.
+        line(&self.table, context, action, target, detail).put_now().await?;
+        Ok(())
+    }
+
+    /// Reads a page of a coach's trail after `cursor`, newest first. A page with lines that the list does not show is
+    /// shorter than `limit`.
+    pub async fn audit_page(
+        &self,
+        coach: &CoachId,
+        cursor: Option<&AuditCursor>,
+        limit: usize,
+    ) -> Result<AuditPage, StoreError> {
+        let values = [(":pk", s(partition(coach))), (":lines", s(LINES))];
+        let query = self.table.query("pk = :pk AND begins_with(sk, :lines)", values);
+        let query = query
+            .consistent_read(true)
+            .scan_index_forward(false)
+            .limit(i32::try_from(limit + 1).unwrap_or(i32::MAX))
+            .set_exclusive_start_key(cursor.map(|cursor| key_of(coach, &sort_key_of(cursor))));
+        let mut items = query_page(query).await?.items;
+        let has_more = items.len() > limit;
+        items.truncate(limit);
+        let next_cursor = items.last().filter(|_| has_more).map(cursor_of).transpose()?;
+        let lines = items.into_iter().map(|item| from_item::<AuditLine>("audit line", item));
+        let entries = lines.filter_map(|line| line.map(|line| line.into_entry(coach)).transpose());
+        Ok(AuditPage { data: entries.collect::<Result<_, _>>()?, next_cursor })
+    }
+}
+
+/// Lines of one millisecond differ in their last part, which also orders them.
+fn new_sort_key(prefix: &str, at: Timestamp) -> String {
+    format!("{prefix}{at}#{}", hex::encode(random_bytes::<6>()))
+}
+
+fn sort_key_of(cursor: &AuditCursor) -> String {
+    format!("{LINES}{}#{}", cursor.at, cursor.distinguisher)
+}
+
+fn cursor_of(item: &Item) -> Result<AuditCursor, StoreError> {
+    let parts = sk_of(item).strip_prefix(LINES).and_then(|sk| sk.split_once('#'));
+    let cursor = parts.and_then(|(at, distinguisher)| AuditCursor::new(Timestamp::parse(at)?, distinguisher));
+    cursor.ok_or_else(|| StoreError::corrupt("audit line", "its key has another form"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(action: &str) -> AuditLine {
+        AuditLine {
+            pk: "COACH#coach_1".to_owned(),
+            sk: "AUDIT#2026-11-20T09:30:00.000Z#0123456789ab".to_owned(),
+            action: action.to_owned(),
+            subject: "we_1".to_owned(),
+            at: Timestamp::from_ms(5),
+            actor: None,
+            detail: None,
+        }
+    }
+
+    #[test]
+    fn a_line_of_an_earlier_release_is_shown_under_its_present_name_with_an_actor() {
+        let coach = CoachId::parse("coach_1").unwrap();
+        for (stored, action, actor) in [
+            ("key.created", AuditAction::KeyCreated, "coach_1"),
+            ("endpoint.changed", AuditAction::EndpointUpdated, "coach_1"),
+            ("endpoint.switched_off", AuditAction::EndpointDisabled, "service"),
+        ] {
+            let entry = line(stored).into_entry(&coach).unwrap();
+            assert_eq!((entry.action, entry.actor.as_str()), (action, actor));
+            assert_eq!((entry.target.as_str(), entry.detail), ("we_1", AuditDetail::default()));
+        }
+        assert!(line(CLIENT_ERASED).into_entry(&coach).is_none());
+    }
+
+    #[test]
+    fn the_cursor_of_a_line_leads_back_to_its_key() {
+        let item = to_item(&line("key.created"));
+        assert!(!item.contains_key("actor") && !item.contains_key("detail"));
+        assert_eq!(sort_key_of(&cursor_of(&item).unwrap()), sk_of(&item));
+        let made = new_sort_key(LINES, Timestamp::from_ms(5));
+        let item = Item::from([("sk".to_owned(), s(made.clone()))]);
+        assert_eq!(sort_key_of(&cursor_of(&item).unwrap()), made);
+    }
 }

@@ -9,8 +9,9 @@
 //! 6. `rotate_secret` Read, then a transaction on the version read: module `secret`.
 //! 7. `acquire_slot`, `release_slot`, `reserve_place`, `note_pace` UpdateItem: module `slots`.
 //! 8. `count_test`, `begin_recovery`, `end_recovery` UpdateItem: module `by_hand`.
-//! 9. `note_success` UpdateItem; `note_failure`, `note_gone` Read, then a transaction on the version read if the health
-//!    changes: module `health`.
+//! 9. `count` GetItem.
+//! 10. `note_success` UpdateItem; `note_failure`, `note_gone` Read, then a transaction on the version read if the health
+//!     changes: module `health`.
 
 mod by_hand;
 mod health;
@@ -20,6 +21,7 @@ mod slots;
 use std::collections::HashMap;
 
 use chrono::TimeDelta;
+use domain::audit::{AuditAction, AuditDetail};
 use domain::endpoint::{
     Endpoint, EndpointChange, EndpointDraft, EndpointGone, EndpointStatus, MAX_ENDPOINTS, SignedEndpoint,
 };
@@ -34,9 +36,9 @@ use runtime::{BoxError, Environment};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::audit;
+use crate::audit::{self, AuditContext};
 use crate::db::{
-    Db, Item, Part, StoreError, Table, Transacted, Write, from_item, n, query_page, retry, s, sk_of, to_item,
+    Db, Item, Part, StoreError, Table, Transacted, Write, from_item, n, number, query_page, retry, s, sk_of, to_item,
 };
 use crate::vault::Vault;
 use crate::workspace::{key as workspace_key, key_of, partition};
@@ -190,12 +192,12 @@ impl Endpoints {
     /// Registers an endpoint.
     pub async fn create(
         &self,
-        coach: &CoachId,
+        context: AuditContext<'_>,
         draft: EndpointDraft,
         id: EndpointId,
         secret: &SigningSecret,
-        now: Timestamp,
     ) -> Result<EndpointCreation, StoreError> {
+        let AuditContext { coach, now, .. } = context;
         let sealed = self.vault.seal(&secret_context(&id), secret.as_bytes());
         let record = EndpointItem {
             pk: partition(coach),
@@ -223,7 +225,7 @@ impl Endpoints {
             self.table.write(workspace_key(coach)).when_present().check(Part::Workspace),
             count.when(has_room, [(":most", n(MAX_ENDPOINTS))]).update(Part::EndpointCount),
             self.table.write(to_item(&record)).when_absent().put(Part::Endpoint),
-            audit::record(&self.table, coach, "endpoint.created", record.endpoint.id.as_str(), now),
+            self.audit_record(context, AuditAction::EndpointCreated, &record.endpoint),
         ];
         match self.table.db.transact(&writes).await? {
             Transacted::Done => Ok(EndpointCreation::Done(Box::new(record.endpoint))),
@@ -236,11 +238,11 @@ impl Endpoints {
     /// Changes an endpoint.
     pub async fn change(
         &self,
-        coach: &CoachId,
+        context: AuditContext<'_>,
         id: &EndpointId,
         change: &EndpointChange,
-        now: Timestamp,
     ) -> Result<EndpointUpdate, StoreError> {
+        let AuditContext { coach, now, .. } = context;
         retry("an endpoint", || async {
             let Some(mut record) = self.read(coach, id).await? else { return Ok(Some(EndpointUpdate::NotFound)) };
             let endpoint = match record.endpoint.changed(change, now) {
@@ -252,9 +254,10 @@ impl Endpoints {
                 record.health = EndpointHealth::default();
                 record.late_until = None;
             }
+            let detail = AuditDetail { changed: Some(change.fields()), ..AuditDetail::of_endpoint(&endpoint) };
             let writes = [
                 self.replace(record, &endpoint),
-                audit::record(&self.table, coach, "endpoint.changed", id.as_str(), now),
+                audit::record(&self.table, context, AuditAction::EndpointUpdated, id.as_str(), detail),
             ];
             Ok(self.table.db.transact(&writes).await?.is_done().then_some(EndpointUpdate::Done(Box::new(endpoint))))
         })
@@ -262,12 +265,8 @@ impl Endpoints {
     }
 
     /// Deletes an endpoint. Returns the deleted endpoint, if there was one.
-    pub async fn delete(
-        &self,
-        coach: &CoachId,
-        id: &EndpointId,
-        now: Timestamp,
-    ) -> Result<Option<Endpoint>, StoreError> {
+    pub async fn delete(&self, context: AuditContext<'_>, id: &EndpointId) -> Result<Option<Endpoint>, StoreError> {
+        let coach = context.coach;
         let Some(record) = self.read(coach, id).await? else { return Ok(None) };
         let count = self.table.write(count_key(coach)).add("endpoints", n(-1));
         let writes = [
@@ -275,9 +274,20 @@ impl Endpoints {
             self.table.write(slots::slots_key(coach, id)).delete(Part::Endpoint),
             self.table.write(by_hand::by_hand_key(coach, id)).delete(Part::Endpoint),
             count.when("endpoints > :zero", []).update(Part::EndpointCount),
-            audit::record(&self.table, coach, "endpoint.deleted", id.as_str(), now),
+            self.audit_record(context, AuditAction::EndpointDeleted, &record.endpoint),
         ];
         Ok(self.table.db.transact(&writes).await?.is_done().then_some(record.endpoint))
+    }
+
+    /// Counts the endpoints of a workspace, as their limit does.
+    pub async fn count(&self, coach: &CoachId) -> Result<usize, StoreError> {
+        let item = self.table.item(count_key(coach)).await?;
+        Ok(item.and_then(|item| number(&item, "endpoints")).unwrap_or_default())
+    }
+
+    /// Part of a transaction: the audit record of an action on the endpoint.
+    fn audit_record(&self, context: AuditContext<'_>, action: AuditAction, endpoint: &Endpoint) -> Write {
+        audit::record(&self.table, context, action, endpoint.id.as_str(), AuditDetail::of_endpoint(endpoint))
     }
 
     async fn read(&self, coach: &CoachId, id: &EndpointId) -> Result<Option<EndpointItem>, StoreError> {

@@ -11,8 +11,12 @@
 //! 4. `create`, `rotate` Transaction on the ring and the workspace's version: at most 50 live keys, with current
 //!    entitlements. On a full ring, GetItem, BatchGetItem and UpdateItem first remove expired keys.
 //! 5. `revoke` BatchGetItem, then a transaction on the ring with the audit record.
-//! 6. `copy_entitlements` GetItem of the ring, BatchGetItem, UpdateItem of each live key with an older copy.
+//! 6. `change` BatchGetItem, then a transaction of the key and the audit record; another expiry also reads the
+//!    workspace, and its transaction has the ring and the workspace's version: module `change`.
+//! 7. `copy_entitlements` GetItem of the ring, BatchGetItem, UpdateItem of each live key with an older copy.
+//! 8. `count_live` GetItem of the ring, BatchGetItem.
 
+mod change;
 mod lifecycle;
 mod list;
 mod present;
@@ -21,14 +25,17 @@ mod ring;
 use std::collections::HashMap;
 
 use domain::api_key::{ApiKey, Permission, Scope};
+use domain::audit::AuditDetail;
 use domain::country::Country;
 use domain::id::{CoachId, KeyId};
+use domain::key::KeyStatus;
 use domain::time::Timestamp;
 use domain::tz::ZoneName;
 use domain::workspace::{CrmConfiguration, Entitlements};
 use runtime::{BoxError, Environment, random_bytes};
 use serde::{Deserialize, Serialize};
 
+pub use change::KeyUpdate;
 pub use lifecycle::KeyCreation;
 pub use list::KeyPage;
 pub use present::Presented;
@@ -48,8 +55,10 @@ pub struct KeyRecord {
     pub created_at: Timestamp,
     /// Milliseconds.
     pub expires_at: Option<i64>,
-    /// The expiry that the coach chose, once a rotation has ended the key earlier.
+    /// The expiry that the coach chose, once a rotation has replaced the key.
     pub(crate) chosen: Option<ChosenExpiry>,
+    /// The latest key that replaces this one. Earlier releases did not record it.
+    pub replaced_by: Option<KeyId>,
     pub revoked_at: Option<i64>,
     /// The start of the minute in which the key was last used, in milliseconds.
     pub last_used_at: Option<i64>,
@@ -76,6 +85,21 @@ impl KeyRecord {
 
     fn is_live(&self, now: Timestamp) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|at| at > now.ms())
+    }
+
+    /// The status of the key at `now`.
+    pub fn status(&self, now: Timestamp) -> KeyStatus {
+        match (self.revoked_at, self.is_live(now), self.chosen) {
+            (Some(_), _, _) => KeyStatus::Revoked,
+            (None, false, _) => KeyStatus::Expired,
+            (None, true, Some(_)) => KeyStatus::Replaced,
+            (None, true, None) => KeyStatus::Active,
+        }
+    }
+
+    /// The details of an audit record about the key.
+    fn audit_detail(&self) -> AuditDetail {
+        AuditDetail { name: Some(self.name.clone()), ..AuditDetail::default() }
     }
 }
 
@@ -141,4 +165,58 @@ fn coach_key(coach: &CoachId, sk: impl Into<String>) -> Item {
 /// Generates a key of the scope.
 pub fn new_api_key(scope: Scope) -> ApiKey {
     ApiKey::generate(scope, &random_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::tz::Tz;
+
+    use super::*;
+
+    /// The attributes that a release without `replaced_by` wrote.
+    fn stored_record() -> KeyRecord {
+        KeyRecord {
+            key_id: KeyId::from_hash(&[1; 32]),
+            coach_id: CoachId::parse("coach_1").unwrap(),
+            name: "EMR".to_owned(),
+            scope: Scope::Partner,
+            permissions: Vec::new(),
+            display: "svc_live_…abcd".to_owned(),
+            created_at: Timestamp::from_ms(1),
+            expires_at: None,
+            chosen: None,
+            replaced_by: None,
+            revoked_at: None,
+            last_used_at: None,
+            entitlements: Entitlements { partner_api: true, pro_crm: false, gym: false },
+            crm: None,
+            country: Country::parse("US").unwrap(),
+            time_zone: ZoneName::from("Europe/Berlin".parse::<Tz>().unwrap()),
+            workspace_version: 1,
+        }
+    }
+
+    #[test]
+    fn a_key_is_active_until_it_is_replaced_ends_or_is_revoked() {
+        let chosen = Some(ChosenExpiry { expires_at: None });
+        for (expires_at, chosen, revoked_at, status) in [
+            (None, None, None, KeyStatus::Active),
+            (Some(11), None, None, KeyStatus::Active),
+            (Some(10), None, None, KeyStatus::Expired),
+            (Some(11), chosen, None, KeyStatus::Replaced),
+            (Some(10), chosen, None, KeyStatus::Expired),
+            (Some(10), chosen, Some(5), KeyStatus::Revoked),
+            (None, None, Some(5), KeyStatus::Revoked),
+        ] {
+            let record = KeyRecord { expires_at, chosen, revoked_at, ..stored_record() };
+            assert_eq!(record.status(Timestamp::from_ms(10)), status, "{record:?}");
+        }
+    }
+
+    #[test]
+    fn a_record_of_an_earlier_release_has_no_replacement() {
+        let item = db::to_item(&stored_record());
+        assert!(!item.contains_key("replaced_by"));
+        assert!(from_item::<KeyRecord>("key", item).unwrap().replaced_by.is_none());
+    }
 }

@@ -4,7 +4,7 @@
 //! plan, a lost race) are returned as values. Errors mean that the store did not answer, or that a stored item has an
 //! unexpected form.
 
-mod audit;
+pub mod audit;
 mod automation;
 mod binary;
 pub mod booking;

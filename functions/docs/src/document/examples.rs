@@ -3,22 +3,24 @@
 use chrono::NaiveDate;
 use domain::api_key::Scope;
 use domain::assertion::{Jwk, JwkSet};
+use domain::audit::{AuditAction, AuditActor, AuditDetail, AuditEntry, AuditPage};
 use domain::check_in::{CheckIn, CheckInList};
 use domain::client::{Client, ClientList, CreateClientResult, Measure, Origin, Phase, Profile};
 use domain::compliance::Compliance;
 use domain::daily_log::DailyLogDates;
 use domain::delivery::{Attempt, AttemptResult, DeliveryPage, DeliveryStatus, DeliveryView};
 use domain::email::Email;
-use domain::endpoint::{Endpoint, EndpointStatus, NewEndpoint};
-use domain::event::{EventType, PayloadMode};
-use domain::id::{AutomationId, CheckInId, ClientId, CoachId, DeliveryId, EndpointId, EventId, KeyId};
-use domain::key::{KeyView, NewKey};
+use domain::endpoint::{Endpoint, EndpointStatus, MAX_ENDPOINTS, NewEndpoint};
+use domain::event::{EventCatalog, EventType, PayloadMode};
+use domain::id::{CheckInId, ClientId, CoachId, DeliveryId, EndpointId, EventId, KeyId};
+use domain::key::{KeyStatus, KeyView, MAX_LIVE_KEYS, NewKey, ROTATION_OVERLAP};
 use domain::login_link::{EXPIRES_NOTE, LoginLink};
 use domain::phone::Phone;
 use domain::ping::{PingCoach, PingResult};
 use domain::rate_limit::{Limit, Quota};
 use domain::receiver_url::{Reach, ReceiverUrl};
 use domain::time::Timestamp;
+use domain::workspace::{EndpointUsage, Entitlements, KeyUsage, WorkspaceView};
 use edge::Problem;
 
 pub(super) const CLIENT_ID: &str = "client_019a9f0c6d5e7b3c8f1a2b3c4d5e6f70";
@@ -50,10 +52,6 @@ pub(super) use id;
 
 pub(super) fn check_in_id() -> CheckInId {
     id!(CheckInId, CHECK_IN_ID)
-}
-
-pub(super) fn automation_id() -> AutomationId {
-    id!(AutomationId, "auto_12")
 }
 
 pub(super) fn ping() -> PingResult {
@@ -169,7 +167,56 @@ pub(super) fn key() -> KeyView {
         expires_at: None,
         last_used_at: Some(at("09:30:00.000")),
         revoked_at: None,
+        status: KeyStatus::Active,
+        replaced_by: None,
+        works_until: None,
     }
+}
+
+pub(super) fn replaced_key() -> KeyView {
+    let works_until = Some(at("08:00:00.000") + ROTATION_OVERLAP);
+    let replaced_by = Some(id!(KeyId, "key_0d5b2a7c9e1f4b6a8c3d7e9f1a2b4c6d"));
+    KeyView { status: KeyStatus::Replaced, replaced_by, works_until, expires_at: works_until, ..key() }
+}
+
+pub(super) fn revoked_key() -> KeyView {
+    KeyView { status: KeyStatus::Revoked, revoked_at: Some(at("10:00:00.000")), ..key() }
+}
+
+pub(super) fn workspace() -> WorkspaceView {
+    WorkspaceView {
+        coach_id: id!(CoachId, COACH_ID),
+        name: "Joan Clarke".to_owned(),
+        entitlements: Entitlements { partner_api: true, pro_crm: true, gym: true },
+        crm_configured: true,
+        keys: KeyUsage { live: 3, max: MAX_LIVE_KEYS },
+        endpoints: EndpointUsage { count: 1, max: MAX_ENDPOINTS },
+    }
+}
+
+pub(super) fn audit_page() -> AuditPage {
+    let disabled = AuditEntry {
+        at: at("09:30:00.000"),
+        actor: AuditActor::service(),
+        action: AuditAction::EndpointDisabled,
+        target: ENDPOINT_ID.to_owned(),
+        detail: AuditDetail { status: Some(EndpointStatus::Gone), ..AuditDetail::of_endpoint(&endpoint()) },
+    };
+    let name = Some("Booking desk".to_owned());
+    let created = AuditEntry {
+        at: at("08:00:00.000"),
+        actor: AuditActor::of_subject(COACH_ID),
+        action: AuditAction::KeyCreated,
+        target: KEY_ID.to_owned(),
+        detail: AuditDetail { name, scope: Some(Scope::Partner), ..AuditDetail::default() },
+    };
+    AuditPage { data: vec![disabled, created], next_cursor: None }
+}
+
+pub(super) fn event_catalog() -> EventCatalog {
+    let mut catalog = EventCatalog::all();
+    catalog.data.truncate(1);
+    catalog
 }
 
 pub(super) fn new_key() -> NewKey {

@@ -10,6 +10,7 @@ mod keys;
 mod login;
 mod ping;
 mod records;
+mod settings;
 mod webhooks;
 
 use domain::fields::Invalid;
@@ -35,7 +36,7 @@ pub(super) struct Group {
 }
 
 /// All groups, in the order of the reference page.
-pub(super) const GROUPS: [Group; 11] = [
+pub(super) const GROUPS: [Group; 12] = [
     group("Key", "Check a key and its coach.", ping::operations),
     group("Clients", "Create, find, activate and deactivate clients.", clients::operations),
     group(
@@ -59,6 +60,11 @@ pub(super) const GROUPS: [Group; 11] = [
         "CRM: workflows",
         "The triggers of the coach's workflows, and whether the workflows are active.",
         crm_workflows::operations,
+    ),
+    group(
+        "Settings: workspace",
+        "The workspace, its events and its audit trail, for a signed-in coach.",
+        settings::operations,
     ),
     group("Settings: keys", "API keys, for a signed-in coach.", keys::operations),
     group(

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use domain::list::CrmPage;
+use domain::openapi::{NamedSchema, SCHEMA_PREFIX, is_scalar, referenced, simplify_nullable};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use utoipa::{PartialSchema, ToSchema};
-
-const PREFIX: &str = "#/components/schemas/";
 
 /// Schemas by name.
 #[derive(Default)]
@@ -16,12 +15,13 @@ pub(super) struct Schemas(BTreeMap<String, Value>);
 impl Schemas {
     /// Adds the schema of a type with all schemas that it refers to, and returns a reference.
     pub(super) fn of<T: ToSchema>(&mut self) -> Value {
-        let mut collected = vec![(T::name().into_owned(), T::schema())];
-        T::schemas(&mut collected);
-        for (name, schema) in collected {
-            self.0.insert(name, json!(schema));
-        }
-        reference(&T::name())
+        self.add(NamedSchema::of::<T>())
+    }
+
+    /// Adds a schema with all schemas that it refers to, and returns a reference.
+    pub(super) fn add(&mut self, NamedSchema { name, schemas }: NamedSchema) -> Value {
+        self.0.extend(schemas);
+        reference(&name)
     }
 
     /// Adds the schema of a page of a CRM list under a name, and returns a reference.
@@ -60,12 +60,7 @@ impl Schemas {
 
 /// Returns a reference to a schema.
 pub(super) fn reference(name: &str) -> Value {
-    json!({ "$ref": format!("{PREFIX}{name}") })
-}
-
-fn is_scalar(schema: &Value) -> bool {
-    let named = schema.get("enum").is_some() || schema.get("properties").is_some();
-    !named && matches!(schema["type"].as_str(), Some("string" | "number" | "integer" | "boolean"))
+    json!({ "$ref": format!("{SCHEMA_PREFIX}{name}") })
 }
 
 fn inline(value: &mut Value, scalars: &BTreeMap<String, Value>) {
@@ -73,8 +68,7 @@ fn inline(value: &mut Value, scalars: &BTreeMap<String, Value>) {
         Value::Array(items) => items.iter_mut().for_each(|item| inline(item, scalars)),
         Value::Object(members) => {
             members.values_mut().for_each(|member| inline(member, scalars));
-            let name = members.get("$ref").and_then(Value::as_str).and_then(|to| to.strip_prefix(PREFIX));
-            if let Some(scalar) = name.and_then(|name| scalars.get(name)) {
+            if let Some(scalar) = referenced(members).and_then(|name| scalars.get(name)) {
                 members.remove("$ref");
                 let own = scalar.as_object().expect("a scalar's schema is an object");
                 let inlined = own.iter().filter(|(key, _)| *key != "description");
@@ -86,22 +80,6 @@ fn inline(value: &mut Value, scalars: &BTreeMap<String, Value>) {
         }
         _ => {}
     }
-}
-
-/// Simplifies `oneOf` of null and another schema. A scalar becomes a list of types with null. Other schemas keep
-/// `oneOf`, with the description outside.
-fn simplify_nullable(members: &Map<String, Value>) -> Option<Value> {
-    let [none, other] = members.get("oneOf")?.as_array()?.as_slice() else { return None };
-    if *none != json!({ "type": "null" }) {
-        return None;
-    }
-    let mut other = other.as_object()?.clone();
-    if is_scalar(&json!(other)) {
-        other["type"] = json!([other["type"], "null"]);
-        return Some(Value::Object(other));
-    }
-    let description = other.remove("description")?;
-    Some(json!({ "oneOf": [none, other], "description": description }))
 }
 
 #[cfg(test)]

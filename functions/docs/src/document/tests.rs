@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 
 use domain::api_key::Permission;
 use domain::automation::{Automation, Step, Trigger};
-use domain::event::{EventName, PayloadMode};
+use domain::event::{self, EventName, PayloadMode};
+use domain::id::AutomationId;
 use domain::test_event;
 use domain::time::Timestamp;
 use domain::time::parse_date;
 use edge::Code;
 use serde_json::{Map, Value, json};
 
-use super::events::EventDescription;
-use super::examples::{at, automation_id, client};
+use super::examples::{at, client, id};
 use super::*;
 
 fn operations(document: &Value) -> Vec<&Value> {
@@ -230,7 +230,7 @@ const MODES: [(PayloadMode, &str); 2] =
 fn every_body_that_an_event_can_have_matches_its_schema() {
     let document = document();
     let rule = Automation {
-        id: automation_id(),
+        id: id!(AutomationId, "auto_12"),
         coach_id: client().coach_id,
         name: "A rule".to_owned(),
         active: true,
@@ -238,9 +238,7 @@ fn every_body_that_an_event_can_have_matches_its_schema() {
         steps: vec![Step::Webhook { endpoint_id: examples::endpoint().id }],
     };
     let mut sent_by_rule = 0;
-    let descriptions = events::all(&mut Schemas::default());
-    assert!(descriptions.iter().map(|event| event.example.event_type).eq(EventName::all()));
-    for EventDescription { example, .. } in &descriptions {
+    for example in EventName::all().map(|event| event::example(event, at("09:30:00.000"))) {
         let content =
             &document["webhooks"][example.event_type.as_str()]["post"]["requestBody"]["content"]["application/json"];
         for (mode, name) in MODES {
@@ -261,7 +259,7 @@ fn every_body_that_an_event_can_have_matches_its_schema() {
 fn members_without_a_value_are_null_and_no_others() {
     let document = document();
     let mut nullable = BTreeSet::new();
-    for EventDescription { example, .. } in &events::all(&mut Schemas::default()) {
+    for example in EventName::all().map(|event| event::example(event, at("09:30:00.000"))) {
         let body: Value = serde_json::from_slice(&example.render(PayloadMode::Identifiers)).unwrap();
         let name = example.event_type.as_str();
         let schema = &document["webhooks"][name]["post"]["requestBody"]["content"]["application/json"]["schema"];

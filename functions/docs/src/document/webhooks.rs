@@ -1,9 +1,8 @@
 //! The `webhooks` of the document: the requests that receivers get.
 
-use domain::event::{ContactDetails, EventName, PayloadMode};
+use domain::event::{ContactDetails, EventExamples, EventName, EventSchema};
 use serde_json::{Map, Value, json};
 
-use super::events::{self, EventDescription};
 use super::examples::{EVENT_ID, at};
 use super::operations::{COMPUTED, EMITTED};
 use super::schemas::{Schemas, reference};
@@ -17,13 +16,12 @@ pub(super) fn all(schemas: &mut Schemas) -> Value {
     let reference = schemas.insert("ClientReference", id);
     let contact = schemas.of::<ContactDetails>();
     schemas.insert("ClientContact", json!({ "allOf": [reference, contact] }));
-    let described = events::all(schemas).into_iter();
-    Value::Object(described.map(|event| (event.example.event_type.as_str().to_owned(), render(&event))).collect())
+    Value::Object(EventName::all().map(|event| (event.as_str().to_owned(), render(event, schemas))).collect())
 }
 
-fn render(event: &EventDescription) -> Value {
-    let name = event.example.event_type.as_str();
-    let (tag, sender) = match event.example.event_type {
+fn render(event: EventName, schemas: &mut Schemas) -> Value {
+    let name = event.as_str();
+    let (tag, sender) = match event {
         EventName::Emitted(_) => (EMITTED, "Subscribe an endpoint to it."),
         EventName::Computed(_) => (COMPUTED, "Sent by the Webhook step of an automation."),
     };
@@ -32,12 +30,12 @@ fn render(event: &EventDescription) -> Value {
             "operationId": name,
             "tags": [tag],
             "summary": name,
-            "description": format!("{} {sender}", event.occasion),
+            "description": format!("{} {sender}", event.description()),
             "security": [],
             "parameters": headers(name),
             "requestBody": {
                 "required": true,
-                "content": { "application/json": { "schema": body_schema(event), "examples": examples(event) } },
+                "content": { "application/json": { "schema": body_schema(event, schemas), "examples": examples(event) } },
             },
             "responses": {
                 "2XX": { "description": "The receiver has the event. Answer within 15 seconds." },
@@ -79,7 +77,8 @@ fn headers(event: &str) -> Value {
     ])
 }
 
-fn body_schema(event: &EventDescription) -> Value {
+fn body_schema(event: EventName, schemas: &mut Schemas) -> Value {
+    let EventSchema { members: own, automation } = EventSchema::of(event);
     let client = json!({ "anyOf": [reference("ClientContact"), reference("ClientReference")] });
     let mut members = Map::new();
     members.insert("client".to_owned(), client);
@@ -90,30 +89,29 @@ fn body_schema(event: &EventDescription) -> Value {
             "description": "Present and true in a test event, which the coach sends from the settings.",
         }),
     );
-    if let Some(automation) = &event.automation {
-        members.insert("automation".to_owned(), automation.clone());
+    if let Some(automation) = automation {
+        members.insert("automation".to_owned(), schemas.add(automation));
     }
     let common = json!({ "type": "object", "required": ["client"], "properties": members });
     json!({
         "type": "object",
         "required": ["type", "timestamp", "data"],
         "properties": {
-            "type": { "type": "string", "const": event.example.event_type.as_str() },
+            "type": { "type": "string", "const": event.as_str() },
             "timestamp": {
                 "type": "string",
                 "format": "date-time",
                 "description": "When the event happened. For a computed event: when the client started to match.",
             },
-            "data": { "allOf": [common, event.data] },
+            "data": { "allOf": [common, schemas.add(own)] },
         },
     })
 }
 
-fn examples(event: &EventDescription) -> Value {
-    let body =
-        |mode| -> Value { serde_json::from_slice(&event.example.render(mode)).expect("an event renders as JSON") };
+fn examples(event: EventName) -> Value {
+    let EventExamples { identifiers, contact_details } = EventExamples::of(event);
     json!({
-        "identifiers": { "summary": "Identifiers only", "value": body(PayloadMode::Identifiers) },
-        "contact_details": { "summary": "With contact details", "value": body(PayloadMode::ContactDetails) },
+        "identifiers": { "summary": "Identifiers only", "value": identifiers },
+        "contact_details": { "summary": "With contact details", "value": contact_details },
     })
 }

@@ -45,6 +45,61 @@ impl EventName {
         }
     }
 
+    /// Returns the event in words for a coach: a title.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Emitted(EventType::NewClient) => "New client",
+            Self::Emitted(EventType::CheckInSubmitted) => "Check-in submitted",
+            Self::Emitted(EventType::LowCheckInScore) => "Low check-in score",
+            Self::Emitted(EventType::SystemGradeDrop) => "Wellness system graded lower",
+            Self::Emitted(EventType::PhaseAdvanced) => "Phase advanced",
+            Self::Emitted(EventType::MessageReceived) => "Message received",
+            Self::Computed(ComputedType::ComplianceDrop) => "Compliance dropped",
+            Self::Computed(ComputedType::ComplianceMilestone) => "Compliance milestone reached",
+            Self::Computed(ComputedType::PhaseEligible) => "Ready for the next phase",
+            Self::Computed(ComputedType::CheckInInactivity) => "No check-in for a while",
+            Self::Computed(ComputedType::DailyLogInactivity) => "No daily log for a while",
+        }
+    }
+
+    /// Returns one to three sentences for a coach: when the event happens.
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Emitted(EventType::NewClient) => {
+                "A client was created: in the application, by an import, or by a connected system."
+            }
+            Self::Emitted(EventType::CheckInSubmitted) => "A client submitted a check-in.",
+            Self::Emitted(EventType::LowCheckInScore) => {
+                "A check-in answer was below an automation's threshold. Sent once for each check-in and automation."
+            }
+            Self::Emitted(EventType::SystemGradeDrop) => {
+                "A wellness system was graded lower than before. Sent once for each check-in. The event contains \
+                 neither the system nor the grade."
+            }
+            Self::Emitted(EventType::PhaseAdvanced) => "A client moved to another phase of the programme.",
+            Self::Emitted(EventType::MessageReceived) => {
+                "A client sent a message. The event does not contain its text."
+            }
+            Self::Computed(ComputedType::ComplianceDrop) => {
+                "A client's compliance fell below the automation's threshold."
+            }
+            Self::Computed(ComputedType::ComplianceMilestone) => {
+                "A client's compliance reached the automation's milestone. Sent once for each client and automation."
+            }
+            Self::Computed(ComputedType::PhaseEligible) => {
+                "A client may move to the next phase. Sent once for each entry into a phase."
+            }
+            Self::Computed(ComputedType::CheckInInactivity) => {
+                "A client has not checked in for as long as the automation allows. Sent again only after a new \
+                 check-in."
+            }
+            Self::Computed(ComputedType::DailyLogInactivity) => {
+                "A client has not kept the daily log for as long as the automation allows. Sent again only after a \
+                 new log."
+            }
+        }
+    }
+
     /// Parses a name, or returns the rule that the text breaks.
     pub fn parse(text: &str) -> Result<Self, String> {
         let names = || Self::all().map(Self::as_str).collect::<Vec<_>>().join(", ");

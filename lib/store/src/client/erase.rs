@@ -84,8 +84,7 @@ impl Clients {
         if let Some(lead) = &traces.lead {
             writes.extend(self.contacts.erasure_writes(lead, &client.id, &self.outbox, occurred_at).await?);
         }
-        let trail = audit::record(&self.workspaces.table, &client.coach_id, "client.erased", client.id.as_str(), now);
-        writes.push(trail);
+        writes.push(audit::record_erasure(&self.workspaces.table, &client.coach_id, &client.id, now));
         Ok(writes)
     }
 

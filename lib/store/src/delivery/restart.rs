@@ -1,7 +1,7 @@
 //! Deliveries that a coach orders: an event sent again, a recovery of failed deliveries, a test event. Each begins a
-//! new retry chain. One transaction stores the chain and an outbox entry with its first order, so an accepted retry
-//! happens even if the function dies after its answer. Orders of older chains no longer count: a delivery has one chain
-//! at a time.
+//! new retry chain. One transaction stores the chain, an outbox entry with its first order and, but for a recovery, the
+//! audit record. So an accepted retry happens even if the function dies after its answer. Orders of older chains no
+//! longer count: a delivery has one chain at a time.
 //!
 //! A recovery sends no test events, and each delivery at most once within [`RECOVERY_PAUSE`]. So a coach who switches
 //! an endpoint off and on and recovers in a loop sends nothing twice. A recovery that finds a failed test event removes
@@ -13,20 +13,24 @@
 
 use std::time::Instant;
 
+use domain::audit::{AuditAction, AuditDetail};
 use domain::delivery::{CHAIN_RETENTION, DELIVERY_RETENTION, DeliveryOrder, DeliveryStatus, RECOVERY_PAUSE};
-use domain::id::{CoachId, DeliveryId, EndpointId};
+use domain::endpoint::Endpoint;
+use domain::id::{DeliveryId, EndpointId};
 use domain::time::Timestamp;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use runtime::error_chain;
 
 use super::attempt::StoredAttempt;
 use super::{Deliveries, DeliveryItem, ENTITY, NewDelivery, key, partition};
+use crate::audit::{self, AuditContext};
 use crate::db::{
     Item, Part, QueryPage, StoreError, Transacted, Write, from_item, n, query_page, s, to_attribute, to_item,
 };
 use crate::endpoint::EndpointRef;
 use crate::group::Bounds;
 use crate::outbox::{Content, Outbox};
+use crate::workspace::Workspaces;
 
 /// Failed deliveries per page of the index: as many as one BatchGetItem reads.
 const PAGE_ITEMS: i32 = 100;
@@ -123,13 +127,22 @@ impl Deliveries {
     /// Sends one delivery again at once, whatever its status.
     pub async fn restart(
         &self,
-        endpoint: &EndpointRef,
+        workspaces: &Workspaces,
+        context: AuditContext<'_>,
+        endpoint: &Endpoint,
         ResendableDelivery(record): &ResendableDelivery,
         outbox: &Outbox,
-        now: Timestamp,
     ) -> Result<Restarted, StoreError> {
-        let restarted =
-            self.table.db.transact(&self.restart_writes(endpoint, record, RestartCause::ByHand, outbox, now)).await?;
+        let endpoint_ref = EndpointRef { coach: context.coach.clone(), id: endpoint.id.clone() };
+        let detail = AuditDetail {
+            endpoint_id: Some(endpoint.id.clone()),
+            event_type: Some(record.event_type.clone()),
+            ..AuditDetail::of_endpoint(endpoint)
+        };
+        let (action, target) = (AuditAction::DeliveryRetried, record.id.as_str());
+        let mut writes = vec![audit::record(&workspaces.table, context, action, target, detail)];
+        writes.extend(self.restart_writes(&endpoint_ref, record, RestartCause::ByHand, outbox, context.now));
+        let restarted = self.table.db.transact(&writes).await?;
         Ok(if restarted.is_done() { Restarted::Done } else { Restarted::Busy })
     }
 
@@ -227,15 +240,19 @@ impl Deliveries {
     /// Stores the delivery of a test event with its first order.
     pub async fn create_test(
         &self,
-        coach: &CoachId,
+        workspaces: &Workspaces,
+        context: AuditContext<'_>,
         delivery: NewDelivery<'_>,
+        detail: AuditDetail,
         outbox: &Outbox,
-        now: Timestamp,
     ) -> Result<(), StoreError> {
+        let AuditContext { coach, now, .. } = context;
         let order = DeliveryOrder::first(coach, delivery.endpoint_id, &delivery.id, now);
+        let (action, target) = (AuditAction::EndpointTestSent, delivery.endpoint_id.as_str());
+        let trail = audit::record(&workspaces.table, context, action, target, detail);
         let record = DeliveryItem { test: true, ..self.record_of(delivery, now) };
         let put = self.table.write(to_item(&record)).when_absent().put(Part::Delivery(0));
-        match self.table.db.transact(&[put, order_write(outbox, order, now)]).await? {
+        match self.table.db.transact(&[put, order_write(outbox, order, now), trail]).await? {
             Transacted::Done => Ok(()),
             Transacted::Refused(_) => Err(StoreError::corrupt(ENTITY, "a delivery with this id exists")),
         }

@@ -1,6 +1,7 @@
 //! Health of endpoints, from the results of their attempts. Only changes are written: an endpoint that stays healthy,
 //! or keeps failing, costs nothing.
 
+use domain::audit::{AuditAction, AuditActor, AuditDetail};
 use domain::change::Change;
 use domain::delivery::EndpointAfter;
 use domain::endpoint::{Endpoint, SignedEndpoint};
@@ -10,7 +11,7 @@ use domain::notice::EndpointNotice;
 use domain::time::Timestamp;
 
 use super::{EndpointItem, Endpoints, key};
-use crate::audit;
+use crate::audit::{self, AuditContext};
 use crate::db::{StoreError, retry, s, to_attribute};
 use crate::outbox::{Content, Outbox};
 
@@ -100,7 +101,10 @@ impl Endpoints {
                     let change = Content::Change(Box::new(Change::endpoint_disabled(coach, &off, now)));
                     let notice = Content::Notice(Box::new(EndpointNotice::off(coach, &off, now)));
                     let [change, notice] = [change, notice].map(|content| outbox.put(&content, now));
-                    let audited = audit::record(&self.table, coach, "endpoint.switched_off", id.as_str(), now);
+                    let context = AuditContext { coach, actor: &AuditActor::service(), now };
+                    let detail = AuditDetail { status: Some(off.status), ..AuditDetail::of_endpoint(&off) };
+                    let (action, target) = (AuditAction::EndpointDisabled, id.as_str());
+                    let audited = audit::record(&self.table, context, action, target, detail);
                     (vec![self.replace(record, &off), change, notice, audited], EndpointAfter::Off(Box::new(off)))
                 }
             };

@@ -1,12 +1,12 @@
 //! Rotation of secrets. The replaced secret signs for a while longer, so that the receiver can change in its own time.
 
+use domain::audit::AuditAction;
 use domain::endpoint::{Endpoint, MAX_SECRETS, SECRET_OVERLAP};
-use domain::id::{CoachId, EndpointId};
+use domain::id::EndpointId;
 use domain::signature::SigningSecret;
-use domain::time::Timestamp;
 
 use super::{EndpointItem, Endpoints, SealedSecret, secret_context};
-use crate::audit;
+use crate::audit::AuditContext;
 use crate::db::{StoreError, retry};
 
 /// The result of changing an endpoint's secret.
@@ -22,11 +22,11 @@ impl Endpoints {
     /// Gives an endpoint another secret. The previous secret signs for a while beside it.
     pub async fn rotate_secret(
         &self,
-        coach: &CoachId,
+        context: AuditContext<'_>,
         id: &EndpointId,
         secret: &SigningSecret,
-        now: Timestamp,
     ) -> Result<SecretRotation, StoreError> {
+        let AuditContext { coach, now, .. } = context;
         retry("an endpoint", || async {
             let Some(record) = self.read(coach, id).await? else { return Ok(Some(SecretRotation::NotFound)) };
             let endpoint = record.endpoint.clone();
@@ -41,7 +41,7 @@ impl Endpoints {
             }
             let writes = [
                 self.replace(EndpointItem { secrets, ..record }, &endpoint),
-                audit::record(&self.table, coach, "endpoint.secret_rotated", id.as_str(), now),
+                self.audit_record(context, AuditAction::EndpointSecretRotated, &endpoint),
             ];
             Ok(self.table.db.transact(&writes).await?.is_done().then_some(SecretRotation::Done(Box::new(endpoint))))
         })

@@ -5,14 +5,15 @@
 //! updates the live keys of the ring. So no key misses a change.
 
 use domain::api_key::{ApiKey, Scope};
-use domain::id::{CoachId, KeyId};
+use domain::audit::{AuditAction, AuditDetail};
+use domain::id::KeyId;
 use domain::key::{KeyDraft, ROTATION_OVERLAP};
 use domain::time::Timestamp;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::{ChosenExpiry, KeyItem, KeyRecord, Keys, coach_key, item_key};
-use crate::audit;
-use crate::db::{Part, StoreError, Transacted, Write, n, retry, s, to_attribute, to_item};
+use crate::audit::{self, AuditContext};
+use crate::db::{ItemWrite, Part, StoreError, Transacted, Write, n, retry, s, to_attribute, to_item};
 use crate::workspace::{StoredWorkspace, Workspaces};
 
 /// Concurrent writes of copies.
@@ -35,84 +36,91 @@ impl Keys {
     pub async fn create(
         &self,
         workspaces: &Workspaces,
-        coach: &CoachId,
+        context: AuditContext<'_>,
         draft: &KeyDraft,
         key: &ApiKey,
-        now: Timestamp,
     ) -> Result<KeyCreation, StoreError> {
-        self.create_key(workspaces, coach, draft, key, None, now).await
+        retry("the keys", || self.try_create(workspaces, context, draft, key, None)).await
     }
 
     /// Creates a key with the name, scope, permissions and expiry of an old one, which stays live for a while.
     pub async fn rotate(
         &self,
         workspaces: &Workspaces,
-        coach: &CoachId,
+        context: AuditContext<'_>,
         id: &KeyId,
-        new_key: impl FnOnce(Scope) -> ApiKey,
-        now: Timestamp,
+        new_key: impl Fn(Scope) -> ApiKey,
     ) -> Result<(KeyCreation, Option<ApiKey>), StoreError> {
-        let Some(old) = self.get(coach, id).await? else { return Ok((KeyCreation::NotFound, None)) };
-        if !old.is_live(now) {
-            return Ok((KeyCreation::NotLive, None));
-        }
-        let draft = KeyDraft {
-            name: old.name.clone(),
-            scope: old.scope,
-            permissions: old.permissions.clone(),
-            expires_at: old.chosen_expiry().map(Timestamp::from_ms),
-        };
-        let key = new_key(old.scope);
-        let made = self.create_key(workspaces, coach, &draft, &key, Some(&old), now).await?;
-        Ok((made, Some(key)))
+        retry("the keys", || async {
+            let Some(old) = self.get(context.coach, id).await? else { return Ok(Some((KeyCreation::NotFound, None))) };
+            if !old.is_live(context.now) {
+                return Ok(Some((KeyCreation::NotLive, None)));
+            }
+            let draft = KeyDraft {
+                name: old.name.clone(),
+                scope: old.scope,
+                permissions: old.permissions.clone(),
+                expires_at: old.chosen_expiry().map(Timestamp::from_ms),
+            };
+            let key = new_key(old.scope);
+            let made = self.try_create(workspaces, context, &draft, &key, Some(&old)).await?;
+            Ok(made.map(|made| (made, Some(key))))
+        })
+        .await
     }
 
-    async fn create_key(
+    /// Creates a key. `None`: the workspace, the ring or the replaced key has changed meanwhile.
+    async fn try_create(
         &self,
         workspaces: &Workspaces,
-        coach: &CoachId,
+        context: AuditContext<'_>,
         draft: &KeyDraft,
         key: &ApiKey,
         replaces: Option<&KeyRecord>,
-        now: Timestamp,
-    ) -> Result<KeyCreation, StoreError> {
-        retry("the keys", || async {
-            let Some(workspace) = workspaces.get(coach).await? else { return Ok(Some(KeyCreation::UnknownWorkspace)) };
-            let record = KeyRecord {
-                key_id: key.id(),
-                coach_id: coach.clone(),
-                name: draft.name.clone(),
-                scope: draft.scope,
-                permissions: draft.permissions.clone(),
-                display: key.display(),
-                created_at: now,
-                expires_at: draft.expires_at.map(Timestamp::ms),
-                chosen: None,
-                revoked_at: None,
-                last_used_at: None,
-                entitlements: workspace.workspace.entitlements,
-                crm: workspace.workspace.crm.clone(),
-                country: workspace.workspace.country,
-                time_zone: workspace.workspace.time_zone.clone(),
-                workspace_version: workspace.version,
-            };
-            let action = if replaces.is_some() { "key.rotated" } else { "key.created" };
-            let subject = replaces.map_or(record.key_id.as_str(), |old| old.key_id.as_str());
-            let mut writes = vec![self.add_to_ring(coach, &record.key_id), workspaces.check_unchanged(&workspace)];
-            writes.extend(replaces.map(|old| self.retirement_write(old, now)));
-            writes.extend(self.creation_writes(&record, key));
-            writes.push(audit::record(&workspaces.table, coach, action, subject, now));
-            match self.table.db.transact(&writes).await? {
-                Transacted::Done => Ok(Some(KeyCreation::Done(Box::new(record)))),
-                Transacted::Refused(refused) if refused.is(Part::ReplacedKey) => Ok(Some(KeyCreation::NotLive)),
-                Transacted::Refused(refused) if refused.is(Part::KeyRing) && !self.make_room(coach, now).await? => {
-                    Ok(Some(KeyCreation::TooMany))
-                }
-                // The workspace has changed, or the ring has room again.
-                Transacted::Refused(_) => Ok(None),
+    ) -> Result<Option<KeyCreation>, StoreError> {
+        let AuditContext { coach, now, .. } = context;
+        let Some(workspace) = workspaces.get(coach).await? else { return Ok(Some(KeyCreation::UnknownWorkspace)) };
+        let record = KeyRecord {
+            key_id: key.id(),
+            coach_id: coach.clone(),
+            name: draft.name.clone(),
+            scope: draft.scope,
+            permissions: draft.permissions.clone(),
+            display: key.display(),
+            created_at: now,
+            expires_at: draft.expires_at.map(Timestamp::ms),
+            chosen: None,
+            replaced_by: None,
+            revoked_at: None,
+            last_used_at: None,
+            entitlements: workspace.workspace.entitlements,
+            crm: workspace.workspace.crm.clone(),
+            country: workspace.workspace.country,
+            time_zone: workspace.workspace.time_zone.clone(),
+            workspace_version: workspace.version,
+        };
+        let mut writes = vec![self.add_to_ring(coach, &record.key_id), workspaces.check_unchanged(&workspace)];
+        writes.extend(replaces.map(|old| self.retirement_write(old, &record.key_id, now)));
+        writes.extend(self.creation_writes(&record, key));
+        let trail = match replaces {
+            None => {
+                let detail = AuditDetail { scope: Some(record.scope), ..record.audit_detail() };
+                audit::record(&workspaces.table, context, AuditAction::KeyCreated, record.key_id.as_str(), detail)
             }
-        })
-        .await
+            Some(old) => {
+                let detail = AuditDetail { new_key_id: Some(record.key_id.clone()), ..old.audit_detail() };
+                audit::record(&workspaces.table, context, AuditAction::KeyRotated, old.key_id.as_str(), detail)
+            }
+        };
+        writes.push(trail);
+        match self.table.db.transact(&writes).await? {
+            Transacted::Done => Ok(Some(KeyCreation::Done(Box::new(record)))),
+            Transacted::Refused(refused) if refused.is(Part::KeyRing) && !self.make_room(coach, now).await? => {
+                Ok(Some(KeyCreation::TooMany))
+            }
+            // The workspace or the replaced key has changed, or the ring has room again.
+            Transacted::Refused(_) => Ok(None),
+        }
     }
 
     fn creation_writes(&self, record: &KeyRecord, key: &ApiKey) -> [Write; 2] {
@@ -127,14 +135,20 @@ impl Keys {
         [self.table.write(to_item(&stored)).when_absent().put(Part::Key), self.table.write(entry).put(Part::Key)]
     }
 
-    /// The write that ends a rotated key after the overlap, or earlier if it was to end earlier.
-    fn retirement_write(&self, old: &KeyRecord, now: Timestamp) -> Write {
+    /// The write that ends a rotated key after the overlap, or earlier if it was to end earlier. The new key has the
+    /// name and the expiry that were read, so the old key must still have them.
+    fn retirement_write(&self, old: &KeyRecord, new: &KeyId, now: Timestamp) -> Write {
         let overlap_end = (now + ROTATION_OVERLAP).ms();
         let ends_at = old.expires_at.map_or(overlap_end, |at| at.min(overlap_end));
         let chosen = to_attribute(&ChosenExpiry { expires_at: old.chosen_expiry() });
         let update = self.table.write(item_key(&old.key_id)).set("expires_at", n(ends_at)).set("chosen", chosen);
-        let is_live = "attribute_not_exists(revoked_at) AND (attribute_not_exists(expires_at) OR expires_at > :now)";
-        update.when(is_live, [(":now", n(now.ms()))]).update(Part::ReplacedKey)
+        let update = update.set("replaced_by", s(new.as_str()));
+        let update = update.when("attribute_not_exists(revoked_at) AND #name = :name", [(":name", s(&old.name))]);
+        let update = match old.expires_at {
+            Some(at) => update.when("expires_at = :read", [(":read", n(at))]),
+            None => update.when("attribute_not_exists(expires_at)", []),
+        };
+        update.update(Part::ReplacedKey)
     }
 
     /// Ends a key at once. Its record stays. Returns `None` if the coach has no such key. A repeated call changes
@@ -142,10 +156,10 @@ impl Keys {
     pub async fn revoke(
         &self,
         workspaces: &Workspaces,
-        coach: &CoachId,
+        context: AuditContext<'_>,
         id: &KeyId,
-        now: Timestamp,
     ) -> Result<Option<KeyRecord>, StoreError> {
+        let AuditContext { coach, now, .. } = context;
         retry("the keys", || async {
             let Some(record) = self.get(coach, id).await? else { return Ok(Some(None)) };
             if record.revoked_at.is_some() {
@@ -153,7 +167,8 @@ impl Keys {
             }
             let update = self.table.write(item_key(id)).set("revoked_at", n(now.ms()));
             let update = update.when("attribute_exists(pk) AND attribute_not_exists(revoked_at)", []);
-            let trail = audit::record(&workspaces.table, coach, "key.revoked", id.as_str(), now);
+            let (action, detail) = (AuditAction::KeyRevoked, record.audit_detail());
+            let trail = audit::record(&workspaces.table, context, action, id.as_str(), detail);
             let writes = [self.remove_from_ring(coach, id), update.update(Part::Key), trail];
             match self.table.db.transact(&writes).await? {
                 Transacted::Done => self.get(coach, id).await.map(Some),
@@ -177,16 +192,20 @@ impl Keys {
         stream::iter(copies).buffer_unordered(CONCURRENT_COPIES).try_collect().await
     }
 
-    async fn copy_to(&self, id: &KeyId, stored: &StoredWorkspace) -> Result<(), StoreError> {
+    /// An update of a key with a copy of the workspace's state.
+    pub(super) fn copying_write(&self, id: &KeyId, stored: &StoredWorkspace) -> ItemWrite<'_> {
         let StoredWorkspace { workspace, version, .. } = stored;
-        let copy = self
-            .table
+        self.table
             .write(item_key(id))
             .set("workspace_version", n(version))
             .set("country", to_attribute(&workspace.country))
             .set("time_zone", s(workspace.time_zone.as_str()))
             .set("entitlements", to_attribute(&workspace.entitlements))
-            .set_or_remove("crm", workspace.crm.as_ref().map(to_attribute));
+            .set_or_remove("crm", workspace.crm.as_ref().map(to_attribute))
+    }
+
+    async fn copy_to(&self, id: &KeyId, stored: &StoredWorkspace) -> Result<(), StoreError> {
+        let copy = self.copying_write(id, stored);
         copy.when("attribute_exists(pk) AND workspace_version < :workspace_version", []).update_now().await?;
         Ok(())
     }

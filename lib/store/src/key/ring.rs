@@ -14,7 +14,7 @@ use domain::time::Timestamp;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::{KeyRecord, Keys, coach_key};
-use crate::db::{Item, ItemWrite, Part, StoreError, Write, n, number, retry};
+use crate::db::{Item, ItemWrite, Part, StoreError, Write, n, number, retry, s};
 
 const SORT_KEY: &str = "KEYS";
 /// Keys per read while a ring is rebuilt.
@@ -50,6 +50,23 @@ impl Keys {
         let update = self.ring_write(coach).add("live_keys", set([id])).when("attribute_not_exists(live_count)", []);
         let has_room = "attribute_not_exists(live_keys) OR size(live_keys) < :most";
         update.when(has_room, [(":most", n(MAX_LIVE_KEYS))]).update(Part::KeyRing)
+    }
+
+    /// Part of a transaction: keeps a key on the ring, or adds the key again if the ring has room.
+    pub(super) fn keep_on_ring(&self, coach: &CoachId, id: &KeyId) -> Write {
+        let update = self.ring_write(coach).add("live_keys", set([id])).when("attribute_not_exists(live_count)", []);
+        let has_place = "attribute_not_exists(live_keys) OR contains(live_keys, :id) OR size(live_keys) < :most";
+        update.when(has_place, [(":id", s(id.as_str())), (":most", n(MAX_LIVE_KEYS))]).update(Part::KeyRing)
+    }
+
+    /// Returns true if the ring holds the key, or has room for it once expired keys are removed.
+    pub(super) async fn has_place(&self, coach: &CoachId, id: &KeyId, now: Timestamp) -> Result<bool, StoreError> {
+        Ok(self.ring(coach, now).await?.ids.contains(id) || self.make_room(coach, now).await?)
+    }
+
+    /// Counts the coach's live keys, as their limit does.
+    pub async fn count_live(&self, coach: &CoachId, now: Timestamp) -> Result<usize, StoreError> {
+        Ok(self.live(coach, now).await?.len())
     }
 
     /// Part of a transaction: removes a key, if it is on the ring.

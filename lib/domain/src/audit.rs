@@ -1,0 +1,222 @@
+//! The audit trail of a coach's settings: who changed what, and when.
+//!
+//! A line tells ids, names of fields and counts. It has no secret, and of a URL only the host: the rest may hold a
+//! secret.
+
+use serde::{Deserialize, Serialize};
+
+use crate::api_key::Scope;
+use crate::endpoint::{Endpoint, EndpointStatus};
+use crate::event::EventName;
+use crate::fields::Invalid;
+use crate::id::{DeliveryId, EndpointId, KeyId};
+use crate::time::Timestamp;
+
+crate::named! {
+    /// An action of the trail.
+    AuditAction {
+        KeyCreated = "key.created",
+        KeyUpdated = "key.updated",
+        KeyRotated = "key.rotated",
+        KeyRevoked = "key.revoked",
+        EndpointCreated = "endpoint.created",
+        /// By the coach, pausing and enabling included.
+        EndpointUpdated = "endpoint.updated",
+        EndpointDeleted = "endpoint.deleted",
+        EndpointSecretRotated = "endpoint.secret_rotated",
+        /// By the service.
+        EndpointDisabled = "endpoint.disabled",
+        EndpointTestSent = "endpoint.test_sent",
+        DeliveryRetried = "delivery.retried",
+        DeliveriesRecovered = "deliveries.recovered",
+    }
+}
+
+/// The actor of a line that the service itself caused.
+const SERVICE: &str = "service";
+/// Most characters of a subject, as OpenID Connect has it.
+const MAX_SUBJECT_CHARS: usize = 255;
+
+/// The cause of a change: the subject of a session, or the service. A subject may be a person's name.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(value_type = String))]
+pub struct AuditActor(String);
+crate::discreet! { AuditActor }
+
+impl AuditActor {
+    /// Creates the actor of a session from the claim `sub` of its token.
+    pub fn of_subject(subject: &str) -> Self {
+        Self(subject.chars().take(MAX_SUBJECT_CHARS).collect())
+    }
+
+    /// Creates the actor of a change that the service makes by itself.
+    pub fn service() -> Self {
+        Self(SERVICE.to_owned())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Details of a line. An action has few of them.
+#[derive(Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct AuditDetail {
+    /// The name of the key, as it was before a change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<Scope>,
+    /// The key that replaces the key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_key_id: Option<KeyId>,
+    /// The names of the fields that the coach set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<Vec<String>>,
+    /// The host of the endpoint's URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The status of the endpoint afterwards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<EndpointStatus>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint_id: Option<EndpointId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery_id: Option<DeliveryId>,
+    /// The name of the event.
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub event_type: Option<String>,
+    /// The number of deliveries that were enqueued.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deliveries: Option<usize>,
+    /// The time from which deliveries were recovered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+}
+crate::discreet! { AuditDetail }
+
+impl AuditDetail {
+    /// Creates the details of an action on an endpoint.
+    pub fn of_endpoint(endpoint: &Endpoint) -> Self {
+        Self { host: Some(endpoint.url.host().to_owned()), ..Self::default() }
+    }
+
+    /// Creates the details of a test event.
+    pub fn of_test(endpoint: &Endpoint, event: EventName, delivery: &DeliveryId) -> Self {
+        let (event_type, delivery_id) = (Some(event.as_str().to_owned()), Some(delivery.clone()));
+        Self { event_type, delivery_id, ..Self::of_endpoint(endpoint) }
+    }
+}
+
+/// Creates the list of fields that a change sets, from each name and whether the change has it.
+pub(crate) fn named_fields<const N: usize>(fields: [(&'static str, bool); N]) -> Vec<String> {
+    fields.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name.to_owned()).collect()
+}
+
+/// A line of the trail.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct AuditEntry {
+    pub at: Timestamp,
+    /// The subject of the coach's session, or `service`.
+    pub actor: AuditActor,
+    pub action: AuditAction,
+    /// The id of the key, endpoint or delivery. A rotation names the old key; a test event and a recovery name the
+    /// endpoint.
+    pub target: String,
+    pub detail: AuditDetail,
+}
+
+/// A page of the trail.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct AuditPage {
+    pub data: Vec<AuditEntry>,
+    /// The `cursor` of the next page. Null on the last page.
+    #[cfg_attr(feature = "openapi", schema(required, value_type = Option<String>))]
+    pub next_cursor: Option<AuditCursor>,
+}
+
+/// A position in the trail: the time of a line and its distinguisher among the lines of that time. As text: 15 digits
+/// of milliseconds, 12 hexadecimal digits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(into = "String")]
+pub struct AuditCursor {
+    pub at: Timestamp,
+    pub distinguisher: String,
+}
+
+const TIME_DIGITS: usize = 15;
+const DISTINGUISHER_DIGITS: usize = 12;
+
+impl AuditCursor {
+    /// The form of a cursor. Every text of this form parses.
+    pub const PATTERN: &'static str = "^([0-9]{15}[0-9a-f]{12})?$";
+
+    /// Creates a position. `None`: the distinguisher is malformed.
+    pub fn new(at: Timestamp, distinguisher: &str) -> Option<Self> {
+        let is_formed = distinguisher.len() == DISTINGUISHER_DIGITS
+            && distinguisher.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+        is_formed.then(|| Self { at, distinguisher: distinguisher.to_owned() })
+    }
+
+    /// Parses the parameter `cursor`. An empty one is the first page.
+    pub fn parse(text: Option<&str>) -> Result<Option<Self>, Invalid> {
+        let malformed = || Invalid::field("cursor", "must be the next_cursor of an earlier answer");
+        text.filter(|text| !text.is_empty()).map(|text| Self::read(text).ok_or_else(malformed)).transpose()
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let (ms, distinguisher) = text.split_at_checked(TIME_DIGITS)?;
+        let ms = ms.bytes().all(|b| b.is_ascii_digit()).then(|| ms.parse().ok()).flatten()?;
+        Self::new(Timestamp::from_ms(ms), distinguisher)
+    }
+}
+
+impl From<AuditCursor> for String {
+    fn from(AuditCursor { at, distinguisher }: AuditCursor) -> Self {
+        format!("{:015}{distinguisher}", at.ms())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_cursor_reads_back_as_it_was_written(ms in 0i64..4_000_000_000_000, seed: [u8; 6]) {
+            let cursor = AuditCursor::new(Timestamp::from_ms(ms), &hex::encode(seed)).unwrap();
+            let text = String::from(cursor.clone());
+            prop_assert_eq!(AuditCursor::parse(Some(&text)), Ok(Some(cursor)));
+        }
+    }
+
+    #[test]
+    fn an_empty_cursor_is_the_first_page_and_a_malformed_one_is_named() {
+        assert_eq!((AuditCursor::parse(None), AuditCursor::parse(Some(""))), (Ok(None), Ok(None)));
+        let (digits, hex) = ("001790000000000", "0123456789ab");
+        assert!(AuditCursor::parse(Some(&format!("{digits}{hex}"))).unwrap().is_some());
+        for bad in [
+            digits.to_owned(),
+            format!("{digits}{}", hex.to_uppercase()),
+            format!("{digits}{hex}0"),
+            format!("{digits}{}", &hex[1..]),
+            format!("+{}{hex}", &digits[1..]),
+            format!("-{}{hex}", &digits[1..]),
+            "€".repeat(9),
+        ] {
+            assert_eq!(AuditCursor::parse(Some(&bad)).unwrap_err().field.as_deref(), Some("cursor"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_actor_is_bounded_and_details_have_no_empty_members() {
+        assert_eq!(AuditActor::of_subject(&"ü".repeat(300)).as_str(), "ü".repeat(MAX_SUBJECT_CHARS));
+        let detail = AuditDetail { deliveries: Some(0), ..AuditDetail::default() };
+        assert_eq!(serde_json::to_value(detail).unwrap(), serde_json::json!({ "deliveries": 0 }));
+    }
+}

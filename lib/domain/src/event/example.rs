@@ -1,0 +1,111 @@
+//! Examples of all events. They look like real events and name no real person.
+
+use chrono::TimeDelta;
+
+use super::{
+    AutomationRef, AutomationWithThreshold, CheckInEvent, CheckInInactivity, CheckInRef, ComplianceCrossed,
+    ComputedType, ContactDetails, DailyLogInactivity, Event, EventData, EventName, EventType, LowCheckInScore,
+    MessageReceived, MessageRef, NamedAutomation, NewClient, PhaseAdvanced, PhaseEligible,
+};
+use crate::client::{Measure, Origin};
+use crate::email::Email;
+use crate::id::{AutomationId, CheckInId, ClientId, CoachId, EventId, MessageId};
+use crate::phone::Phone;
+use crate::subject::Subject;
+use crate::time::Timestamp;
+
+const AUTOMATION_NAME: &str = "Example automation";
+/// The phone number of the client, from the range reserved for fiction.
+const PHONE: &str = "+1 415 555 0132";
+
+/// Parses a value of an example.
+macro_rules! valid {
+    ($kind:ident, $text:expr) => {
+        $kind::parse($text).expect("the example keeps the rules")
+    };
+}
+
+/// Creates the example of an event that happens at `at`. No client has the id of its client.
+pub fn example(event_type: EventName, at: Timestamp) -> Event {
+    let data = match event_type {
+        EventName::Emitted(event) => emitted(event, at),
+        EventName::Computed(event) => computed(event, at),
+    };
+    Event {
+        id: EventId::derive(at.ms(), &["example", event_type.as_str()]),
+        coach_id: valid!(CoachId, "coach_example"),
+        subject: Subject::client(valid!(ClientId, "client_example")),
+        contact: ContactDetails {
+            name: "Example Client".to_owned(),
+            email: Some(valid!(Email, "client@example.com")),
+            phone: Some(Phone::as_given(PHONE)),
+        },
+        occurred_at: at,
+        event_type,
+        data,
+        automation: None,
+        to: Vec::new(),
+    }
+}
+
+fn emitted(event: EventType, at: Timestamp) -> EventData {
+    match event {
+        EventType::NewClient => EventData::NewClient(NewClient { created_at: at, source: Origin::Application }),
+        EventType::CheckInSubmitted | EventType::SystemGradeDrop => {
+            EventData::CheckIn(CheckInEvent { check_in: check_in(at) })
+        }
+        EventType::LowCheckInScore => {
+            let automation = AutomationRef { id: automation_id() };
+            EventData::LowCheckInScore(LowCheckInScore { check_in: check_in(at), automation })
+        }
+        EventType::PhaseAdvanced => EventData::PhaseAdvanced(PhaseAdvanced {
+            from_phase: Some("Foundation".to_owned()),
+            to_phase: "Build".to_owned(),
+            advanced_at: at,
+        }),
+        EventType::MessageReceived => {
+            let id = valid!(MessageId, "message_example");
+            EventData::MessageReceived(MessageReceived { message: MessageRef { id, received_at: at } })
+        }
+    }
+}
+
+fn computed(event: ComputedType, at: Timestamp) -> EventData {
+    let today = at.utc().date_naive();
+    match event {
+        ComputedType::ComplianceDrop => {
+            EventData::Compliance(ComplianceCrossed { compliance_pct: 58, automation: comparing(60.0) })
+        }
+        ComputedType::ComplianceMilestone => {
+            EventData::Compliance(ComplianceCrossed { compliance_pct: 91, automation: comparing(90.0) })
+        }
+        ComputedType::PhaseEligible => EventData::PhaseEligible(PhaseEligible {
+            current_phase: "Foundation".to_owned(),
+            eligible_since: today,
+            automation: NamedAutomation { id: automation_id(), name: AUTOMATION_NAME.to_owned() },
+        }),
+        ComputedType::CheckInInactivity => EventData::CheckInInactivity(CheckInInactivity {
+            last_check_in_at: Some(at + TimeDelta::days(-10)),
+            days_inactive: 10,
+            automation: comparing(10.0),
+        }),
+        ComputedType::DailyLogInactivity => EventData::DailyLogInactivity(DailyLogInactivity {
+            // Neither the day of the log nor today counts as a whole day without a log.
+            last_logged_on: today.checked_sub_signed(TimeDelta::days(4)),
+            days_inactive: 3,
+            automation: comparing(3.0),
+        }),
+    }
+}
+
+fn automation_id() -> AutomationId {
+    valid!(AutomationId, "automation_example")
+}
+
+fn comparing(threshold: f64) -> AutomationWithThreshold {
+    AutomationWithThreshold { id: automation_id(), name: AUTOMATION_NAME.to_owned(), threshold: Measure(threshold) }
+}
+
+fn check_in(at: Timestamp) -> CheckInRef {
+    CheckInRef { id: valid!(CheckInId, "check_in_example"), submitted_at: at }
+}

@@ -1,0 +1,80 @@
+//! The schema of a type, as utoipa derives it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+
+/// The prefix of references to schemas.
+pub const SCHEMA_PREFIX: &str = "#/components/schemas/";
+
+/// The schema of a type, with all schemas that it refers to.
+#[derive(Debug, Clone)]
+pub struct NamedSchema {
+    pub name: String,
+    /// By name, the schema of the type included.
+    pub schemas: BTreeMap<String, Value>,
+}
+
+impl NamedSchema {
+    pub fn of<T: ToSchema>() -> Self {
+        let mut collected = vec![(T::name().into_owned(), T::schema())];
+        T::schemas(&mut collected);
+        let schemas = collected.into_iter().map(|(name, schema)| (name, json!(schema))).collect();
+        Self { name: T::name().into_owned(), schemas }
+    }
+
+    /// Returns the schema with all referenced schemas in place of the references.
+    pub fn inlined(&self) -> Value {
+        let mut schema = self.schemas[&self.name].clone();
+        self.inline(&mut schema);
+        schema
+    }
+
+    /// Replaces references. A member beside a reference goes before a member of the schema.
+    fn inline(&self, value: &mut Value) {
+        match value {
+            Value::Array(items) => items.iter_mut().for_each(|item| self.inline(item)),
+            Value::Object(members) => {
+                if let Some(schema) = referenced(members).and_then(|name| self.schemas.get(name)) {
+                    let mut target = schema.as_object().expect("a schema is an object").clone();
+                    members.remove("$ref");
+                    target.append(members);
+                    *members = target;
+                }
+                members.values_mut().for_each(|member| self.inline(member));
+                if let Some(simplified) = simplify_nullable(members) {
+                    *value = simplified;
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+}
+
+/// Returns the name of the schema that a reference names.
+pub fn referenced(members: &Map<String, Value>) -> Option<&str> {
+    members.get("$ref")?.as_str()?.strip_prefix(SCHEMA_PREFIX)
+}
+
+/// Returns true for the schema of a plain text, number or boolean.
+pub fn is_scalar(schema: &Value) -> bool {
+    let named = schema.get("enum").is_some() || schema.get("properties").is_some();
+    !named && matches!(schema["type"].as_str(), Some("string" | "number" | "integer" | "boolean"))
+}
+
+/// Simplifies `oneOf` of null and another schema. A scalar becomes a list of types with null. Other schemas keep
+/// `oneOf`, with the description outside.
+pub fn simplify_nullable(members: &Map<String, Value>) -> Option<Value> {
+    let [none, other] = members.get("oneOf")?.as_array()?.as_slice() else { return None };
+    if *none != json!({ "type": "null" }) {
+        return None;
+    }
+    let mut other = other.as_object()?.clone();
+    if is_scalar(&json!(other)) {
+        other["type"] = json!([other["type"], "null"]);
+        return Some(Value::Object(other));
+    }
+    let description = other.remove("description")?;
+    Some(json!({ "oneOf": [none, other], "description": description }))
+}
