@@ -1,5 +1,6 @@
-//! `/settings`: sessions, keys and webhook endpoints.
+//! `/settings`: sessions, keys, webhook endpoints and deliveries.
 
+mod deliveries;
 mod keys;
 mod sessions;
 mod webhooks;

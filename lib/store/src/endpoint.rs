@@ -22,6 +22,7 @@ use std::collections::HashMap;
 use chrono::TimeDelta;
 use domain::endpoint::{
     Endpoint, EndpointChange, EndpointDraft, EndpointGone, EndpointStatus, MAX_ENDPOINTS, SignedEndpoint,
+    WatchedEndpoint,
 };
 use domain::endpoint_health::EndpointHealth;
 use domain::event::{EventType, PayloadMode};
@@ -65,7 +66,7 @@ pub enum EndpointCreation {
 /// The result of changing an endpoint.
 #[derive(Debug)]
 pub enum EndpointUpdate {
-    Done(Box<Endpoint>),
+    Done(Box<WatchedEndpoint>),
     /// The endpoint answered 410 and cannot be enabled again.
     Gone,
     NotFound,
@@ -85,6 +86,12 @@ struct EndpointItem {
     late_until: Option<i64>,
     /// The time between two places of a late endpoint, in ms.
     late_gap_ms: Option<i64>,
+}
+
+impl EndpointItem {
+    fn watched(self) -> WatchedEndpoint {
+        WatchedEndpoint { endpoint: self.endpoint, health: self.health }
+    }
 }
 
 /// The attributes of an endpoint.
@@ -143,11 +150,16 @@ impl Endpoints {
 
     /// Reads all endpoints of a workspace, oldest first.
     pub async fn list(&self, coach: &CoachId) -> Result<Vec<Endpoint>, StoreError> {
+        Ok(self.list_watched(coach).await?.into_iter().map(|watched| watched.endpoint).collect())
+    }
+
+    /// Reads all endpoints of a workspace with their health, oldest first.
+    pub async fn list_watched(&self, coach: &CoachId) -> Result<Vec<WatchedEndpoint>, StoreError> {
         // At most MAX_ENDPOINTS small items: one page holds them.
         let values = [(":pk", s(partition(coach))), (":sk", s(SORT_PREFIX))];
         let query = self.table.query("pk = :pk AND begins_with(sk, :sk)", values).consistent_read(true);
         let items = query_page(query).await?.items.into_iter();
-        items.map(|item| from_item::<EndpointItem>("endpoint", item).map(|record| record.endpoint)).collect()
+        items.map(|item| from_item("endpoint", item).map(EndpointItem::watched)).collect()
     }
 
     /// Reads an endpoint with the secrets that sign now.
@@ -252,11 +264,12 @@ impl Endpoints {
                 record.health = EndpointHealth::default();
                 record.late_until = None;
             }
+            let watched = WatchedEndpoint { endpoint: endpoint.clone(), health: record.health.clone() };
             let writes = [
                 self.replace(record, &endpoint),
                 audit::record(&self.table, coach, "endpoint.changed", id.as_str(), now),
             ];
-            Ok(self.table.db.transact(&writes).await?.is_done().then_some(EndpointUpdate::Done(Box::new(endpoint))))
+            Ok(self.table.db.transact(&writes).await?.is_done().then_some(EndpointUpdate::Done(Box::new(watched))))
         })
         .await
     }
@@ -267,7 +280,7 @@ impl Endpoints {
         coach: &CoachId,
         id: &EndpointId,
         now: Timestamp,
-    ) -> Result<Option<Endpoint>, StoreError> {
+    ) -> Result<Option<WatchedEndpoint>, StoreError> {
         let Some(record) = self.read(coach, id).await? else { return Ok(None) };
         let count = self.table.write(count_key(coach)).add("endpoints", n(-1));
         let writes = [
@@ -277,7 +290,7 @@ impl Endpoints {
             count.when("endpoints > :zero", []).update(Part::EndpointCount),
             audit::record(&self.table, coach, "endpoint.deleted", id.as_str(), now),
         ];
-        Ok(self.table.db.transact(&writes).await?.is_done().then_some(record.endpoint))
+        Ok(self.table.db.transact(&writes).await?.is_done().then(|| record.watched()))
     }
 
     async fn read(&self, coach: &CoachId, id: &EndpointId) -> Result<Option<EndpointItem>, StoreError> {

@@ -165,7 +165,7 @@ fn computed_event(event_type: ComputedType, at: Timestamp, data: EventData) -> E
         at,
         data,
         episode: at.to_string(),
-        to: vec![endpoint().id],
+        to: vec![endpoint().endpoint.id],
     };
     Event::computed(&client(), &computed).expect("the example names an endpoint")
 }
