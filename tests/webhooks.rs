@@ -10,4 +10,4 @@ mod events;
 mod isolation;
 mod receivers;
 mod relay_batches;
-mod simulation;
+pub(crate) mod simulation;

@@ -29,7 +29,7 @@ pub(crate) use caller::{Call, Caller, Reply};
 pub(crate) use coach::{CRM_PERMISSIONS, Coach, Endpoint};
 pub(crate) use costs::{Bill, assert_cost};
 pub(crate) use crm::{PIPELINE, ids, uuid};
-pub(crate) use receiver::{Answer, Receiver};
+pub(crate) use receiver::{Answer, Hook, Receiver};
 pub(crate) use tcp_receiver::{OK, TcpAnswer, TcpReceiver};
 
 use caller::Addresses;

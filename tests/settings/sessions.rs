@@ -60,6 +60,8 @@ async fn there_are_no_settings_before_the_workspace() {
         settings.patch("/settings/webhooks/we_0", json!({ "enabled": true })),
         settings.delete("/settings/webhooks/we_0"),
         settings.get("/settings/webhooks/we_0/deliveries"),
+        settings.get("/settings/webhooks/we_0/deliveries/dlv_0"),
+        settings.get("/settings/deliveries"),
     ] {
         call.await.refused(409, "workspace_unknown");
     }
@@ -149,6 +151,8 @@ async fn every_settings_route_counts_and_states_the_rest_of_the_limit() {
         settings.post(&format!("{at}/test"), json!({})),
         settings.post(&format!("{at}/recover"), json!({ "since": "2026-01-01T00:00:00Z" })),
         settings.get(&format!("{at}/deliveries")),
+        settings.get(&format!("{at}/deliveries/dlv_0")),
+        settings.get("/settings/deliveries"),
         settings.post(&format!("{at}/deliveries/dlv_0/retry"), json!({})),
     ]
     .into_iter()

@@ -1,6 +1,8 @@
 //! `/settings/webhooks`: register, change and delete endpoints.
 
+mod health;
 mod limits;
+mod recoveries;
 pub(crate) mod retry;
 
 use base64::Engine;
@@ -9,8 +11,20 @@ use serde_json::{Value, json};
 
 use crate::world::{World, list, members};
 
-const VIEW: [&str; 9] =
-    ["created_at", "description", "disabled_at", "disabled_reason", "events", "id", "payload_mode", "status", "url"];
+const VIEW: [&str; 12] = [
+    "created_at",
+    "description",
+    "disabled_at",
+    "disabled_reason",
+    "disabled_reason_code",
+    "events",
+    "failing_since",
+    "id",
+    "last_24h",
+    "payload_mode",
+    "status",
+    "url",
+];
 
 fn endpoint(url: &str) -> Value {
     json!({ "url": url, "events": ["new_client"], "payload_mode": "identifiers" })

@@ -5,7 +5,18 @@ use serde_json::{Value, json};
 
 use crate::world::{Answer, Caller, Coach, Endpoint, Receiver, World, list, members, time};
 
-const DELIVERY: [&str; 6] = ["attempts", "id", "next_attempt_at", "status", "type", "webhook_id"];
+const DELIVERY: [&str; 10] = [
+    "attempts",
+    "client_id",
+    "created_at",
+    "endpoint_id",
+    "id",
+    "next_attempt_at",
+    "status",
+    "test",
+    "type",
+    "webhook_id",
+];
 /// Seconds between an attempt and the next.
 const GAPS_S: [i64; 8] = [5, 60, 300, 1800, 7200, 18_000, 34_200, 36_000];
 const DAY_S: u64 = 86_400;

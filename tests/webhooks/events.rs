@@ -112,6 +112,19 @@ async fn a_grade_drop_is_emitted_once_per_check_in_without_system_or_size() {
 }
 
 #[tokio::test]
+async fn a_grade_drop_that_two_late_check_ins_reveal_is_sent_once() {
+    let scene = LifeEventScene::new("identifiers").await;
+    let world = &scene.world;
+    world.apply([check_in("k3", 3, json!({"gut": 4}))]).await;
+    world.apply([check_in("k1", 1, json!({"gut": 5}))]).await;
+    assert_eq!(scene.received("system_grade_drop").len(), 1);
+    world.apply([check_in("k2", 2, json!({"gut": 4.5}))]).await;
+    let dropped: Vec<Value> =
+        scene.received("system_grade_drop").iter().map(|body| body["data"]["check_in"]["id"].clone()).collect();
+    assert_eq!(dropped, ["k3"]);
+}
+
+#[tokio::test]
 async fn a_grade_drop_is_emitted_even_if_the_earlier_check_in_arrives_later() {
     let scene = LifeEventScene::new("identifiers").await;
     let world = &scene.world;

@@ -21,7 +21,7 @@ const RETRY_AFTER_S: i64 = 900;
 const LATE_S: i64 = 400;
 
 /// SplitMix64: small and portable.
-struct SimulationRandom(u64);
+pub(crate) struct SimulationRandom(pub(crate) u64);
 
 impl SimulationRandom {
     fn next(&mut self) -> u64 {
@@ -33,7 +33,7 @@ impl SimulationRandom {
     }
 
     /// From 0 to below `end`.
-    fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
 

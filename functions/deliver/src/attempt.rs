@@ -4,7 +4,9 @@ use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 
 use chrono::TimeDelta;
-use domain::delivery::{Attempt, AttemptMade, AttemptResult, DeliveryOrder, EndpointAfter, Next, after_attempt};
+use domain::delivery::{
+    Attempt, AttemptMade, AttemptResult, DeliveryOrder, EndpointAfter, Next, SentRequest, WebhookHeaders, after_attempt,
+};
 use domain::endpoint::SignedEndpoint;
 use domain::pace::{LATE_AFTER, Lateness};
 use domain::signature::signature_header;
@@ -23,6 +25,15 @@ use crate::{App, DeliverError};
 
 /// Signals that the receiver has sent its status. Dropped if no status is awaited.
 type Answered = oneshot::Sender<()>;
+
+/// An attempt that has ended.
+struct EndedAttempt {
+    /// The line of the delivery log.
+    line: Attempt,
+    request: SentRequest,
+    /// The receiver's `Retry-After`.
+    retry_after: Option<String>,
+}
 
 impl App {
     /// Makes the attempts of a group. The group's slot is released once all receivers have sent their status: the slot
@@ -54,8 +65,8 @@ impl App {
         match self.deliveries.claim(&ordered.order, self.now()).await? {
             AttemptClaim::Taken(taken) => match &receiver.endpoint {
                 Ok(endpoint) => {
-                    let (sent, retry_after) = self.send(&taken, endpoint, receiver, answered).await;
-                    self.conclude(&taken, endpoint, &sent, retry_after.as_deref()).await
+                    let ended = self.send(&taken, endpoint, receiver, answered).await;
+                    self.conclude(&taken, endpoint, &ended).await
                 }
                 Err(reason) => self.end_unsent(&taken, reason).await,
             },
@@ -64,30 +75,32 @@ impl App {
         }
     }
 
-    /// Signs and sends the webhook. Returns the attempt for the delivery log, and the receiver's `Retry-After`.
+    /// Signs and sends the webhook.
     async fn send(
         &self,
         taken: &ClaimedAttempt,
         signed: &SignedEndpoint,
         receiver: &Receiver,
         answered: Answered,
-    ) -> (Attempt, Option<String>) {
-        let at = self.now();
-        let webhook = Webhook {
-            url: &signed.endpoint.url,
+    ) -> EndedAttempt {
+        let (at, url) = (self.now(), &signed.endpoint.url);
+        let signature = signature_header(&signed.secrets, &taken.event_id, at.unix_s(), &taken.body);
+        let headers = WebhookHeaders {
             event_id: &taken.event_id,
             event_type: &taken.event_type,
             unix_s: at.unix_s(),
-            signature: signature_header(&signed.secrets, &taken.event_id, at.unix_s(), &taken.body),
-            body: taken.body.clone(),
+            signature: Some(&signature),
         };
+        let webhook = Webhook { url, headers, body: taken.body.clone() };
         let answering = self.await_status(taken, receiver, self.webhooks.send(webhook)).await;
         // A closed channel means that no slot waits.
         let _ = answered.send(());
         // Lets the slot be released before this attempt is recorded.
         tokio::task::yield_now().await;
         let Answer { result, duration_ms, excerpt, retry_after } = answering.read().await;
-        (Attempt { at, result, duration_ms, response_excerpt: excerpt }, retry_after)
+        let line = Attempt { at, result, duration_ms, response_excerpt: excerpt };
+        let request = SentRequest { host: url.host().to_owned(), unix_s: at.unix_s(), signature: Some(signature) };
+        EndedAttempt { line, request, retry_after }
     }
 
     /// Awaits the receiver's status, and records the pace of a late endpoint.
@@ -127,16 +140,16 @@ impl App {
         &self,
         taken: &ClaimedAttempt,
         endpoint: &SignedEndpoint,
-        attempt: &Attempt,
-        retry_after: Option<&str>,
+        EndedAttempt { line: attempt, request, retry_after }: &EndedAttempt,
     ) -> Result<(), DeliverError> {
         let (order, now) = (&taken.order, self.now());
+        let retry_after = retry_after.as_deref();
         let after = self.endpoint_after(taken, endpoint, &attempt.result).await?;
         let jitter = u16::from_be_bytes(random_bytes());
         let made = AttemptMade { result: &attempt.result, retry_after, number: order.attempt, ended_at: now, jitter };
         let next = after_attempt(&made, &after);
         write_attempt(taken, attempt, &next, now);
-        let recorded = self.deliveries.record(taken, attempt, &next, now).await?;
+        let recorded = self.deliveries.record(taken, attempt, Some(request), &next, now).await?;
         // The order is sent after the record: an order without a recorded attempt would start a second chain.
         match (recorded, next) {
             (AttemptRecording::Lost, _) => tracing::warn!(
@@ -209,7 +222,7 @@ impl App {
             reason,
             "ended a delivery without an attempt"
         );
-        self.deliveries.record(taken, &Attempt::unsent(now, reason), &Next::Exhausted, now).await?;
+        self.deliveries.record(taken, &Attempt::unsent(now, reason), None, &Next::Exhausted, now).await?;
         Ok(())
     }
 }

@@ -152,12 +152,15 @@ fn deliveries_of<'a>(
 
 fn delivery_to<'a>(endpoint: &'a Endpoint, event: &'a Event, made_at: Timestamp) -> NewDelivery<'a> {
     NewDelivery {
+        coach_id: &event.coach_id,
         endpoint_id: &endpoint.id,
-        id: DeliveryId::derive(event.occurred_at.ms(), &event.id, &endpoint.id),
+        // The time of the entry is the same each time that the entry is relayed.
+        id: DeliveryId::derive(made_at.ms(), &event.id, &endpoint.id),
         event_id: &event.id,
         event_type: event.event_type.as_str(),
         subject: &event.subject,
         made_at,
+        may_repeat: event.may_repeat(),
         body: event.render(endpoint.payload_mode),
         not_sent: endpoint.misses(event).then(|| endpoint.not_sent()),
     }

@@ -1,28 +1,77 @@
-//! `GET /settings/webhooks/{id}/deliveries`: the delivery log of an endpoint, newest first.
+//! The delivery log, newest first: of one endpoint, of all endpoints of the coach, and one delivery with its request.
 
 use axum::extract::State;
 use axum::response::Response;
-use domain::delivery::{DeliveryPage, DeliveryStatus};
+use domain::delivery::{DeliveryFilter, DeliveryPage, ENDPOINT_FILTER};
 use domain::fields::Invalid;
 use domain::id::DeliveryId;
 use domain::list::DELIVERY_PAGE;
-use edge::{Inbound, Reply};
+use edge::{Inbound, Problem, Reply};
+use store::delivery::{DeliveryLog, DeliveryLogRequest};
 
 use crate::App;
 use crate::session::Session;
 use crate::webhooks::find;
 
-pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
+pub(crate) const DELIVERY: &str = "delivery";
+/// The parameters of a page.
+const PAGE: [&str; 2] = ["cursor", "limit"];
+
+/// A page of a log, as the query asks for it.
+struct PageQuery {
+    filter: DeliveryFilter,
+    after: Option<DeliveryId>,
+    limit: usize,
+}
+
+/// `GET /settings/deliveries`
+pub(crate) async fn list_all(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
-        let limit = DELIVERY_PAGE.parse(inbound.query("limit").as_deref()) as usize;
-        let status = inbound.query("status").map(|status| DeliveryStatus::parse(&status));
-        let status = status.transpose().map_err(|rule| Invalid::field("status", rule))?;
-        let cursor = inbound.cursor().map(|cursor| DeliveryId::parse_whole(&cursor));
-        let cursor =
-            cursor.transpose().map_err(|_| Invalid::field("cursor", "must be the next_cursor of an earlier answer"))?;
-        let endpoint = find(&app, &session, inbound.parameter(0)).await?;
-        let page = app.deliveries.page(&endpoint.id, status, cursor.as_ref(), limit, session.now).await?;
-        Reply::ok(&DeliveryPage { data: page.deliveries, next_cursor: page.next_cursor })
+        let query = parse(&inbound, &[&DeliveryFilter::PARAMETERS[..], &[ENDPOINT_FILTER], &PAGE].concat())?;
+        page(&app, DeliveryLog::Coach(&session.coach), &query, &session).await
     };
     app.sessions.answer(&inbound, work).await
+}
+
+/// `GET /settings/webhooks/{id}/deliveries`
+pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
+    let work = async |session: Session| {
+        let query = parse(&inbound, &[&DeliveryFilter::PARAMETERS[..], &PAGE].concat())?;
+        let endpoint = find(&app, &session, inbound.parameter(0)).await?;
+        page(&app, DeliveryLog::Endpoint(&endpoint.id), &query, &session).await
+    };
+    app.sessions.answer(&inbound, work).await
+}
+
+/// `GET /settings/webhooks/{id}/deliveries/{delivery_id}`
+pub(crate) async fn read(State(app): State<App>, inbound: Inbound) -> Response {
+    let work = async |session: Session| {
+        let endpoint = find(&app, &session, inbound.parameter(0)).await?;
+        let id = delivery_id(inbound.parameter(1))?;
+        let found = app.deliveries.read(&endpoint.id, &id, session.now).await?;
+        Reply::ok(&found.ok_or(Problem::NotFound(DELIVERY))?)
+    };
+    app.sessions.answer(&inbound, work).await
+}
+
+/// The id of a delivery that a path names.
+pub(crate) fn delivery_id(text: &str) -> Result<DeliveryId, Problem> {
+    DeliveryId::parse_whole(text).map_err(|_| Problem::NotFound(DELIVERY))
+}
+
+fn parse(inbound: &Inbound, parameters: &[&str]) -> Result<PageQuery, Invalid> {
+    inbound.only_parameters(parameters)?;
+    let after = inbound.cursor().map(|cursor| DeliveryId::parse_whole(&cursor)).transpose();
+    Ok(PageQuery {
+        filter: DeliveryFilter::parse(|name| inbound.query(name))?,
+        after: after.map_err(|_| Invalid::field("cursor", "must be the next_cursor of an earlier answer"))?,
+        limit: DELIVERY_PAGE.parse(inbound.query("limit").as_deref()) as usize,
+    })
+}
+
+async fn page(app: &App, log: DeliveryLog<'_>, query: &PageQuery, session: &Session) -> Result<Reply, Problem> {
+    let PageQuery { filter, after, limit } = query;
+    let request = DeliveryLogRequest { log, filter, after: after.as_ref(), limit: *limit };
+    let page = app.deliveries.page(&request, session.now).await?;
+    Reply::ok(&DeliveryPage { data: page.deliveries, next_cursor: page.next_cursor })
 }

@@ -64,6 +64,8 @@ pub async fn router(env: &Environment) -> Result<Router, BoxError> {
         .route("/settings/webhooks/{id}/test", post(redelivery::test))
         .route("/settings/webhooks/{id}/recover", post(redelivery::recover))
         .route("/settings/webhooks/{id}/deliveries", get(deliveries::list))
-        .route("/settings/webhooks/{id}/deliveries/{delivery_id}/retry", post(redelivery::retry));
+        .route("/settings/webhooks/{id}/deliveries/{delivery_id}", get(deliveries::read))
+        .route("/settings/webhooks/{id}/deliveries/{delivery_id}/retry", post(redelivery::retry))
+        .route("/settings/deliveries", get(deliveries::list_all));
     Ok(router.with_state(app))
 }

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use axum::extract::State;
 use axum::response::Response;
 use domain::audit::{AuditAction, AuditDetail};
-use domain::delivery::{Ordered, Recovered, recovery_ends_in_s};
-use domain::endpoint::{Endpoint, EndpointStatus, parse_recovery};
+use domain::delivery::{Ordered, Recovered, RecoveryRequest, RecoverySelection, recovery_ends_in_s};
+use domain::endpoint::{Endpoint, EndpointStatus};
 use domain::fields::Fields;
 use domain::id::{DeliveryId, EventId};
 use domain::subject::Subject;
@@ -21,10 +21,11 @@ use store::delivery::{NewDelivery, Recovery, ResendLookup, Restarted};
 use store::endpoint::{EndpointRef, RecoveryStart};
 
 use crate::App;
+use crate::deliveries::{DELIVERY, delivery_id};
 use crate::session::Session;
 use crate::webhooks::find;
 
-/// Time within which a recovery starts retry chains. The function has 25 s.
+/// Time within which a recovery starts retry chains, or counts them. The function has 25 s.
 const RECOVERY: Duration = Duration::from_secs(18);
 
 /// `POST /settings/webhooks/{id}/test`
@@ -37,12 +38,14 @@ pub(crate) async fn test(State(app): State<App>, inbound: Inbound) -> Response {
         let event_id = EventId::derive(session.now.ms(), &["test", &distinguisher]);
         let delivery_id = DeliveryId::derive(session.now.ms(), &event_id, &endpoint.id);
         let delivery = NewDelivery {
+            coach_id: &session.coach,
             endpoint_id: &endpoint.id,
             id: delivery_id.clone(),
             event_id: &event_id,
             event_type: event_type.as_str(),
             subject: &Subject::default(),
             made_at: session.now,
+            may_repeat: false,
             body: test_event::body(event_type, endpoint.payload_mode, session.now),
             not_sent: None,
         };
@@ -55,10 +58,9 @@ pub(crate) async fn test(State(app): State<App>, inbound: Inbound) -> Response {
 
 /// `POST /settings/webhooks/{id}/deliveries/{delivery_id}/retry`
 pub(crate) async fn retry(State(app): State<App>, inbound: Inbound) -> Response {
-    const DELIVERY: &str = "delivery";
     let work = async |session: Session| {
         let endpoint = enabled(find(&app, &session, inbound.parameter(0)).await?)?;
-        let delivery_id = DeliveryId::parse_whole(inbound.parameter(1)).map_err(|_| Problem::NotFound(DELIVERY))?;
+        let delivery_id = delivery_id(inbound.parameter(1))?;
         let kept = match app.deliveries.find(&endpoint.id, &delivery_id, session.now).await? {
             ResendLookup::Ready(kept) => kept,
             ResendLookup::Erased => return Err(Problem::DeliveryErased),
@@ -78,8 +80,13 @@ pub(crate) async fn retry(State(app): State<App>, inbound: Inbound) -> Response 
 /// `POST /settings/webhooks/{id}/recover`
 pub(crate) async fn recover(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
-        let since = parse_recovery(Fields::body(inbound.json()?)?)?;
+        let RecoveryRequest { selection, dry_run } = RecoveryRequest::parse(Fields::body(inbound.json()?)?)?;
         let endpoint = enabled(find(&app, &session, inbound.parameter(0)).await?)?;
+        if dry_run {
+            let until = Instant::now() + RECOVERY;
+            let deliveries = app.deliveries.count_recoverable(&endpoint.id, &selection, session.now, until).await?;
+            return Reply::ok(&Recovered { deliveries });
+        }
         let lease =
             match app.endpoints.begin_recovery(&session.coach, &endpoint.id, &app.deliveries, session.now).await? {
                 RecoveryStart::Ours(lease) => lease,
@@ -89,14 +96,20 @@ pub(crate) async fn recover(State(app): State<App>, inbound: Inbound) -> Respons
             };
         let endpoint_ref = EndpointRef { coach: session.coach.clone(), id: endpoint.id.clone() };
         let until = Instant::now() + RECOVERY;
-        let recovered = app.deliveries.recover(&endpoint_ref, since, &app.outbox, session.now, until).await;
+        let recovered = app.deliveries.recover(&endpoint_ref, &selection, &app.outbox, session.now, until).await;
         let last = recovered.as_ref().ok().and_then(|recovery| recovery.last.as_ref());
         if let Err(error) = app.endpoints.end_recovery(&lease, last).await {
             tracing::warn!(endpoint_id = %endpoint.id, error = error_chain(&error), "could not end a recovery; its lease expires");
         }
         let Recovery { deliveries, .. } = recovered?;
-        let counted = AuditDetail { deliveries: Some(deliveries), ..AuditDetail::of_endpoint(&endpoint) };
-        let detail = AuditDetail { since: Some(since), ..counted };
+        let RecoverySelection { since, until, types } = selection;
+        let detail = AuditDetail {
+            deliveries: Some(deliveries),
+            since: Some(since),
+            until,
+            types: types.map(|types| types.iter().map(|name| name.as_str().to_owned()).collect()),
+            ..AuditDetail::of_endpoint(&endpoint)
+        };
         let (action, target) = (AuditAction::DeliveriesRecovered, endpoint.id.as_str());
         app.workspaces.record_afterwards(session.context(), action, target, detail).await?;
         Reply::accepted(&Recovered { deliveries })

@@ -94,6 +94,12 @@ pub struct AuditDetail {
     /// The time from which deliveries were recovered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
+    /// The time before which deliveries were recovered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// The events that were recovered. Absent if all were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub types: Option<Vec<String>>,
 }
 crate::discreet! { AuditDetail }
 

@@ -3,14 +3,20 @@
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
-use crate::id::{DeliveryId, EventId};
+use crate::id::{ClientId, DeliveryId, EndpointId, EventId};
 use crate::time::Timestamp;
 
 mod decision;
+mod filter;
 mod order;
+mod recovery;
+mod request;
 
 pub use decision::{AttemptMade, EndpointAfter, Next, after_attempt};
+pub use filter::{DeliveryFilter, ENDPOINT_FILTER, FilteredDelivery};
 pub use order::{DeliveryOrder, OrderStep, Readiness, Resumption};
+pub use recovery::{Recovered, RecoveryRequest, RecoverySelection};
+pub use request::{DeliveryDetail, DeliveryRequest, SentRequest, WebhookHeaders};
 
 /// Retention of deliveries and their bodies, which can be sent again meanwhile.
 pub const DELIVERY_RETENTION: TimeDelta = TimeDelta::days(30);
@@ -111,12 +117,25 @@ pub struct Ordered {
     pub delivery_id: DeliveryId,
 }
 
-/// The result of a recovery.
-#[derive(Debug, Clone, Serialize)]
+/// The deliveries of an endpoint by their present status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Recovered {
-    /// Number of enqueued deliveries.
-    pub deliveries: usize,
+pub struct DeliveryCounts {
+    pub delivered: usize,
+    pub failed: usize,
+    pub pending: usize,
+}
+
+impl DeliveryCounts {
+    /// Counts a delivery with this status.
+    pub fn add(&mut self, status: DeliveryStatus) {
+        let count = match status {
+            DeliveryStatus::Delivered => &mut self.delivered,
+            DeliveryStatus::Failed => &mut self.failed,
+            DeliveryStatus::Pending => &mut self.pending,
+        };
+        *count += 1;
+    }
 }
 
 /// The log line for a delivery whose endpoint was deleted.
@@ -127,11 +146,19 @@ pub const DELETED: &str = "not sent: endpoint deleted";
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Delivery))]
 pub struct DeliveryView {
     pub id: DeliveryId,
+    pub endpoint_id: EndpointId,
     /// The event's id, as its receiver gets it in `webhook-id`.
     pub webhook_id: EventId,
     /// The event's name.
     #[serde(rename = "type")]
     pub event_type: String,
+    /// The client that the event is about. Null for a test event.
+    #[cfg_attr(feature = "openapi", schema(required))]
+    pub client_id: Option<ClientId>,
+    /// True for a test event.
+    pub test: bool,
+    /// When the event was to be delivered first. The log is in this order.
+    pub created_at: Timestamp,
     pub status: DeliveryStatus,
     pub attempts: Vec<Attempt>,
     #[cfg_attr(feature = "openapi", schema(required))]

@@ -7,6 +7,7 @@ use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
 use crate::audit::named_fields;
+use crate::delivery::DeliveryCounts;
 use crate::endpoint_health::EndpointHealth;
 use crate::event::{Event, EventType, PayloadMode};
 use crate::fields::{Fields, Invalid};
@@ -97,12 +98,58 @@ impl SignedEndpoint {
     }
 }
 
+crate::named! {
+    /// The kind of reason for which an endpoint gets nothing.
+    DisabledReasonCode {
+        /// Its coach disabled it.
+        ByHand = "by_hand",
+        /// It failed for too long.
+        Failing = "failing",
+        /// Its receiver answered 410.
+        Gone = "gone",
+    }
+}
+
+/// An endpoint with the record of its failures.
+#[derive(Debug, Clone)]
+pub struct WatchedEndpoint {
+    pub endpoint: Endpoint,
+    pub health: EndpointHealth,
+}
+
+/// An endpoint as the settings API shows it.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(
+    feature = "openapi",
+    derive(utoipa::ToSchema),
+    schema(description = "A registered webhook endpoint, without its secret, and how its deliveries go.")
+)]
+pub struct EndpointView {
+    #[serde(flatten)]
+    pub endpoint: Endpoint,
+    /// The first failed attempt since the last success. Null while no attempt fails.
+    #[cfg_attr(feature = "openapi", schema(required))]
+    pub failing_since: Option<Timestamp>,
+    /// The kind of `disabled_reason`. Null if the endpoint is enabled.
+    #[cfg_attr(feature = "openapi", schema(required))]
+    pub disabled_reason_code: Option<DisabledReasonCode>,
+    /// The deliveries that were created in the last 24 hours, by their present status. Test events count.
+    pub last_24h: DeliveryCounts,
+}
+
+impl EndpointView {
+    pub fn new(WatchedEndpoint { endpoint, health }: WatchedEndpoint, last_24h: DeliveryCounts) -> Self {
+        let disabled_reason_code = endpoint.disabled_reason_code();
+        Self { endpoint, failing_since: health.failing_since(), disabled_reason_code, last_24h }
+    }
+}
+
 /// A new endpoint, with its secret.
 #[derive(Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewEndpoint {
     #[serde(flatten)]
-    pub endpoint: Endpoint,
+    pub endpoint: EndpointView,
     /// The secret with which the receiver verifies signatures. Shown once.
     pub secret: String,
 }
@@ -111,7 +158,7 @@ pub struct NewEndpoint {
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EndpointList {
-    pub endpoints: Vec<Endpoint>,
+    pub endpoints: Vec<EndpointView>,
 }
 
 impl Endpoint {
@@ -123,6 +170,16 @@ impl Endpoint {
     /// Returns true if the endpoint is disabled but would get the event, which is then recorded as not sent.
     pub fn misses(&self, event: &Event) -> bool {
         self.status == EndpointStatus::Disabled && event.is_for(&self.id, &self.events)
+    }
+
+    /// Returns the kind of reason for which the endpoint gets nothing. `None`: it is enabled.
+    pub fn disabled_reason_code(&self) -> Option<DisabledReasonCode> {
+        match (self.status, self.disabled_reason.as_deref()) {
+            (EndpointStatus::Enabled, _) => None,
+            (EndpointStatus::Gone, _) => Some(DisabledReasonCode::Gone),
+            (EndpointStatus::Disabled, Some(DISABLED_BY_HAND)) => Some(DisabledReasonCode::ByHand),
+            (EndpointStatus::Disabled, _) => Some(DisabledReasonCode::Failing),
+        }
     }
 
     /// Returns the endpoint after a change by its coach at `now`. Enabling clears the reason; disabling a disabled
@@ -220,23 +277,6 @@ pub struct EndpointChange {
     /// `Some(None)` clears the description.
     pub description: Option<Option<String>>,
     pub enabled: Option<bool>,
-}
-
-/// Parses the body of `POST /settings/webhooks/{id}/recover`: the time from which failed deliveries are sent again.
-pub fn parse_recovery(fields: Fields<'_>) -> Result<Timestamp, Invalid> {
-    fields.only(&["since"])?;
-    fields.required_timestamp("since")
-}
-
-#[cfg(feature = "openapi")]
-pub fn recovery_schema() -> Body {
-    Body::new([(
-        "since",
-        Field::timestamp()
-            .required()
-            .about("Deliveries that failed at or after this time are sent again, whenever their event happened."),
-    )])
-    .closed()
 }
 
 impl EndpointChange {
@@ -359,6 +399,7 @@ mod tests {
         let off = endpoint(EndpointStatus::Enabled).changed(&enabled(false), Timestamp::from_ms(7)).unwrap();
         assert_eq!(off.status, EndpointStatus::Disabled);
         assert_eq!((off.disabled_reason.as_deref(), off.disabled_at), (Some("by hand"), Some(Timestamp::from_ms(7))));
+        assert_eq!(off.disabled_reason_code(), Some(DisabledReasonCode::ByHand));
         let on = off.changed(&enabled(true), Timestamp::from_ms(8)).unwrap();
         assert_eq!(on, endpoint(EndpointStatus::Enabled));
     }

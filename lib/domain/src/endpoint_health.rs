@@ -48,6 +48,11 @@ impl EndpointHealth {
         self.failing_since.is_none()
     }
 
+    /// Returns the time of the first failed attempt since the last success.
+    pub fn failing_since(&self) -> Option<Timestamp> {
+        self.failing_since
+    }
+
     /// Evaluates a failed attempt of an event.
     pub fn after_failure(&self, event: &EventId, at: Timestamp) -> FailureEffect {
         let since = self.failing_since.map_or(at, |since| since.min(at));

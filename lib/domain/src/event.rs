@@ -186,6 +186,12 @@ impl Event {
         }
     }
 
+    /// Returns true if the service may emit the same event, with the same id, more than once: a late check-in reveals
+    /// the grade drop of a later one, which an earlier late check-in may have revealed before.
+    pub fn may_repeat(&self) -> bool {
+        self.event_type == EventType::SystemGradeDrop.into()
+    }
+
     /// Returns true for an endpoint that a step names, or, without steps, for one that subscribes to the event.
     pub fn is_for(&self, endpoint: &EndpointId, subscribed: &[EventType]) -> bool {
         match self.event_type {

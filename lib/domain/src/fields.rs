@@ -11,7 +11,7 @@ use chrono::NaiveDate;
 use serde_json::{Map, Value};
 
 use crate::fact_time::FactTime;
-use crate::time::{DATE_RULE, Timestamp, parse_date};
+use crate::time::{DATE_RULE, TIME_RULE, Timestamp, parse_date};
 
 /// The error of a field, or of the whole object (no field).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -29,6 +29,12 @@ impl Invalid {
         Self { field: Some(name.to_owned()), message: format!("{name} {rule}") }
     }
 
+    /// Creates the error of a query parameter that a route does not have.
+    pub fn unknown_parameter(name: &str, known: &[&str]) -> Self {
+        let takes = known.join(", ");
+        Self::field(&shortened(name), format_args!("is not a parameter of this request; it takes {takes}"))
+    }
+
     pub fn whole(message: impl Into<String>) -> Self {
         Self { field: None, message: message.into() }
     }
@@ -42,7 +48,6 @@ const MAX_NAMED: usize = 10;
 const MAX_QUOTED_CHARS: usize = 64;
 /// Longest text that is parsed as a time.
 const LONGEST_TIME: usize = 64;
-const TIME_RULE: &str = "must be an RFC 3339 date-time such as 2026-11-20T09:30:00Z";
 
 /// A JSON object that is being read.
 #[derive(Clone, Copy)]

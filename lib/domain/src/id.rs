@@ -88,7 +88,7 @@ opaque_id! {
     EndpointId
     /// An event, the same at every receiver and on every retry: the `webhook-id`.
     EventId
-    /// One event for one endpoint. Sorts by the event's time.
+    /// One event for one endpoint. Sorts by the time of its creation.
     DeliveryId
     /// A fact or a change on the bus.
     FactId
@@ -106,9 +106,16 @@ impl ClientId {
 }
 
 impl EndpointId {
+    const PREFIX: &str = "we_";
+
     /// Creates a new endpoint's id from a UUID of version 7.
     pub fn from_uuid(uuid: Uuid) -> Self {
-        Self(format!("we_{}", uuid.simple()))
+        Self(format!("{}{}", Self::PREFIX, uuid.simple()))
+    }
+
+    /// Parses an endpoint id in the form that [`EndpointId::from_uuid`] gives.
+    pub fn parse_whole(text: &str) -> Result<Self, InvalidId> {
+        digits_after(Self::PREFIX, text).map(|_| Self(text.to_owned()))
     }
 }
 
@@ -127,9 +134,16 @@ impl KeyId {
 }
 
 impl EventId {
+    const PREFIX: &str = "evt_";
+
     /// Derives an event's id from its time and cause. The same cause at the same time is the same event.
     pub fn derive(at_ms: i64, cause: &[&str]) -> Self {
-        Self(format!("evt_{}", derived_uuid(at_ms, cause).simple()))
+        Self(format!("{}{}", Self::PREFIX, derived_uuid(at_ms, cause).simple()))
+    }
+
+    /// Parses an event id in the form that [`EventId::derive`] gives.
+    pub fn parse_whole(text: &str) -> Result<Self, InvalidId> {
+        digits_after(Self::PREFIX, text).map(|_| Self(text.to_owned()))
     }
 }
 
@@ -141,20 +155,61 @@ impl FactId {
 }
 
 impl DeliveryId {
-    /// Derives the id of an event's delivery to an endpoint. `at_ms` is the event's time, which leads the id, so that
-    /// ids sort by it.
+    const PREFIX: &str = "dlv_";
+
+    /// Derives the id of an event's delivery to an endpoint. `at_ms` is the time of the delivery's creation, which
+    /// leads the id, so that ids sort by it.
     pub fn derive(at_ms: i64, event: &EventId, endpoint: &EndpointId) -> Self {
-        Self(format!("dlv_{}", derived_uuid(at_ms, &[event.as_str(), endpoint.as_str()]).simple()))
+        Self::of(derived_uuid(at_ms, &[event.as_str(), endpoint.as_str()]).as_u128())
     }
 
     /// Parses a delivery id in the form that [`DeliveryId::derive`] gives.
     pub fn parse_whole(text: &str) -> Result<Self, InvalidId> {
-        let digits = text.strip_prefix("dlv_").filter(|digits| digits.len() == 32).ok_or(InvalidId)?;
-        if digits.bytes().all(|b| b.is_ascii_hexdigit()) { Self::parse(text) } else { Err(InvalidId) }
+        digits_after(Self::PREFIX, text).map(|_| Self(text.to_owned()))
+    }
+
+    /// Returns the bound below all ids of deliveries that were created at that time or later.
+    pub fn first_at(at_ms: i64) -> Self {
+        Self::of(u128::from(leading_ms(at_ms)) << DERIVED_BITS)
+    }
+
+    /// Returns the bound above all ids.
+    pub fn last() -> Self {
+        Self::of(u128::MAX)
+    }
+
+    /// Returns the greatest id below this one, if there is one.
+    pub fn predecessor(&self) -> Option<Self> {
+        let number = u128::from_str_radix(digits_after(Self::PREFIX, &self.0).ok()?, 16).ok()?;
+        number.checked_sub(1).map(Self::of)
+    }
+
+    /// Returns the time that leads the id, in milliseconds.
+    pub fn leading_ms(&self) -> Option<i64> {
+        let number = u128::from_str_radix(digits_after(Self::PREFIX, &self.0).ok()?, 16).ok()?;
+        i64::try_from(number >> DERIVED_BITS).ok()
+    }
+
+    fn of(number: u128) -> Self {
+        Self(format!("{}{number:032x}", Self::PREFIX))
     }
 }
 
+/// Returns the 32 hexadecimal digits of an id that the service chose.
+fn digits_after<'a>(prefix: &str, text: &'a str) -> Result<&'a str, InvalidId> {
+    const DIGITS: usize = 32;
+    let digits = text.strip_prefix(prefix).filter(|digits| digits.len() == DIGITS).ok_or(InvalidId)?;
+    if digits.bytes().all(|b| b.is_ascii_hexdigit()) { Ok(digits) } else { Err(InvalidId) }
+}
+
+/// Bits of a derived UUID after its time.
+const DERIVED_BITS: u32 = 80;
 const MAX_TIME_MS: i64 = (1 << 48) - 1;
+
+/// Returns the time that leads a derived UUID, in 48 bits.
+fn leading_ms(at_ms: i64) -> u64 {
+    at_ms.clamp(0, MAX_TIME_MS).unsigned_abs()
+}
 
 /// Returns a UUID of version 8 (RFC 9562): 48 bits of milliseconds as in version 7, then a hash of the cause.
 fn derived_uuid(at_ms: i64, cause: &[&str]) -> Uuid {
@@ -165,7 +220,7 @@ fn derived_uuid(at_ms: i64, cause: &[&str]) -> Uuid {
     }
     let digest = hash.finalize();
     let mut bytes = [0u8; 16];
-    bytes[..6].copy_from_slice(&at_ms.clamp(0, MAX_TIME_MS).to_be_bytes()[2..]);
+    bytes[..6].copy_from_slice(&leading_ms(at_ms).to_be_bytes()[2..]);
     bytes[6..].copy_from_slice(&digest[..10]);
     uuid::Builder::from_custom_bytes(bytes).into_uuid()
 }
@@ -265,6 +320,12 @@ mod tests {
         let early = DeliveryId::derive(1_000, &event, &endpoint);
         let late = DeliveryId::derive(1_001, &event, &endpoint);
         assert!(early < late);
-        assert_eq!(DeliveryId::parse_whole(early.as_str()), Ok(early));
+        assert_eq!(DeliveryId::parse_whole(early.as_str()), Ok(early.clone()));
+        assert_eq!((early.leading_ms(), late.leading_ms()), (Some(1_000), Some(1_001)));
+        let first = DeliveryId::first_at(1_001);
+        assert!(early < first && first < late && late < DeliveryId::last());
+        assert!(early < first.predecessor().unwrap() && late.predecessor().unwrap() < late);
+        assert_eq!(DeliveryId::first_at(0).predecessor(), None);
+        assert_eq!(DeliveryId::first_at(-5), DeliveryId::first_at(0));
     }
 }

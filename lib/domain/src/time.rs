@@ -78,6 +78,9 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
+/// The rule for instants, which completes a sentence that begins with the field's name.
+pub const TIME_RULE: &str = "must be an RFC 3339 date-time such as 2026-11-20T09:30:00Z";
+
 /// The rule for dates, which completes a sentence that begins with the field's name.
 pub const DATE_RULE: &str = "must be a date in the form YYYY-MM-DD";
 

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use bytes::Bytes;
+use domain::fields::Invalid;
 use domain::time::Timestamp;
 use http::{HeaderMap, Method, header};
 use http_body_util::BodyExt;
@@ -84,6 +85,15 @@ impl Inbound {
     /// The first value of a query parameter, decoded.
     pub fn query(&self, name: &str) -> Option<String> {
         form_urlencoded::parse(self.query.as_bytes()).find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+    }
+
+    /// Refuses query parameters beyond `known`, by the first one's name.
+    pub fn only_parameters(&self, known: &[&str]) -> Result<(), Invalid> {
+        let mut names = form_urlencoded::parse(self.query.as_bytes()).map(|(name, _)| name);
+        match names.find(|name| !known.contains(&name.as_ref())) {
+            Some(unknown) => Err(Invalid::unknown_parameter(&unknown, known)),
+            None => Ok(()),
+        }
     }
 
     /// The `cursor` of a list. `None`, also for an empty cursor, means the first page.

@@ -1,19 +1,23 @@
 //! Table `deliveries`: one item per event and endpoint, which is also its line in the delivery log. Kept for 30 days,
 //! and up to 3 more for a retry chain that began late.
-//! pk `ENDPOINT#<endpoint_id>`, sk `DELIVERY#<delivery_id>`: ids begin with the event's time, which orders a partition.
-//! `sealed`: the body, rendered once. `chain`, `next_attempt`: the order that counts. `lease_owner`, `lease_until`: the
-//! attempt under way. `hop`: the last recorded hop of the next attempt's order. GSI `failed`: `pk`, `failed_at`.
-//! Each claim writes a random owner. If a repeat is refused and the item has this owner, the first try succeeded.
-//! 1. `create` PutItem, unless it exists. `put_back` UpdateItem, once per hop.
+//! pk `ENDPOINT#<endpoint_id>`, sk `DELIVERY#<delivery_id>`: ids begin with the time of creation, which orders a
+//! partition. `sealed`: the body, rendered once. `chain`, `next_attempt`: the order that counts. `lease_owner`,
+//! `lease_until`: the attempt under way. `hop`: the last recorded hop of the next attempt's order. `sent_to`, `sent_s`,
+//! `signature`: the request of the latest attempt. GSI `failed`: `pk`, `failed_at`. GSI `by_coach`: `coach_id`, `sk`.
+//! sk `EVENT#<event_id>`: the mark of an event that may be emitted again. Each claim writes a random owner. If a repeat is refused and the item has this owner, the first try succeeded.
+//! 1. `create` PutItem, unless it exists, or a transaction with the mark. `put_back` UpdateItem, once per hop.
 //! 2. `claim` UpdateItem: takes the lease if the attempt is next. `record` UpdateItem on the lease.
-//! 3. `page` Query, newest first: module `log`. `waiting` Query, for new orders: module `resume`.
+//! 3. `page` Query, newest first, of `by_coach` with BatchGetItem: module `log`. `counts_since` Query: module `counts`.
+//!    `read` GetItem: module `detail`. `waiting` Query, for new orders: module `resume`.
 //! 4. `end_waiting` Query, then an UpdateItem each: module `end`.
 //! 5. `find` GetItem. `restart` Transaction with the order. `recover` Query of `failed`, BatchGetItem, transactions for
-//!    groups: module `restart`.
+//!    groups; `count_recoverable` the same without writes: module `restart`.
 //! 6. `erase_client` Query of GSI `by_client` (`client_id`, `sk`), then an UpdateItem each: module `erase`.
 
 mod attempt;
 mod claim;
+mod counts;
+mod detail;
 mod end;
 mod erase;
 mod log;
@@ -22,19 +26,19 @@ mod restart;
 mod resume;
 
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
-use domain::delivery::{DELIVERY_RETENTION, DeliveryOrder, DeliveryStatus};
-use domain::id::{DeliveryId, EndpointId, EventId};
+use domain::delivery::{DELIVERY_RETENTION, DeliveryOrder, DeliveryStatus, SentRequest};
+use domain::id::{CoachId, DeliveryId, EndpointId, EventId};
 use domain::subject::Subject;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment, random_bytes};
 use serde::{Deserialize, Serialize};
 
-use crate::db::{self, Db, Item, ItemWrite, StoreError, Table, Written, from_item, n, s, to_item};
+use crate::db::{self, Db, Item, ItemWrite, Part, StoreError, Table, Transacted, Written, from_item, n, s, to_item};
 use crate::vault::Vault;
 
 pub use claim::{AttemptClaim, ClaimedAttempt, SpentOrder};
 pub use erase::ErasureProgress;
-pub use log::DeliveryLogPage;
+pub use log::{DeliveryLog, DeliveryLogPage, DeliveryLogRequest};
 pub use outcome::AttemptRecording;
 pub use restart::{Recovery, ResendLookup, ResendableDelivery, Restarted};
 
@@ -43,14 +47,17 @@ use attempt::StoredAttempt;
 /// A delivery to be stored.
 #[derive(Clone)]
 pub struct NewDelivery<'a> {
+    pub coach_id: &'a CoachId,
     pub endpoint_id: &'a EndpointId,
     pub id: DeliveryId,
     pub event_id: &'a EventId,
     pub event_type: &'a str,
     /// The subject of the event.
     pub subject: &'a Subject,
-    /// The time of the event.
+    /// The time of the creation, which leads the id.
     pub made_at: Timestamp,
+    /// True if the event may come again with another time of creation, and so with another id of its delivery.
+    pub may_repeat: bool,
     pub body: Vec<u8>,
     /// The reason why no attempt is made. The coach can send the delivery again by hand.
     pub not_sent: Option<String>,
@@ -62,7 +69,7 @@ pub enum DeliveryCreation {
     New,
     /// The delivery existed, and its first attempt has not been made: its order may never have been sent.
     Waiting,
-    /// The delivery existed, and is under way or has ended.
+    /// The delivery existed, and is under way or has ended; or the event has come before.
     Known,
 }
 
@@ -81,6 +88,8 @@ struct DeliveryItem {
     pk: String,
     sk: String,
     id: DeliveryId,
+    /// Absent from deliveries that were stored before this was kept, which are not in GSI `by_coach`.
+    coach_id: Option<CoachId>,
     webhook_id: EventId,
     event_type: String,
     #[serde(flatten)]
@@ -104,6 +113,12 @@ struct DeliveryItem {
     lease_owner: Option<String>,
     lease_until: Option<i64>,
     recorded_by: Option<String>,
+    /// The host that the latest attempt was sent to.
+    sent_to: Option<String>,
+    /// The signed time of the latest attempt, in seconds.
+    sent_s: Option<i64>,
+    /// The signature of the latest attempt. Absent after the client is erased.
+    signature: Option<String>,
     /// The sealed body. Empty after the client is erased.
     #[serde(with = "crate::binary")]
     sealed: Vec<u8>,
@@ -125,15 +140,31 @@ impl Deliveries {
 
     /// Stores a delivery. Its first attempt is due at once.
     pub async fn create(&self, delivery: NewDelivery<'_>, now: Timestamp) -> Result<DeliveryCreation, StoreError> {
+        if delivery.may_repeat {
+            return self.create_with_mark(delivery, now).await;
+        }
         let item = to_item(&self.record_of(delivery, now));
         match self.table.write(item).when_absent().put_now().await? {
             Written::Done(_) => Ok(DeliveryCreation::New),
-            Written::Refused(None) => Ok(DeliveryCreation::Known),
-            Written::Refused(Some(item)) => {
-                let stored: DeliveryItem = from_item(ENTITY, item)?;
-                let waiting = stored.status == DeliveryStatus::Pending && stored.attempts.is_empty();
-                Ok(if waiting { DeliveryCreation::Waiting } else { DeliveryCreation::Known })
-            }
+            Written::Refused(item) => existing(item),
+        }
+    }
+
+    /// Stores a delivery with the mark of its event, unless the event has come before.
+    async fn create_with_mark(
+        &self,
+        delivery: NewDelivery<'_>,
+        now: Timestamp,
+    ) -> Result<DeliveryCreation, StoreError> {
+        let mut mark = db::key(partition(delivery.endpoint_id), format!("EVENT#{}", delivery.event_id));
+        mark.insert("expires_at".to_owned(), n((now + DELIVERY_RETENTION).unix_s()));
+        let writes = [
+            self.table.write(to_item(&self.record_of(delivery, now))).when_absent().put(Part::Delivery(0)),
+            self.table.write(mark).when_absent().put(Part::EmittedMark),
+        ];
+        match self.table.db.transact(&writes).await? {
+            Transacted::Done => Ok(DeliveryCreation::New),
+            Transacted::Refused(refused) => existing(refused.item(Part::Delivery(0)).cloned()),
         }
     }
 
@@ -157,11 +188,13 @@ impl Deliveries {
     }
 
     fn record_of(&self, delivery: NewDelivery<'_>, now: Timestamp) -> DeliveryItem {
-        let NewDelivery { endpoint_id, id, event_id, event_type, subject, made_at, body, not_sent } = delivery;
+        let NewDelivery { coach_id, endpoint_id, id, event_id, event_type, subject, made_at, body, not_sent, .. } =
+            delivery;
         let is_sent = not_sent.is_none();
         DeliveryItem {
             pk: partition(endpoint_id),
             sk: sort_key(&id),
+            coach_id: Some(coach_id.clone()),
             webhook_id: event_id.clone(),
             event_type: event_type.to_owned(),
             subject: subject.clone(),
@@ -179,6 +212,9 @@ impl Deliveries {
             lease_owner: None,
             lease_until: None,
             recorded_by: None,
+            sent_to: None,
+            sent_s: None,
+            signature: None,
             sealed: self.vault.seal(&body_context(endpoint_id, &id), &body),
             expires_at: (now + DELIVERY_RETENTION).unix_s(),
             id,
@@ -213,6 +249,23 @@ impl Deliveries {
     }
 }
 
+impl DeliveryItem {
+    /// The request of the latest attempt. `None` before the first attempt, and for attempts that were made before this
+    /// was kept.
+    fn sent_request(&self) -> Option<SentRequest> {
+        let (host, unix_s) = (self.sent_to.clone()?, self.sent_s?);
+        Some(SentRequest { host, unix_s, signature: self.signature.clone() })
+    }
+}
+
+/// The result of creating a delivery that was refused.
+fn existing(delivery: Option<Item>) -> Result<DeliveryCreation, StoreError> {
+    let Some(item) = delivery else { return Ok(DeliveryCreation::Known) };
+    let stored: DeliveryItem = from_item(ENTITY, item)?;
+    let waiting = stored.status == DeliveryStatus::Pending && stored.attempts.is_empty();
+    Ok(if waiting { DeliveryCreation::Waiting } else { DeliveryCreation::Known })
+}
+
 /// The attempt that a delivery waits for.
 struct NextAttempt<'a> {
     endpoint: &'a EndpointId,
@@ -229,6 +282,7 @@ impl<'a> From<&'a DeliveryOrder> for NextAttempt<'a> {
 }
 
 const ENTITY: &str = "delivery";
+const PARTITION_PREFIX: &str = "ENDPOINT#";
 const SORT_PREFIX: &str = "DELIVERY#";
 
 fn new_owner() -> String {
@@ -236,7 +290,13 @@ fn new_owner() -> String {
 }
 
 fn partition(endpoint: &EndpointId) -> String {
-    format!("ENDPOINT#{endpoint}")
+    format!("{PARTITION_PREFIX}{endpoint}")
+}
+
+/// The endpoint of a partition.
+fn endpoint_of(pk: &str) -> Result<EndpointId, StoreError> {
+    let id = pk.strip_prefix(PARTITION_PREFIX).and_then(|id| EndpointId::parse(id).ok());
+    id.ok_or_else(|| StoreError::corrupt(ENTITY, "its partition has another form"))
 }
 
 fn sort_key(id: &DeliveryId) -> String {

@@ -24,6 +24,7 @@ use chrono::TimeDelta;
 use domain::audit::{AuditAction, AuditDetail};
 use domain::endpoint::{
     Endpoint, EndpointChange, EndpointDraft, EndpointGone, EndpointStatus, MAX_ENDPOINTS, SignedEndpoint,
+    WatchedEndpoint,
 };
 use domain::endpoint_health::EndpointHealth;
 use domain::event::{EventType, PayloadMode};
@@ -67,7 +68,7 @@ pub enum EndpointCreation {
 /// The result of changing an endpoint.
 #[derive(Debug)]
 pub enum EndpointUpdate {
-    Done(Box<Endpoint>),
+    Done(Box<WatchedEndpoint>),
     /// The endpoint answered 410 and cannot be enabled again.
     Gone,
     NotFound,
@@ -87,6 +88,12 @@ struct EndpointItem {
     late_until: Option<i64>,
     /// The time between two places of a late endpoint, in ms.
     late_gap_ms: Option<i64>,
+}
+
+impl EndpointItem {
+    fn watched(self) -> WatchedEndpoint {
+        WatchedEndpoint { endpoint: self.endpoint, health: self.health }
+    }
 }
 
 /// The attributes of an endpoint.
@@ -145,11 +152,16 @@ impl Endpoints {
 
     /// Reads all endpoints of a workspace, oldest first.
     pub async fn list(&self, coach: &CoachId) -> Result<Vec<Endpoint>, StoreError> {
+        Ok(self.list_watched(coach).await?.into_iter().map(|watched| watched.endpoint).collect())
+    }
+
+    /// Reads all endpoints of a workspace with their health, oldest first.
+    pub async fn list_watched(&self, coach: &CoachId) -> Result<Vec<WatchedEndpoint>, StoreError> {
         // At most MAX_ENDPOINTS small items: one page holds them.
         let values = [(":pk", s(partition(coach))), (":sk", s(SORT_PREFIX))];
         let query = self.table.query("pk = :pk AND begins_with(sk, :sk)", values).consistent_read(true);
         let items = query_page(query).await?.items.into_iter();
-        items.map(|item| from_item::<EndpointItem>("endpoint", item).map(|record| record.endpoint)).collect()
+        items.map(|item| from_item("endpoint", item).map(EndpointItem::watched)).collect()
     }
 
     /// Reads an endpoint with the secrets that sign now.
@@ -255,17 +267,22 @@ impl Endpoints {
                 record.late_until = None;
             }
             let detail = AuditDetail { changed: Some(change.fields()), ..AuditDetail::of_endpoint(&endpoint) };
+            let watched = WatchedEndpoint { endpoint: endpoint.clone(), health: record.health.clone() };
             let writes = [
                 self.replace(record, &endpoint),
                 audit::record(&self.table, context, AuditAction::EndpointUpdated, id.as_str(), detail),
             ];
-            Ok(self.table.db.transact(&writes).await?.is_done().then_some(EndpointUpdate::Done(Box::new(endpoint))))
+            Ok(self.table.db.transact(&writes).await?.is_done().then_some(EndpointUpdate::Done(Box::new(watched))))
         })
         .await
     }
 
     /// Deletes an endpoint. Returns the deleted endpoint, if there was one.
-    pub async fn delete(&self, context: AuditContext<'_>, id: &EndpointId) -> Result<Option<Endpoint>, StoreError> {
+    pub async fn delete(
+        &self,
+        context: AuditContext<'_>,
+        id: &EndpointId,
+    ) -> Result<Option<WatchedEndpoint>, StoreError> {
         let coach = context.coach;
         let Some(record) = self.read(coach, id).await? else { return Ok(None) };
         let count = self.table.write(count_key(coach)).add("endpoints", n(-1));
@@ -276,7 +293,7 @@ impl Endpoints {
             count.when("endpoints > :zero", []).update(Part::EndpointCount),
             self.audit_record(context, AuditAction::EndpointDeleted, &record.endpoint),
         ];
-        Ok(self.table.db.transact(&writes).await?.is_done().then_some(record.endpoint))
+        Ok(self.table.db.transact(&writes).await?.is_done().then(|| record.watched()))
     }
 
     /// Counts the endpoints of a workspace, as their limit does.

@@ -16,10 +16,9 @@ pub mod resolve;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::delivery::{ATTEMPT_TIMEOUT, AttemptResult};
-use domain::id::EventId;
+use domain::delivery::{ATTEMPT_TIMEOUT, AttemptResult, WebhookHeaders};
 use domain::receiver_url::{Reach, ReceiverUrl};
-use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
+use http::header::RETRY_AFTER;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -38,16 +37,11 @@ const STATUS_GRACE: Duration = Duration::from_secs(2);
 /// Limit of an answer's body that is read, so that its connection can be used again. The chunk that reaches it is the
 /// last.
 const MAX_READ_BYTES: usize = 64 * 1024;
-const CLIENT_NAME: &str = "partner-api-webhooks/1";
 
 /// A signed request.
 pub struct Webhook<'a> {
     pub url: &'a ReceiverUrl,
-    pub event_id: &'a EventId,
-    pub event_type: &'a str,
-    /// Time of the attempt, which is signed.
-    pub unix_s: i64,
-    pub signature: String,
+    pub headers: WebhookHeaders<'a>,
     pub body: Vec<u8>,
 }
 
@@ -148,15 +142,10 @@ impl Answering {
 }
 
 fn request(webhook: Webhook<'_>) -> Result<Request<Full<Bytes>>, http::Error> {
-    Request::post(webhook.url.expose())
-        .header(ACCEPT, "*/*")
-        .header(USER_AGENT, CLIENT_NAME)
-        .header(CONTENT_TYPE, "application/json")
-        .header("webhook-id", webhook.event_id.as_str())
-        .header("webhook-timestamp", webhook.unix_s)
-        .header("webhook-signature", webhook.signature)
-        .header("x-service-event", webhook.event_type)
-        .body(Full::from(webhook.body))
+    let request = Request::post(webhook.url.expose());
+    let headers = webhook.headers.pairs();
+    let request = headers.fold(request, |request, (name, value)| request.header(name, value.as_ref()));
+    request.body(Full::from(webhook.body))
 }
 
 fn tls(authorities: RootCertStore) -> Result<ClientConfig, BoxError> {

@@ -8,9 +8,13 @@ use domain::check_in::{CheckIn, CheckInList};
 use domain::client::{Client, ClientList, CreateClientResult, Measure, Origin, Phase, Profile};
 use domain::compliance::Compliance;
 use domain::daily_log::DailyLogDates;
-use domain::delivery::{Attempt, AttemptResult, DeliveryPage, DeliveryStatus, DeliveryView};
+use domain::delivery::{
+    Attempt, AttemptResult, DeliveryCounts, DeliveryDetail, DeliveryPage, DeliveryRequest, DeliveryStatus,
+    DeliveryView, SentRequest,
+};
 use domain::email::Email;
-use domain::endpoint::{Endpoint, EndpointStatus, MAX_ENDPOINTS, NewEndpoint};
+use domain::endpoint::{Endpoint, EndpointStatus, EndpointView, MAX_ENDPOINTS, NewEndpoint, WatchedEndpoint};
+use domain::endpoint_health::EndpointHealth;
 use domain::event::{EventCatalog, EventType, PayloadMode};
 use domain::id::{CheckInId, ClientId, CoachId, DeliveryId, EndpointId, EventId, KeyId};
 use domain::key::{KeyStatus, KeyView, MAX_LIVE_KEYS, NewKey, ROTATION_OVERLAP};
@@ -200,7 +204,7 @@ pub(super) fn audit_page() -> AuditPage {
         actor: AuditActor::service(),
         action: AuditAction::EndpointDisabled,
         target: ENDPOINT_ID.to_owned(),
-        detail: AuditDetail { status: Some(EndpointStatus::Gone), ..AuditDetail::of_endpoint(&endpoint()) },
+        detail: AuditDetail { status: Some(EndpointStatus::Gone), ..AuditDetail::of_endpoint(&endpoint().endpoint) },
     };
     let name = Some("Booking desk".to_owned());
     let created = AuditEntry {
@@ -224,8 +228,8 @@ pub(super) fn new_key() -> NewKey {
     NewKey { record, key: "svc_live_T0pSecretT0pSecretT0pSecretT0pSe3Yx7Qd".to_owned() }
 }
 
-pub(super) fn endpoint() -> Endpoint {
-    Endpoint {
+pub(super) fn endpoint() -> EndpointView {
+    let endpoint = Endpoint {
         id: id!(EndpointId, ENDPOINT_ID),
         url: ReceiverUrl::parse("https://hooks.example.com/coaching", Reach::Public)
             .expect("the example is a public URL"),
@@ -236,14 +240,36 @@ pub(super) fn endpoint() -> Endpoint {
         disabled_reason: None,
         disabled_at: None,
         created_at: at("08:05:00.000"),
-    }
+    };
+    let counts = DeliveryCounts { delivered: 40, failed: 1, pending: 2 };
+    EndpointView::new(WatchedEndpoint { endpoint, health: EndpointHealth::default() }, counts)
 }
 
 pub(super) fn new_endpoint() -> NewEndpoint {
-    NewEndpoint { endpoint: endpoint(), secret: SECRET.to_owned() }
+    let endpoint = EndpointView { last_24h: DeliveryCounts::default(), ..endpoint() };
+    NewEndpoint { endpoint, secret: SECRET.to_owned() }
 }
 
 pub(super) fn delivery_page() -> DeliveryPage {
+    DeliveryPage { data: vec![delivery()], next_cursor: None }
+}
+
+pub(super) fn delivery_detail() -> DeliveryDetail {
+    let delivery = delivery();
+    let sent = SentRequest {
+        host: "hooks.example.com".to_owned(),
+        unix_s: at("09:30:06.300").unix_s(),
+        signature: Some("v1,4DFnM4Wx0iVdbTJZ5h5PtGXM3bbmvAHLHW3mjsr5ONY=".to_owned()),
+    };
+    let body = format!(
+        r#"{{"type":"new_client","timestamp":"{0}","data":{{"client":{{"id":"{CLIENT_ID}"}},"created_at":"{0}","source":"application"}}}}"#,
+        at("09:30:00.000")
+    );
+    let request = DeliveryRequest::new(sent, &delivery.webhook_id, &delivery.event_type, Some(body));
+    DeliveryDetail { delivery, request: Some(request), body_erased: false }
+}
+
+fn delivery() -> DeliveryView {
     let failed = Attempt {
         at: at("09:30:01.120"),
         result: AttemptResult::StatusCode(503),
@@ -256,15 +282,18 @@ pub(super) fn delivery_page() -> DeliveryPage {
         duration_ms: 61,
         response_excerpt: None,
     };
-    let delivery = DeliveryView {
+    DeliveryView {
         id: id!(DeliveryId, DELIVERY_ID),
+        endpoint_id: id!(EndpointId, ENDPOINT_ID),
         webhook_id: id!(EventId, EVENT_ID),
         event_type: EventType::NewClient.as_str().to_owned(),
+        client_id: Some(id!(ClientId, CLIENT_ID)),
+        test: false,
+        created_at: at("09:30:00.000"),
         status: DeliveryStatus::Delivered,
         attempts: vec![failed, delivered],
         next_attempt_at: None,
-    };
-    DeliveryPage { data: vec![delivery], next_cursor: None }
+    }
 }
 
 /// Refusal of a request beyond a limit.

@@ -235,7 +235,7 @@ fn every_body_that_an_event_can_have_matches_its_schema() {
         name: "A rule".to_owned(),
         active: true,
         trigger: Trigger::NewClient,
-        steps: vec![Step::Webhook { endpoint_id: examples::endpoint().id }],
+        steps: vec![Step::Webhook { endpoint_id: examples::endpoint().endpoint.id }],
     };
     let mut sent_by_rule = 0;
     for example in EventName::all().map(|event| event::example(event, at("09:30:00.000"))) {

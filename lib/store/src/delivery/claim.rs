@@ -33,7 +33,7 @@ pub struct ClaimedAttempt {
     pub order: DeliveryOrder,
     pub event_id: EventId,
     pub event_type: String,
-    /// The time of the event. `None` in deliveries that were stored before this was kept.
+    /// The time of the delivery's creation. `None` in deliveries that were stored before this was kept.
     pub made_at: Option<Timestamp>,
     pub body: Vec<u8>,
     pub(super) owner: String,

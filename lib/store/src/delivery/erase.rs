@@ -1,5 +1,5 @@
-//! Erasure of a client's deliveries: removes the rendered bodies, and the receivers' answers, which may repeat the
-//! bodies. Ids, times and statuses stay in the log. A pending delivery ends. An attempt under way is still recorded.
+//! Erasure of a client's deliveries: removes the rendered bodies, their signatures, with which guesses of a body could be
+//! confirmed, and the receivers' answers, which may repeat the bodies. Ids, times and statuses stay in the log. A pending delivery ends. An attempt under way is still recorded.
 
 use domain::delivery::DeliveryStatus;
 use domain::id::ClientId;
@@ -61,8 +61,9 @@ impl Deliveries {
         let mut record: DeliveryItem = from_item(ENTITY, item)?;
         loop {
             let has_no_excerpts = record.attempts.iter().all(StoredAttempt::has_no_excerpt);
+            let has_no_content = record.sealed.is_empty() && record.signature.is_none() && has_no_excerpts;
             let is_left = record.under_way(now).is_some_and(|owner| owner.ends_with(ERASED));
-            if record.sealed.is_empty() && has_no_excerpts && (record.status != DeliveryStatus::Pending || is_left) {
+            if has_no_content && (record.status != DeliveryStatus::Pending || is_left) {
                 return Ok(());
             }
             match self.write_erased(&record, now).await? {
@@ -76,7 +77,8 @@ impl Deliveries {
     async fn write_erased(&self, record: &DeliveryItem, now: Timestamp) -> Result<Written<Item>, StoreError> {
         const NOT_UNDER_WAY: &str = "#status <> :pending OR attribute_not_exists(lease_until) OR lease_until <= :now";
         let mut lines: Vec<StoredAttempt> = record.attempts.iter().map(StoredAttempt::without_excerpt).collect();
-        let erased = self.table.write(db::key(&record.pk, &record.sk)).set("sealed", b(Vec::new()));
+        let erased =
+            self.table.write(db::key(&record.pk, &record.sk)).set("sealed", b(Vec::new())).remove(["signature"]);
         let erased = erased.when("size(attempts) = :made", [(":made", n(record.attempts.len()))]);
         let erased = if let Some(owner) = record.under_way(now) {
             // The changed owner informs the attempt that is under way.

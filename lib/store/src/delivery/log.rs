@@ -1,22 +1,49 @@
-//! The delivery log: an endpoint's deliveries, newest first. The bodies are left out.
+//! The delivery log: deliveries of one endpoint, or of all endpoints of a coach, newest first. The bodies are left out.
+//!
+//! Only an endpoint's partition shows what changes: statuses and attempts. GSI `by_coach` holds what never changes, so
+//! that an attempt writes no index. The log of a coach reads the deliveries that the index names.
 
-use domain::delivery::{DeliveryStatus, DeliveryView};
-use domain::id::{DeliveryId, EndpointId, EventId};
+use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
+use domain::delivery::{DeliveryFilter, DeliveryStatus, DeliveryView, FilteredDelivery};
+use domain::id::{CoachId, DeliveryId, EndpointId, EventId};
+use domain::subject::Subject;
 use domain::time::Timestamp;
 use serde::Deserialize;
 
 use super::attempt::StoredAttempt;
-use super::{Deliveries, ENTITY, SORT_PREFIX, key};
-use crate::db::{Item, StoreError, from_item, n, query_page, s, sk_of};
+use super::{Deliveries, ENTITY, SORT_PREFIX, endpoint_of, partition, sort_key};
+use crate::db::{self, Item, StoreError, from_item, query_page, s, sk_of};
 use crate::page::PAGE_BYTES;
 
-/// Items that one query of a filtered page reads.
+/// Items that one query of a selective filter reads.
 const FILTERED_QUERY_ITEMS: usize = 200;
 /// Most queries for a page. The next page continues where they ended.
 const MAX_PAGE_QUERIES: usize = 10;
+/// Deliveries of an index that are read at once: as many as one BatchGetItem reads.
+const READ_ITEMS: usize = 100;
+
+/// The deliveries that a log has.
+#[derive(Debug, Clone, Copy)]
+pub enum DeliveryLog<'a> {
+    /// Of one endpoint.
+    Endpoint(&'a EndpointId),
+    /// Of all endpoints of a coach, deleted ones included.
+    Coach(&'a CoachId),
+}
+
+/// The part of a log that a coach asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct DeliveryLogRequest<'a> {
+    pub log: DeliveryLog<'a>,
+    pub filter: &'a DeliveryFilter,
+    /// The page begins after this delivery.
+    pub after: Option<&'a DeliveryId>,
+    /// The most deliveries of the page.
+    pub limit: usize,
+}
 
 /// A page of the delivery log.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct DeliveryLogPage {
     pub deliveries: Vec<DeliveryView>,
     /// The cursor of the next page; `None` at the end.
@@ -25,80 +52,173 @@ pub struct DeliveryLogPage {
 
 /// The members of a delivery that the log shows.
 #[derive(Deserialize)]
-struct LoggedDelivery {
+pub(super) struct LoggedDelivery {
     id: DeliveryId,
     webhook_id: EventId,
     event_type: String,
+    #[serde(flatten)]
+    subject: Subject,
+    made_at: Option<Timestamp>,
+    #[serde(default)]
+    test: bool,
     status: DeliveryStatus,
     attempts: Vec<StoredAttempt>,
     next_attempt_at: Option<Timestamp>,
+    expires_at: i64,
 }
 
-/// The bytes of a delivery as JSON.
-fn size_of(view: &DeliveryView) -> usize {
-    serde_json::to_vec(view).map_or(0, |json| json.len())
+/// A delivery in GSI `by_coach`.
+#[derive(Deserialize)]
+struct IndexedDelivery {
+    pk: String,
+    webhook_id: EventId,
+    event_type: String,
+    made_at: Timestamp,
+}
+
+/// A page that is being read.
+struct GrowingPage {
+    deliveries: Vec<DeliveryView>,
+    bytes: usize,
+    limit: usize,
+}
+
+impl GrowingPage {
+    /// Adds a delivery. Returns false if the page has no room for it.
+    fn add(&mut self, view: DeliveryView) -> bool {
+        self.bytes += serde_json::to_vec(&view).map_or(0, |json| json.len());
+        let is_full = self.deliveries.len() == self.limit || self.bytes > PAGE_BYTES;
+        if is_full && !self.deliveries.is_empty() {
+            return false;
+        }
+        self.deliveries.push(view);
+        true
+    }
+
+    /// The page, before a delivery that it has no room for.
+    fn full(self) -> DeliveryLogPage {
+        let next_cursor = self.deliveries.last().map(|last| last.id.clone());
+        DeliveryLogPage { deliveries: self.deliveries, next_cursor }
+    }
 }
 
 impl Deliveries {
-    /// Reads a page of an endpoint's delivery log after `cursor`, newest first. A page before the end may be shorter
-    /// than `limit`.
-    pub async fn page(
-        &self,
-        endpoint: &EndpointId,
-        status: Option<DeliveryStatus>,
-        cursor: Option<&DeliveryId>,
-        limit: usize,
-        now: Timestamp,
-    ) -> Result<DeliveryLogPage, StoreError> {
-        let (mut deliveries, mut bytes): (Vec<DeliveryView>, usize) = (Vec::new(), 0);
-        let items = if status.is_some() { FILTERED_QUERY_ITEMS.max(limit + 1) } else { limit + 1 };
-        let mut query = self
-            .query(endpoint)
-            .projection_expression("id, webhook_id, event_type, #status, attempts, next_attempt_at")
-            .filter_expression("expires_at > :now_s")
-            .expression_attribute_values(":now_s", n(now.unix_s()))
-            .scan_index_forward(false)
-            .limit(i32::try_from(items).unwrap_or(i32::MAX));
-        if let Some(status) = status {
-            query = query
-                .filter_expression("expires_at > :now_s AND #status = :status")
-                .expression_attribute_values(":status", s(status.as_str()));
-        }
-        let mut start = cursor.map(|id| key(endpoint, id));
+    /// Reads a page of a delivery log, newest first. A page before the end may be shorter than `limit`.
+    pub async fn page(&self, request: &DeliveryLogRequest<'_>, now: Timestamp) -> Result<DeliveryLogPage, StoreError> {
+        let DeliveryLogRequest { log, filter, limit, .. } = *request;
+        let Some(query) = self.log_query(request) else { return Ok(DeliveryLogPage::default()) };
+        let mut page = GrowingPage { deliveries: Vec::new(), bytes: 0, limit };
+        let mut start = None;
         for _ in 0..MAX_PAGE_QUERIES {
             let found = query_page(query.clone().set_exclusive_start_key(start)).await?;
-            for item in found.items {
-                let view = self.view(endpoint, from_item(ENTITY, item)?)?;
-                bytes += size_of(&view);
-                if let (Some(last), true) = (deliveries.last(), bytes > PAGE_BYTES) {
-                    return Ok(DeliveryLogPage { next_cursor: Some(last.id.clone()), deliveries });
+            let mut left = match log {
+                DeliveryLog::Endpoint(_) => found.items,
+                DeliveryLog::Coach(_) => included(found.items, filter)?,
+            };
+            while !left.is_empty() {
+                let later = left.split_off(left.len().min(READ_ITEMS));
+                let items = match log {
+                    DeliveryLog::Endpoint(_) => left,
+                    DeliveryLog::Coach(_) => self.read_newest_first(left).await?,
+                };
+                for item in items {
+                    if let Some(view) = self.shown(item, filter, now)?
+                        && !page.add(view)
+                    {
+                        return Ok(page.full());
+                    }
                 }
-                deliveries.push(view);
-            }
-            if deliveries.len() > limit {
-                deliveries.truncate(limit);
-                let next_cursor = deliveries.last().map(|delivery| delivery.id.clone());
-                return Ok(DeliveryLogPage { deliveries, next_cursor });
+                left = later;
             }
             start = found.next;
             if start.is_none() {
-                return Ok(DeliveryLogPage { deliveries, next_cursor: None });
+                break;
             }
         }
-        Ok(DeliveryLogPage { deliveries, next_cursor: start.as_ref().map(id_of).transpose()? })
+        let next_cursor = start.as_ref().map(id_of).transpose()?;
+        Ok(DeliveryLogPage { deliveries: page.deliveries, next_cursor })
     }
 
-    fn view(&self, endpoint: &EndpointId, line: LoggedDelivery) -> Result<DeliveryView, StoreError> {
-        let attempts = line.attempts.into_iter().map(|attempt| self.open_attempt(endpoint, &line.id, attempt));
+    /// The query of a log, newest first. `None`: the page is empty.
+    fn log_query(&self, request: &DeliveryLogRequest<'_>) -> Option<QueryFluentBuilder> {
+        let ids = request.filter.ids(request.after)?;
+        let [from, to] = [ids.start(), ids.end()].map(|id| s(sort_key(id)));
+        let query = match request.log {
+            DeliveryLog::Endpoint(endpoint) => {
+                let condition = "pk = :pk AND sk BETWEEN :from AND :to";
+                let query =
+                    self.table.query(condition, [(":pk", s(partition(endpoint))), (":from", from), (":to", to)]);
+                query.expression_attribute_names("#status", "status").projection_expression(
+                    "pk, sk, id, webhook_id, event_type, client_id, made_at, test, #status, attempts, next_attempt_at, \
+                     expires_at",
+                )
+            }
+            DeliveryLog::Coach(coach) => {
+                let condition = "coach_id = :coach AND sk BETWEEN :from AND :to";
+                let values = [(":coach", s(coach.as_str())), (":from", from), (":to", to)];
+                self.table.query(condition, values).index_name("by_coach")
+            }
+        };
+        // One more than the page shows whether others follow.
+        let items = request.limit + 1;
+        let items = if request.filter.is_selective() { FILTERED_QUERY_ITEMS.max(items) } else { items };
+        Some(query.scan_index_forward(false).limit(i32::try_from(items).unwrap_or(i32::MAX)))
+    }
+
+    /// Reads the deliveries that an index names. The index lags: expired ones are missing.
+    async fn read_newest_first(&self, keys: Vec<Item>) -> Result<Vec<Item>, StoreError> {
+        let mut items = self.table.read(keys).await?;
+        items.sort_unstable_by(|a, b| sk_of(b).cmp(sk_of(a)));
+        Ok(items)
+    }
+
+    /// The delivery as the log shows it; `None` if it has expired or the filter passes over it.
+    fn shown(&self, item: Item, filter: &DeliveryFilter, now: Timestamp) -> Result<Option<DeliveryView>, StoreError> {
+        let pk = db::text(&item, "pk").to_owned();
+        let line: LoggedDelivery = from_item(ENTITY, item)?;
+        if line.expires_at <= now.unix_s() || !filter.includes_status(line.status) {
+            return Ok(None);
+        }
+        let view = self.view(endpoint_of(&pk)?, line)?;
+        let DeliveryView { endpoint_id, webhook_id, event_type, created_at, .. } = &view;
+        let compared = FilteredDelivery { endpoint_id, event_type, webhook_id, created_at: *created_at };
+        Ok(filter.includes(compared).then_some(view))
+    }
+
+    pub(super) fn view(&self, endpoint_id: EndpointId, line: LoggedDelivery) -> Result<DeliveryView, StoreError> {
+        let attempts = line.attempts.into_iter().map(|attempt| self.open_attempt(&endpoint_id, &line.id, attempt));
+        let attempts = attempts.collect::<Result<_, _>>()?;
+        let from_id = || line.id.leading_ms().map(Timestamp::from_ms);
+        let created_at = line.made_at.or_else(from_id);
         Ok(DeliveryView {
-            attempts: attempts.collect::<Result<_, _>>()?,
+            created_at: created_at.ok_or_else(|| StoreError::corrupt(ENTITY, "its time of creation is unknown"))?,
             id: line.id,
+            endpoint_id,
             webhook_id: line.webhook_id,
             event_type: line.event_type,
+            client_id: line.subject.client_id,
+            test: line.test,
             status: line.status,
+            attempts,
             next_attempt_at: line.next_attempt_at,
         })
     }
+}
+
+/// The keys of the deliveries in an index that a filter includes, whatever their status.
+fn included(items: Vec<Item>, filter: &DeliveryFilter) -> Result<Vec<Item>, StoreError> {
+    let mut keys = Vec::new();
+    for item in items {
+        let key = db::key(db::text(&item, "pk"), sk_of(&item));
+        let IndexedDelivery { pk, webhook_id, event_type, made_at } = from_item(ENTITY, item)?;
+        let endpoint_id = &endpoint_of(&pk)?;
+        let compared =
+            FilteredDelivery { endpoint_id, event_type: &event_type, webhook_id: &webhook_id, created_at: made_at };
+        if filter.includes(compared) {
+            keys.push(key);
+        }
+    }
+    Ok(keys)
 }
 
 pub(super) fn id_of(key: &Item) -> Result<DeliveryId, StoreError> {

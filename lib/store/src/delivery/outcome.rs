@@ -1,6 +1,6 @@
 //! Records attempts, each under its lease.
 
-use domain::delivery::{Attempt, DeliveryStatus, Next};
+use domain::delivery::{Attempt, DeliveryStatus, Next, SentRequest};
 use domain::time::Timestamp;
 
 use super::attempt::{StoredAttempt, append};
@@ -19,11 +19,13 @@ pub enum AttemptRecording {
 }
 
 impl Deliveries {
-    /// Adds an attempt that ended at `now` to its delivery's log, and sets what follows.
+    /// Adds an attempt that ended at `now` to its delivery's log, and sets what follows. `sent` is the attempt's
+    /// request, unless nothing was sent.
     pub async fn record(
         &self,
         taken: &ClaimedAttempt,
         line: &Attempt,
+        sent: Option<&SentRequest>,
         next: &Next,
         now: Timestamp,
     ) -> Result<AttemptRecording, StoreError> {
@@ -32,7 +34,11 @@ impl Deliveries {
         if let Next::EndpointOff(reason) = next {
             lines.push(StoredAttempt::unsent(now, reason));
         }
-        let update = self.attempt_update(taken, owner, &lines);
+        let update = self.attempt_update(taken, owner, &lines, sent);
+        let update = match sent.and_then(|sent| sent.signature.as_ref()) {
+            Some(signature) => update.set("signature", s(signature)),
+            None => update,
+        };
         let update = match next {
             Next::RetryAt(at) => {
                 update.set("next_attempt", n(order.attempt + 1)).set("next_attempt_at", s(at.to_string()))
@@ -47,26 +53,27 @@ impl Deliveries {
             Written::Done(_) => Ok(AttemptRecording::Done),
             Written::Refused(item) => match refused(owner, item)? {
                 AttemptRecording::Erased => {
-                    self.record_without_excerpt(taken, &lines, *next == Next::Delivered, now).await
+                    self.record_erased(taken, &lines, sent, *next == Next::Delivered, now).await
                 }
                 recorded => Ok(recorded),
             },
         }
     }
 
-    /// Records an attempt whose client has been erased since it began, without the receiver's answer. The attempt is
-    /// the delivery's last.
-    async fn record_without_excerpt(
+    /// Records an attempt whose client has been erased since it began, without the signature and the receiver's answer.
+    /// The attempt is the delivery's last.
+    async fn record_erased(
         &self,
         taken: &ClaimedAttempt,
         lines: &[StoredAttempt],
+        sent: Option<&SentRequest>,
         is_delivered: bool,
         now: Timestamp,
     ) -> Result<AttemptRecording, StoreError> {
         let mut lines: Vec<StoredAttempt> = lines.iter().map(StoredAttempt::without_excerpt).collect();
         lines.extend((!is_delivered).then(|| StoredAttempt::unsent(now, REASON)));
         let status = if is_delivered { DeliveryStatus::Delivered } else { DeliveryStatus::Failed };
-        let update = self.attempt_update(taken, &erased_owner(&taken.owner), &lines);
+        let update = self.attempt_update(taken, &erased_owner(&taken.owner), &lines, sent);
         match update.set("status", s(status.as_str())).remove(["next_attempt_at"]).update_now().await? {
             Written::Done(_) => Ok(AttemptRecording::Erased),
             Written::Refused(item) => refused(&taken.owner, item),
@@ -79,11 +86,16 @@ impl Deliveries {
         ClaimedAttempt { order, owner, .. }: &ClaimedAttempt,
         lease_owner: &str,
         lines: &[StoredAttempt],
+        sent: Option<&SentRequest>,
     ) -> ItemWrite<'_> {
-        append(self.update(&order.endpoint_id, &order.delivery_id), lines)
+        let update = append(self.update(&order.endpoint_id, &order.delivery_id), lines)
             .set("recorded_by", s(owner))
             .remove(["lease_owner", "lease_until", "hop", "hop_owner"])
-            .when("lease_owner = :lease_owner", [(":lease_owner", s(lease_owner))])
+            .when("lease_owner = :lease_owner", [(":lease_owner", s(lease_owner))]);
+        match sent {
+            Some(sent) => update.set("sent_to", s(&sent.host)).set("sent_s", n(sent.unix_s)),
+            None => update,
+        }
     }
 }
 

@@ -3,10 +3,10 @@
 //! audit record. So an accepted retry happens even if the function dies after its answer. Orders of older chains no
 //! longer count: a delivery has one chain at a time.
 //!
-//! A recovery sends no test events, and each delivery at most once within [`RECOVERY_PAUSE`]. So a coach who switches
+//! A recovery sends no test events, and each delivery at most once within [`domain::delivery::RECOVERY_PAUSE`]. So a coach who switches
 //! an endpoint off and on and recovers in a loop sends nothing twice. A recovery that finds a failed test event removes
-//! it from the index `failed`. The index is sorted by the time of failure: ids start with the event's time, which may
-//! be days earlier.
+//! it from the index `failed`. The index is sorted by the time of failure: ids start with the time of creation, which
+//! may be days earlier. A dry run counts with the same reads and the same rule, and writes nothing.
 //!
 //! A chain can begin for as long as deliveries are kept. It prolongs that time only by its own length, so no number of
 //! retries keeps a body for good.
@@ -14,7 +14,7 @@
 use std::time::Instant;
 
 use domain::audit::{AuditAction, AuditDetail};
-use domain::delivery::{CHAIN_RETENTION, DELIVERY_RETENTION, DeliveryOrder, DeliveryStatus, RECOVERY_PAUSE};
+use domain::delivery::{CHAIN_RETENTION, DELIVERY_RETENTION, DeliveryOrder, DeliveryStatus, RecoverySelection};
 use domain::endpoint::Endpoint;
 use domain::id::{DeliveryId, EndpointId};
 use domain::time::Timestamp;
@@ -97,14 +97,23 @@ impl DeliveryItem {
         chain_until.map_or(self.expires_at, |until| until.max(self.expires_at))
     }
 
-    /// Returns true if a recovery of failures since `since` sends this delivery again. The index may lag and another
-    /// recovery may have been faster, so the record itself decides.
-    fn is_recoverable(&self, since: Timestamp, now: Timestamp) -> bool {
-        let failed_then = self.failed_at.is_some_and(|at| (since.ms()..=now.ms()).contains(&at));
+    /// Returns true if a recovery sends this delivery again. The index may lag and another recovery may have been
+    /// faster, so the record itself decides.
+    fn is_recoverable(&self, selection: &RecoverySelection, now: Timestamp) -> bool {
+        let [failed_at, recovered_at] = [self.failed_at, self.recovered_at].map(|ms| ms.map(Timestamp::from_ms));
+        let is_selected = failed_at.is_some_and(|at| selection.includes(&self.event_type, at, recovered_at, now));
         let is_whole = self.restarts_until() > now.unix_s() && !self.sealed.is_empty();
-        let has_paused = self.recovered_at.is_none_or(|at| Timestamp::from_ms(at) + RECOVERY_PAUSE <= now);
-        self.status == DeliveryStatus::Failed && failed_then && is_whole && has_paused && !self.test
+        self.status == DeliveryStatus::Failed && is_selected && is_whole && !self.test
     }
+}
+
+/// A page of the index `failed`.
+struct FailedPage {
+    /// The deliveries to send again, in the order of their failures.
+    recoverable: Vec<DeliveryItem>,
+    /// Test events, which are never recovered.
+    tests: Vec<DeliveryItem>,
+    next: Option<Item>,
 }
 
 impl Deliveries {
@@ -152,26 +161,22 @@ impl Deliveries {
         Ok(found.is_some_and(|record| record.status == DeliveryStatus::Pending && record.next_attempt == 1))
     }
 
-    /// Sends deliveries again that have failed since `since`, in the order of their failures. Stops at `until`, or when
-    /// the store stops answering: the next call continues.
+    /// Sends failed deliveries again, in the order of their failures. Stops at `until`, or when the store stops
+    /// answering: the next call continues.
     pub async fn recover(
         &self,
         endpoint: &EndpointRef,
-        since: Timestamp,
+        selection: &RecoverySelection,
         outbox: &Outbox,
         now: Timestamp,
         until: Instant,
     ) -> Result<Recovery, StoreError> {
         let (mut recovery, mut start) = (Recovery::default(), None);
         loop {
-            let page = self.failed_between(&endpoint.id, since, now, start).await?;
-            let found = self.table.read(page.items).await?.into_iter().map(|item| from_item(ENTITY, item));
-            let mut records: Vec<DeliveryItem> = found.collect::<Result<_, _>>()?;
-            self.remove_tests_from_index(&endpoint.id, &records).await?;
-            records.retain(|record| record.is_recoverable(since, now));
-            records.sort_by_key(|record| record.failed_at);
+            let FailedPage { recoverable, tests, next } = self.failed_page(&endpoint.id, selection, now, start).await?;
+            self.remove_from_index(&endpoint.id, &tests).await?;
             // One group after the other: all items are in one partition, whose write capacity is limited.
-            for group in GROUP_BOUNDS.groups(&records, size_of) {
+            for group in GROUP_BOUNDS.groups(&recoverable, size_of) {
                 match self.restart_all(endpoint, group, outbox, now).await {
                     Ok(restarted) => {
                         recovery.deliveries += restarted.deliveries;
@@ -187,7 +192,7 @@ impl Deliveries {
                     return Ok(recovery);
                 }
             }
-            start = page.next;
+            start = next;
             // Checked for every page, even one without a delivery to send again.
             if start.is_none() || Instant::now() >= until {
                 return Ok(recovery);
@@ -195,9 +200,45 @@ impl Deliveries {
         }
     }
 
+    /// Counts the deliveries that a recovery would send again, as far as it gets until `until`.
+    pub async fn count_recoverable(
+        &self,
+        endpoint: &EndpointId,
+        selection: &RecoverySelection,
+        now: Timestamp,
+        until: Instant,
+    ) -> Result<usize, StoreError> {
+        let (mut deliveries, mut start) = (0, None);
+        loop {
+            let page = self.failed_page(endpoint, selection, now, start).await?;
+            deliveries += page.recoverable.len();
+            start = page.next;
+            if start.is_none() || Instant::now() >= until {
+                return Ok(deliveries);
+            }
+        }
+    }
+
+    /// Reads a page of failed deliveries.
+    async fn failed_page(
+        &self,
+        endpoint: &EndpointId,
+        selection: &RecoverySelection,
+        now: Timestamp,
+        start: Option<Item>,
+    ) -> Result<FailedPage, StoreError> {
+        let QueryPage { items, next } = self.failed_keys(endpoint, selection, now, start).await?;
+        let found = self.table.read(items).await?.into_iter().map(|item| from_item(ENTITY, item));
+        let records: Vec<DeliveryItem> = found.collect::<Result<_, _>>()?;
+        let (tests, mut recoverable): (Vec<_>, Vec<_>) = records.into_iter().partition(|record| record.test);
+        recoverable.retain(|record| record.is_recoverable(selection, now));
+        recoverable.sort_by_key(|record| record.failed_at);
+        Ok(FailedPage { recoverable, tests, next })
+    }
+
     /// Removes test events from the index `failed`, so later recoveries do not read them again.
-    async fn remove_tests_from_index(&self, endpoint: &EndpointId, records: &[DeliveryItem]) -> Result<(), StoreError> {
-        let updates = records.iter().filter(|record| record.test && record.failed_at.is_some()).map(async |record| {
+    async fn remove_from_index(&self, endpoint: &EndpointId, tests: &[DeliveryItem]) -> Result<(), StoreError> {
+        let updates = tests.iter().filter(|record| record.failed_at.is_some()).map(async |record| {
             self.update(endpoint, &record.id).remove(["failed_at"]).when_present().update_now().await.map(drop)
         });
         let updates: Vec<_> = updates.collect();
@@ -290,17 +331,20 @@ impl Deliveries {
         [update.update(Part::Delivery(0)), order_write(outbox, DeliveryOrder { chain, ..first }, now)]
     }
 
-    /// Reads the keys of a page of deliveries that failed between these times, in the order of failure. The upper bound
-    /// excludes failures during the recovery.
-    async fn failed_between(
+    /// Reads the keys of a page of deliveries that failed in the selection's time, in the order of failure. The upper
+    /// bound excludes failures during the recovery.
+    async fn failed_keys(
         &self,
         endpoint: &EndpointId,
-        since: Timestamp,
-        until: Timestamp,
+        selection: &RecoverySelection,
+        now: Timestamp,
         start: Option<Item>,
     ) -> Result<QueryPage, StoreError> {
-        let values =
-            [(":pk", s(partition(endpoint))), (":since", n(since.ms().min(until.ms()))), (":until", n(until.ms()))];
+        let last = selection.last(now);
+        if last < selection.since {
+            return Ok(QueryPage { items: Vec::new(), next: None });
+        }
+        let values = [(":pk", s(partition(endpoint))), (":since", n(selection.since.ms())), (":until", n(last.ms()))];
         let query = self.table.query("pk = :pk AND failed_at BETWEEN :since AND :until", values).index_name("failed");
         query_page(query.projection_expression("pk, sk").limit(PAGE_ITEMS).set_exclusive_start_key(start)).await
     }

@@ -1,7 +1,7 @@
 //! Rotation of secrets. The replaced secret signs for a while longer, so that the receiver can change in its own time.
 
 use domain::audit::AuditAction;
-use domain::endpoint::{Endpoint, MAX_SECRETS, SECRET_OVERLAP};
+use domain::endpoint::{MAX_SECRETS, SECRET_OVERLAP, WatchedEndpoint};
 use domain::id::EndpointId;
 use domain::signature::SigningSecret;
 
@@ -12,7 +12,7 @@ use crate::db::{StoreError, retry};
 /// The result of changing an endpoint's secret.
 #[derive(Debug)]
 pub enum SecretRotation {
-    Done(Box<Endpoint>),
+    Done(Box<WatchedEndpoint>),
     /// The limit of signing secrets is reached.
     TooMany,
     NotFound,
@@ -29,7 +29,7 @@ impl Endpoints {
         let AuditContext { coach, now, .. } = context;
         retry("an endpoint", || async {
             let Some(record) = self.read(coach, id).await? else { return Ok(Some(SecretRotation::NotFound)) };
-            let endpoint = record.endpoint.clone();
+            let (endpoint, health) = (record.endpoint.clone(), record.health.clone());
             let sealed = self.vault.seal(&secret_context(id), secret.as_bytes());
             let mut secrets = vec![SealedSecret { sealed, until: None }];
             for old in record.secrets.iter().filter(|secret| secret.counts(now)) {
@@ -43,7 +43,8 @@ impl Endpoints {
                 self.replace(EndpointItem { secrets, ..record }, &endpoint),
                 self.audit_record(context, AuditAction::EndpointSecretRotated, &endpoint),
             ];
-            Ok(self.table.db.transact(&writes).await?.is_done().then_some(SecretRotation::Done(Box::new(endpoint))))
+            let watched = WatchedEndpoint { endpoint, health };
+            Ok(self.table.db.transact(&writes).await?.is_done().then_some(SecretRotation::Done(Box::new(watched))))
         })
         .await
     }

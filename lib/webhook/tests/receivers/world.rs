@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use domain::delivery::AttemptResult;
+use domain::delivery::{AttemptResult, WebhookHeaders};
 use domain::id::EventId;
 use domain::receiver_url::{Reach, ReceiverUrl};
 use rustls::RootCertStore;
@@ -63,15 +63,13 @@ pub(crate) fn client_with(deadline: Duration, book: Arc<Book>, authorities: Root
 pub(crate) async fn post(client: &WebhookClient, url: &str) -> Answer {
     let url = ReceiverUrl::parse(url, Reach::PublicAndLoopback).unwrap();
     let event_id = EventId::parse("evt_1").unwrap();
-    let webhook = Webhook {
-        url: &url,
+    let headers = WebhookHeaders {
         event_id: &event_id,
         event_type: "new_client",
         unix_s: 1_700_000_000,
-        signature: "v1,abc".to_owned(),
-        body: b"{}".to_vec(),
+        signature: Some("v1,abc"),
     };
-    client.send(webhook).await.read().await
+    client.send(Webhook { url: &url, headers, body: b"{}".to_vec() }).await.read().await
 }
 
 /// The result of an attempt, as the delivery log shows it.

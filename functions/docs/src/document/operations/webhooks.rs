@@ -1,8 +1,11 @@
 //! `/settings/webhooks`.
 
-use domain::delivery::{DeliveryStatus, Ordered, RECOVERY_LEASE, RECOVERY_PAUSE, Recovered};
-use domain::endpoint::{EndpointChange, EndpointDraft, EndpointList, MAX_ENDPOINTS, recovery_schema};
+use domain::delivery::{
+    DeliveryStatus, ENDPOINT_FILTER, Ordered, RECOVERY_LEASE, RECOVERY_PAUSE, Recovered, RecoveryRequest,
+};
+use domain::endpoint::{EndpointChange, EndpointDraft, EndpointList, MAX_ENDPOINTS};
 use domain::event::EventName;
+use domain::fields::Invalid;
 use domain::id::DeliveryId;
 use domain::list::DELIVERY_PAGE;
 use domain::rate_limit::Limit;
@@ -11,7 +14,7 @@ use edge::Problem;
 use serde_json::{Value, json};
 
 use super::{Operation, Schemas, identifier, invalid, invalid_cursor};
-use crate::document::examples::{DELIVERY_ID, ENDPOINT_ID, delivery_page, endpoint, new_endpoint};
+use crate::document::examples::{DELIVERY_ID, ENDPOINT_ID, delivery_detail, delivery_page, endpoint, new_endpoint};
 use crate::document::operation::Answer;
 
 pub(super) fn operations(schemas: &mut Schemas) -> Vec<Operation> {
@@ -25,7 +28,9 @@ pub(super) fn operations(schemas: &mut Schemas) -> Vec<Operation> {
         test(schemas),
         recover(schemas),
         deliveries(schemas),
+        delivery(schemas),
         retry(schemas),
+        all_deliveries(schemas),
     ]
 }
 
@@ -127,20 +132,34 @@ fn test(schemas: &mut Schemas) -> Operation {
 }
 
 fn recover(schemas: &mut Schemas) -> Operation {
-    let about = "The number of enqueued deliveries.";
+    let recovered = |schemas: &mut Schemas, status, about| {
+        Answer::of(schemas, status, about, "recovered", &Recovered { deliveries: 12 })
+    };
+    let counted = recovered(schemas, 200, "With `dry_run`: the number of deliveries that a recovery would enqueue.");
+    let enqueued = recovered(schemas, 202, "The number of enqueued deliveries.");
     endpoint_operation("POST", "/settings/webhooks/{id}/recover", "recoverDeliveries", "Recover failed deliveries")
         .about(format!(
-            "Sends every event again whose delivery failed since `since`, with the same `webhook-id`. Test events \
-                 are left out, and events that a recovery sent again less than {pause} minutes ago. One call enqueues \
-                 as many deliveries as it can in 18 seconds, some thousands: repeat the call until the answer is 0. An \
-                 endpoint has one recovery at a time. A recovery ends with the first attempt at its last event, after \
-                 {lease} seconds at most. Until then another recovery is 409 `recovery_running`.",
+            "Sends every event again whose delivery failed since `since` and before `until`, with the same \
+                 `webhook-id`. `types` limits the recovery to some events. Test events are left out, and events that a \
+                 recovery sent again less than {pause} minutes ago. With `dry_run: true` the answer is 200 with the \
+                 number of deliveries that a recovery would send, and nothing is sent. One call enqueues as many \
+                 deliveries as it can in 18 seconds, some thousands: repeat the call until the answer is 0. An endpoint \
+                 has one recovery at a time. A recovery ends with the first attempt at its last event, after {lease} \
+                 seconds at most. Until then another recovery is 409 `recovery_running`.",
             pause = RECOVERY_PAUSE.num_minutes(),
             lease = RECOVERY_LEASE.num_seconds(),
         ))
-        .body(schemas, "RecoverDeliveries", recovery_schema())
+        .body(schemas, "RecoverDeliveries", RecoveryRequest::schema())
         .example("since", json!({ "since": "2026-11-20T09:30:00Z" }))
-        .answers(Answer::of(schemas, 202, about, "recovered", &Recovered { deliveries: 12 }))
+        .example(
+            "count",
+            json!({
+                "since": "2026-11-20T09:30:00Z", "until": "2026-11-20T12:00:00Z", "types": ["new_client"],
+                "dry_run": true,
+            }),
+        )
+        .answers(counted)
+        .answers(enqueued)
         .refuses([
             invalid("since", "is required"),
             Problem::RecoveryRunning { retry_after_s: 42 },
@@ -172,17 +191,61 @@ fn enqueued_delivery(schemas: &mut Schemas) -> Answer {
 }
 
 fn deliveries(schemas: &mut Schemas) -> Operation {
-    endpoint_operation("GET", "/settings/webhooks/{id}/deliveries", "listDeliveries", "Read an endpoint's delivery log")
-        .about("All deliveries of the last 30 days, with every attempt.")
-        .size("limit", "Deliveries in the answer", DELIVERY_PAGE)
+    let operation = endpoint_operation(
+        "GET",
+        "/settings/webhooks/{id}/deliveries",
+        "listDeliveries",
+        "Read an endpoint's delivery log",
+    );
+    log(schemas, operation.about("The deliveries of the last 30 days, with every attempt."))
+}
+
+fn all_deliveries(schemas: &mut Schemas) -> Operation {
+    let operation = Operation::new("GET", "/settings/deliveries", "listAllDeliveries", "Read the whole delivery log")
+        .about(
+            "The deliveries of the last 30 days to all endpoints of the coach, with every attempt. Deleted endpoints \
+             are included. A delivery may take a moment to appear.",
+        )
+        .in_query(ENDPOINT_FILTER, whole_id("we_"), "Only deliveries to this endpoint.");
+    log(schemas, operation)
+}
+
+/// Adds the filters and the answer of a delivery log.
+fn log(schemas: &mut Schemas, operation: Operation) -> Operation {
+    let names: Vec<&str> = EventName::all().map(EventName::as_str).collect();
+    let time = || json!({ "type": "string", "format": "date-time" });
+    operation
         .in_query("status", statuses(), "Only deliveries with this status.")
+        .in_query("type", json!({ "type": "string", "enum": names }), "Only deliveries of this event.")
+        .in_query("webhook_id", whole_id("evt_"), "Only deliveries of the event with this `webhook-id`.")
+        .in_query("since", time(), "Only deliveries that were created at or after this time.")
+        .in_query("until", time(), "Only deliveries that were created before this time.")
+        .size("limit", "Deliveries in the answer", DELIVERY_PAGE)
         .in_query(
             "cursor",
             json!({ "type": "string", "pattern": "^(dlv_[0-9A-Fa-f]{32})?$" }),
-            "`next_cursor` of the page before. Empty: the first page.",
+            "`next_cursor` of the page before. Empty: the first page. With a filter, a page before the last may have \
+             few deliveries or none.",
         )
         .answers(Answer::of(schemas, 200, "Deliveries, newest first.", "page", &delivery_page()))
-        .refuses([invalid_cursor()])
+        .refuses([invalid_cursor(), Problem::Invalid(Invalid::unknown_parameter("state", &["status"]))])
+}
+
+fn delivery(schemas: &mut Schemas) -> Operation {
+    let path = "/settings/webhooks/{id}/deliveries/{delivery_id}";
+    endpoint_operation("GET", path, "readDelivery", "Read a delivery with its request")
+        .in_path("delivery_id", identifier(), "The delivery's id.", DELIVERY_ID)
+        .about(
+            "`request` is the request of the latest attempt, with the exact body. After the erasure of the client, \
+             `body_erased` is true, and the body and the signature are gone.",
+        )
+        .answers(Answer::of(schemas, 200, "The delivery.", "delivery", &delivery_detail()))
+        .refuses([Problem::NotFound("delivery")])
+}
+
+/// Schema of an id that the service chose.
+fn whole_id(prefix: &str) -> Value {
+    json!({ "type": "string", "pattern": format!("^{prefix}[0-9A-Fa-f]{{32}}$") })
 }
 
 fn statuses() -> Value {

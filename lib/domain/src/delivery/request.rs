@@ -1,0 +1,117 @@
+//! The HTTP request of an attempt: the headers that are sent, and what the delivery log shows of them later.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::DeliveryView;
+use crate::id::EventId;
+
+/// The value of `user-agent`.
+const CLIENT_NAME: &str = "partner-api-webhooks/1";
+
+/// The values of a webhook's headers.
+#[derive(Debug, Clone, Copy)]
+pub struct WebhookHeaders<'a> {
+    pub event_id: &'a EventId,
+    pub event_type: &'a str,
+    /// The time of the attempt, which is signed.
+    pub unix_s: i64,
+    /// `None` once the signature is erased.
+    pub signature: Option<&'a str>,
+}
+
+impl<'a> WebhookHeaders<'a> {
+    /// Returns the headers, in the order in which they are sent. The HTTP client adds `host` and `content-length`.
+    pub fn pairs(&self) -> impl Iterator<Item = (&'static str, Cow<'a, str>)> {
+        let signature = self.signature.map(|signature| ("webhook-signature", signature.into()));
+        let before = [
+            ("accept", "*/*".into()),
+            ("user-agent", CLIENT_NAME.into()),
+            ("content-type", "application/json".into()),
+            ("webhook-id", self.event_id.as_str().into()),
+            ("webhook-timestamp", self.unix_s.to_string().into()),
+        ];
+        before.into_iter().chain(signature).chain([("x-service-event", self.event_type.into())])
+    }
+}
+
+/// The part of an attempt's request that is kept beside the attempt. It holds no secret, and of the URL the host alone:
+/// path and query may hold secrets.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SentRequest {
+    pub host: String,
+    pub unix_s: i64,
+    /// `None` after an erasure: with the endpoint's secret, a signature confirms guesses of the erased body.
+    pub signature: Option<String>,
+}
+crate::discreet! { SentRequest }
+
+/// The request of a delivery's latest attempt.
+#[derive(Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct DeliveryRequest {
+    /// The host of the URL. The rest of the URL is not kept.
+    pub url_host: String,
+    /// The headers as they were sent, by their names in lower case. `webhook-signature` is absent after an erasure.
+    pub headers: BTreeMap<&'static str, String>,
+    /// The exact text that was sent. Null after an erasure.
+    #[cfg_attr(feature = "openapi", schema(required))]
+    pub body: Option<String>,
+}
+crate::discreet! { DeliveryRequest }
+
+impl DeliveryRequest {
+    /// Builds the request from its kept parts.
+    pub fn new(sent: SentRequest, event_id: &EventId, event_type: &str, body: Option<String>) -> Self {
+        let SentRequest { host, unix_s, signature } = sent;
+        let headers = WebhookHeaders { event_id, event_type, unix_s, signature: signature.as_deref() };
+        let headers = headers.pairs().map(|(name, value)| (name, value.into_owned())).collect();
+        Self { url_host: host, headers, body }
+    }
+}
+
+/// A delivery with the request of its latest attempt.
+#[derive(Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct DeliveryDetail {
+    #[serde(flatten)]
+    pub delivery: DeliveryView,
+    /// Null before the first attempt.
+    #[cfg_attr(feature = "openapi", schema(required))]
+    pub request: Option<DeliveryRequest>,
+    /// True if the body was erased with its client.
+    pub body_erased: bool,
+}
+crate::discreet! { DeliveryDetail }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_erased_request_keeps_its_headers_but_the_signature() {
+        let event_id = EventId::parse("evt_1").unwrap();
+        let sent = |signature: Option<&str>| SentRequest {
+            host: "hooks.example.com".to_owned(),
+            unix_s: 1_790_000_000,
+            signature: signature.map(str::to_owned),
+        };
+        let whole = DeliveryRequest::new(sent(Some("v1,abc=")), &event_id, "new_client", Some("{}".to_owned()));
+        let expected = [
+            ("accept", "*/*"),
+            ("content-type", "application/json"),
+            ("user-agent", "partner-api-webhooks/1"),
+            ("webhook-id", "evt_1"),
+            ("webhook-signature", "v1,abc="),
+            ("webhook-timestamp", "1790000000"),
+            ("x-service-event", "new_client"),
+        ];
+        let shown: Vec<(&str, &str)> = whole.headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        assert_eq!(shown, expected);
+        let mut erased = DeliveryRequest::new(sent(None), &event_id, "new_client", None);
+        erased.headers.insert("webhook-signature", "v1,abc=".to_owned());
+        assert_eq!(erased.headers, whole.headers);
+    }
+}

@@ -1,0 +1,378 @@
+//! `/settings/deliveries` and the list below an endpoint: every delivery once, newest first, under any filter.
+
+mod requests;
+
+use serde_json::{Value, json};
+
+use crate::webhooks::endpoint_states::EndpointScene;
+use crate::webhooks::simulation::SimulationRandom;
+use crate::world::{Bill, Caller, Endpoint, Fact, World, assert_cost, list, members, rendered, time};
+
+const DAY_S: u64 = 86_400;
+const DELIVERY: [&str; 10] = [
+    "attempts",
+    "client_id",
+    "created_at",
+    "endpoint_id",
+    "id",
+    "next_attempt_at",
+    "status",
+    "test",
+    "type",
+    "webhook_id",
+];
+
+/// All pages of a list.
+async fn walk(settings: &Caller, path: &str) -> Vec<Value> {
+    const MOST_PAGES: usize = 400;
+    let (mut all, mut cursor) = (Vec::new(), String::new());
+    for _ in 0..MOST_PAGES {
+        let page = settings.get(&format!("{path}{cursor}")).await.expect(200).body;
+        assert_eq!(members(&page), ["data", "next_cursor"]);
+        all.extend(list(page["data"].clone()));
+        match page["next_cursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => return all,
+        }
+    }
+    panic!("{path} has no last page");
+}
+
+fn ids(deliveries: &[Value]) -> Vec<String> {
+    deliveries.iter().map(|delivery| delivery["id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// A delivery as a filter sees it.
+#[derive(Clone)]
+struct ModelDelivery {
+    id: String,
+    endpoint: usize,
+    event: &'static str,
+    webhook_id: String,
+    status: &'static str,
+    created_ms: i64,
+    is_expired: bool,
+}
+
+/// A filter, with the query that asks for it.
+#[derive(Default)]
+struct ModelFilter {
+    endpoint: Option<usize>,
+    event: Option<&'static str>,
+    webhook_id: Option<String>,
+    status: Option<&'static str>,
+    since_ms: Option<i64>,
+    until_ms: Option<i64>,
+}
+
+impl ModelFilter {
+    fn random(random: &mut SimulationRandom, model: &[ModelDelivery], span_ms: [i64; 2]) -> Self {
+        let mut filter = Self::default();
+        let any = model[usize::try_from(random.below(model.len() as u64)).unwrap()].clone();
+        let mut is_asked = |one_in: u64| random.below(one_in) == 0;
+        filter.endpoint = is_asked(3).then_some(any.endpoint);
+        filter.event = is_asked(3).then_some(any.event);
+        filter.webhook_id = is_asked(5).then(|| any.webhook_id.clone());
+        filter.status = is_asked(3).then_some(any.status);
+        let width = u64::try_from(span_ms[1] - span_ms[0]).unwrap();
+        if random.below(2) == 0 {
+            filter.since_ms = Some(span_ms[0] + i64::try_from(random.below(width)).unwrap());
+        }
+        match random.below(4) {
+            0 => filter.until_ms = Some(span_ms[0] + i64::try_from(random.below(width)).unwrap()),
+            // The instant of a delivery: it is outside.
+            1 => filter.until_ms = Some(any.created_ms),
+            _ => {}
+        }
+        filter
+    }
+
+    fn shows(&self, delivery: &ModelDelivery) -> bool {
+        !delivery.is_expired
+            && self.endpoint.is_none_or(|endpoint| endpoint == delivery.endpoint)
+            && self.event.is_none_or(|event| event == delivery.event)
+            && self.webhook_id.as_ref().is_none_or(|id| *id == delivery.webhook_id)
+            && self.status.is_none_or(|status| status == delivery.status)
+            && self.since_ms.is_none_or(|since| since <= delivery.created_ms)
+            && self.until_ms.is_none_or(|until| delivery.created_ms < until)
+    }
+
+    /// The query without the endpoint.
+    fn query(&self) -> String {
+        let time = |ms: &i64| rendered(chrono::DateTime::from_timestamp_millis(*ms).unwrap());
+        let mut query = String::new();
+        for (name, value) in [
+            ("type", self.event.map(str::to_owned)),
+            ("webhook_id", self.webhook_id.clone()),
+            ("status", self.status.map(str::to_owned)),
+            ("since", self.since_ms.as_ref().map(time)),
+            ("until", self.until_ms.as_ref().map(time)),
+        ] {
+            query.extend(value.map(|value| format!("&{name}={value}")));
+        }
+        query
+    }
+}
+
+/// Stores deliveries with random members over three days, in the form of a real one. Returns them, newest first.
+async fn store_random(
+    world: &World,
+    random: &mut SimulationRandom,
+    endpoints: &[Endpoint],
+    count: usize,
+) -> Vec<ModelDelivery> {
+    const EVENTS: [&str; 4] = ["new_client", "message_received", "compliance_drop", "phase_eligible"];
+    const STATUSES: [&str; 3] = ["pending", "delivered", "failed"];
+    let stored = world.items("deliveries", "ENDPOINT#").await.remove(0);
+    let now_ms = world.now().await.timestamp_millis();
+    let mut model = Vec::new();
+    let mut items = Vec::new();
+    for number in 0..count {
+        let choose = |random: &mut SimulationRandom, most: usize| usize::try_from(random.below(most as u64)).unwrap();
+        // Some deliveries have one time.
+        let created_ms = now_ms - i64::try_from(random.below(3 * DAY_S)).unwrap() * 1_000;
+        let delivery = ModelDelivery {
+            id: format!("dlv_{created_ms:012x}{number:020x}"),
+            endpoint: choose(random, endpoints.len()),
+            event: EVENTS[choose(random, EVENTS.len())],
+            webhook_id: format!("evt_{:032x}", random.below(40)),
+            // A status that is rare leaves long gaps.
+            status: STATUSES[choose(random, 40).saturating_sub(37)],
+            created_ms,
+            is_expired: random.below(20) == 0,
+        };
+        let mut item = stored.clone();
+        let created_at = rendered(chrono::DateTime::from_timestamp_millis(created_ms).unwrap());
+        for (name, value) in [
+            ("pk", format!("ENDPOINT#{}", endpoints[delivery.endpoint].id)),
+            ("sk", format!("DELIVERY#{}", delivery.id)),
+            ("id", delivery.id.clone()),
+            ("webhook_id", delivery.webhook_id.clone()),
+            ("event_type", delivery.event.to_owned()),
+            ("status", delivery.status.to_owned()),
+            ("made_at", created_at),
+        ] {
+            item[name] = json!({ "S": value });
+        }
+        if delivery.is_expired {
+            item["expires_at"] = json!({ "N": (now_ms / 1_000 - 1).to_string() });
+        }
+        items.push(item);
+        model.push(delivery);
+    }
+    world.put_items("deliveries", &items).await;
+    model.sort_by(|a, b| b.id.cmp(&a.id));
+    model
+}
+
+#[tokio::test]
+async fn a_log_shows_what_its_filter_includes_once_and_newest_first() {
+    const STORED: usize = 2_600;
+    const FILTERS: usize = 20;
+    for seed in [1, 2] {
+        println!("seed {seed}");
+        let mut random = SimulationRandom(seed);
+        let scene = EndpointScene::new().await;
+        let (ada, first, settings) = scene.coach().await;
+        let url = scene.receiver.url();
+        let endpoints = [first, ada.endpoint(&url, "identifiers").await, ada.endpoint(&url, "identifiers").await];
+        let began_ms = scene.world.now().await.timestamp_millis();
+        scene.event("c1").await;
+        let model = store_random(&scene.world, &mut random, &endpoints, STORED).await;
+        // The stored deliveries are older than the real ones.
+        let until = rendered(chrono::DateTime::from_timestamp_millis(began_ms).unwrap());
+        let span_ms = [began_ms - i64::try_from(3 * DAY_S).unwrap() * 1_000, began_ms];
+        scene.world.advance_to_next_minute().await;
+        for _ in 0..FILTERS {
+            let mut filter = ModelFilter::random(&mut random, &model, span_ms);
+            filter.until_ms = Some(filter.until_ms.map_or(began_ms, |until| until.min(began_ms)));
+            let shown = |delivery: &&ModelDelivery| filter.shows(delivery);
+            let expected: Vec<String> = model.iter().filter(shown).map(|delivery| delivery.id.clone()).collect();
+            let limit = 20 + random.below(200);
+            let query = format!("?limit={limit}{}", filter.query());
+            let endpoint = filter.endpoint.map(|number| &endpoints[number].id);
+            let of_all = endpoint.map_or_else(String::new, |id| format!("&endpoint_id={id}"));
+            scene.world.advance_to_next_minute().await;
+            assert_eq!(
+                ids(&walk(&settings, &format!("/settings/deliveries{query}{of_all}")).await),
+                expected,
+                "{query}"
+            );
+            if let Some(id) = endpoint {
+                let path = format!("/settings/webhooks/{id}/deliveries{query}");
+                scene.world.advance_to_next_minute().await;
+                assert_eq!(ids(&walk(&settings, &path).await), expected, "{path}");
+            }
+        }
+        scene.world.advance_to_next_minute().await;
+        let all = walk(&settings, "/settings/deliveries?limit=200").await;
+        let listed: Vec<&Value> = all.iter().filter(|one| one["created_at"].as_str() < Some(&until)).collect();
+        let stored = |delivery: &&ModelDelivery| !delivery.is_expired && delivery.created_ms < began_ms;
+        assert_eq!(listed.len(), model.iter().filter(stored).count());
+    }
+}
+
+#[tokio::test]
+async fn a_delivery_names_its_endpoint_its_client_and_the_time_of_its_creation() {
+    let scene = EndpointScene::new().await;
+    let (ada, endpoint, settings) = scene.coach().await;
+    let before = scene.world.timestamp_in(0).await;
+    // The event happened long before it came.
+    let long_ago = scene.world.timestamp_in(-7 * 24 * 3_600).await;
+    let late = Fact::client("ada", "c1").with("occurred_at", long_ago.clone()).with("created_at", long_ago);
+    scene.world.apply([late]).await;
+    let after = scene.world.timestamp_in(1).await;
+    settings.post(&format!("/settings/webhooks/{}/test", endpoint.id), json!({})).await.expect(202);
+    scene.world.settle().await;
+    let [test, real] = <[Value; 2]>::try_from(ada.deliveries(&endpoint).await).unwrap();
+    for delivery in [&test, &real] {
+        assert_eq!(members(delivery), DELIVERY);
+        assert_eq!(delivery["endpoint_id"], json!(endpoint.id));
+    }
+    assert_eq!((&real["client_id"], &real["test"]), (&json!("c1"), &json!(false)));
+    assert_eq!((&test["client_id"], &test["test"]), (&Value::Null, &json!(true)));
+    let created_at = real["created_at"].as_str().unwrap();
+    assert!((before.as_str()..after.as_str()).contains(&created_at), "{created_at}");
+    assert!(time(&real["created_at"]) <= time(&real["attempts"][0]["at"]));
+    assert_eq!(walk(&settings, "/settings/deliveries?").await, [test.clone(), real.clone()]);
+    // `since` is inclusive, `until` exclusive.
+    for (query, expected) in [
+        (format!("since={created_at}&until={after}"), vec![&real]),
+        (format!("until={created_at}"), vec![]),
+        (format!("since={after}"), vec![&test]),
+    ] {
+        for path in ["/settings/deliveries", &format!("/settings/webhooks/{}/deliveries", endpoint.id)] {
+            let found = walk(&settings, &format!("{path}?{query}")).await;
+            // The test event may have come within the same second.
+            let found: Vec<&Value> = found.iter().filter(|one| **one != test || expected.contains(&&test)).collect();
+            assert_eq!(found, expected, "{path}?{query}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_or_malformed_filter_is_refused_by_its_name() {
+    let scene = EndpointScene::new().await;
+    let (_, endpoint, settings) = scene.coach().await;
+    let of_endpoint = format!("/settings/webhooks/{}/deliveries", endpoint.id);
+    for path in ["/settings/deliveries", &of_endpoint] {
+        for (name, values) in [
+            ("status", &["lost", "", "Failed"][..]),
+            ("type", &["client_created", "", "new_client,phase_advanced"]),
+            ("webhook_id", &["evt_1", "", "019a9f0c6d5e8b3c8f1a2b3c4d5e6f72"]),
+            ("since", &["yesterday", "", "2026-11-20", "1790000000"]),
+            ("until", &["tomorrow", ""]),
+            ("cursor", &["dlv_1", "%20"]),
+            ("state", &["failed"]),
+            ("Status", &["failed"]),
+        ] {
+            for value in values {
+                let refused = settings.get(&format!("{path}?{name}={value}")).await.refused_for(name);
+                assert_eq!(refused.body["field"], json!(name), "{}", refused.text);
+            }
+        }
+        for query in ["", "?", "?limit=0", "?limit=x", "?cursor=", "?type=compliance_drop&status=failed&limit=3"] {
+            assert_eq!(settings.get(&format!("{path}{query}")).await.expect(200).body["data"], json!([]));
+        }
+    }
+    for id in ["we_1", "", "x"] {
+        settings.get(&format!("/settings/deliveries?endpoint_id={id}")).await.refused_for("endpoint_id");
+    }
+    settings.get(&format!("{of_endpoint}?endpoint_id={}", endpoint.id)).await.refused_for("endpoint_id");
+}
+
+#[tokio::test]
+async fn no_coach_sees_deliveries_of_another() {
+    let scene = EndpointScene::new().await;
+    let (ada, endpoint, settings) = scene.coach().await;
+    scene.event("c1").await;
+    let delivery = ada.deliveries(&endpoint).await.remove(0);
+    let bob = scene.world.coach("bob").await;
+    let other = bob.endpoint(&scene.receiver.url(), "identifiers").await;
+    let bobs = bob.settings().await;
+    let id = delivery["id"].as_str().unwrap();
+    for path in [
+        format!("/settings/webhooks/{}/deliveries", endpoint.id),
+        format!("/settings/webhooks/{}/deliveries/{id}", endpoint.id),
+        format!("/settings/webhooks/{}/deliveries/{id}", other.id),
+    ] {
+        bobs.get(&path).await.refused(404, "not_found");
+    }
+    let recover = format!("/settings/webhooks/{}/recover", endpoint.id);
+    let dry_run = json!({ "since": "2026-01-01T00:00:00Z", "dry_run": true });
+    bobs.post(&recover, dry_run).await.refused(404, "not_found");
+    for query in [
+        "",
+        &format!("?endpoint_id={}", endpoint.id),
+        &format!("?webhook_id={}", delivery["webhook_id"].as_str().unwrap()),
+    ] {
+        assert_eq!(bobs.get(&format!("/settings/deliveries{query}")).await.expect(200).body["data"], json!([]));
+        assert_eq!(
+            settings.get(&format!("/settings/deliveries{query}")).await.expect(200).body["data"],
+            json!([delivery])
+        );
+    }
+    assert_eq!(bobs.get(&format!("/settings/deliveries?cursor={id}")).await.expect(200).body["data"], json!([]));
+}
+
+/// Deliveries that the release before stored have no coach and an id with the event's time.
+#[tokio::test]
+async fn deliveries_of_the_release_before_are_in_their_endpoints_log() {
+    let scene = EndpointScene::new().await;
+    let (ada, endpoint, settings) = scene.coach().await;
+    scene.event("c1").await;
+    let mut item = scene.world.items("deliveries", "ENDPOINT#").await.remove(0);
+    let created_at = item["made_at"]["S"].as_str().unwrap().to_owned();
+    let old = format!("dlv_{:012x}8000800000000000000f", scene.world.now().await.timestamp_millis() - 3_600_000);
+    item["sk"]["S"] = json!(format!("DELIVERY#{old}"));
+    item["id"]["S"] = json!(old);
+    for kept_now in ["coach_id", "sent_to", "sent_s", "signature"] {
+        item.as_object_mut().unwrap().remove(kept_now);
+    }
+    scene.world.put_item("deliveries", &item).await;
+    let listed = ada.deliveries(&endpoint).await;
+    assert_eq!((listed.len(), &listed[1]["id"], &listed[1]["created_at"]), (2, &json!(old), &json!(created_at)));
+    assert_eq!(walk(&settings, "/settings/deliveries?").await.len(), 1);
+    // The time of creation counts, not that of the id.
+    let path = format!("/settings/webhooks/{}/deliveries", endpoint.id);
+    assert_eq!(walk(&settings, &format!("{path}?until={created_at}")).await, [] as [Value; 0]);
+    let read = settings.get(&format!("{path}/{old}")).await.expect(200).body;
+    assert_eq!((&read["request"], &read["body_erased"]), (&Value::Null, &json!(false)));
+    // A new attempt stores its request.
+    settings.post(&format!("{path}/{old}/retry"), json!({})).await.expect(202);
+    scene.world.settle().await;
+    let read = settings.get(&format!("{path}/{old}")).await.expect(200).body;
+    assert_eq!(read["request"]["body"].as_str().unwrap().as_bytes(), scene.receiver.hooks().pop().unwrap().body);
+}
+
+#[tokio::test]
+async fn a_page_of_a_log_costs_few_calls() {
+    let scene = EndpointScene::new().await;
+    let (_, endpoint, settings) = scene.coach().await;
+    scene.event("c1").await;
+    scene.event("c2").await;
+    for (path, calls) in [
+        ("/settings/deliveries".to_owned(), 4),
+        (format!("/settings/webhooks/{}/deliveries", endpoint.id), 4),
+        ("/settings/webhooks".to_owned(), 4),
+        (format!("/settings/webhooks/{}", endpoint.id), 4),
+    ] {
+        let get = async || drop(settings.get(&path).await.expect(200));
+        let affordable = |bill: &Bill| bill.calls == calls && bill.write_units == 1.0 && bill.read_units <= 5.0;
+        assert_cost(&scene.world, "settings", get, affordable, 3).await;
+    }
+}
+
+/// The index of a coach's log costs a unit at creation, and an attempt does not touch it.
+#[tokio::test]
+async fn a_delivery_costs_three_write_units_to_create_and_two_to_attempt() {
+    let scene = EndpointScene::new().await;
+    let (_, _, _) = scene.coach().await;
+    scene.event("c1").await;
+    let units = async |function: &str| {
+        let calls = scene.world.calls(function).await.into_iter().flat_map(|call| list(call["calls"].clone()));
+        let of_table = calls.filter(|call| call["tables"] == json!(["partner-api-deliveries"]));
+        of_table.map(|call| call["write_units"].as_f64().unwrap()).sum::<f64>()
+    };
+    assert_eq!((units("relay").await, units("deliver").await), (3.0, 2.0));
+}
