@@ -20,15 +20,16 @@ use store::delivery::{NewDelivery, Recovery, ResendLookup, Restarted};
 use store::endpoint::{EndpointRef, RecoveryStart};
 
 use crate::App;
+use crate::recorder::Recorder;
 use crate::session::Session;
 use crate::webhooks::find;
 
-/// Time within which a recovery starts retry chains. The function has 25 s.
-const RECOVERY: Duration = Duration::from_secs(18);
+/// Time within which a recovery starts retry chains. Work under an idempotency key has 19 s.
+const RECOVERY: Duration = Duration::from_secs(16);
 
 /// `POST /settings/webhooks/{id}/test`
 pub(crate) async fn test(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |session: Session| {
+    let work = async |session: Session, recorder: Recorder| {
         let endpoint = enabled(find(&app, &session, inbound.parameter(0)).await?)?;
         let event_type = test_event::parse(inbound.json_if_sent()?, &endpoint.events)?;
         count_test(&app, &session, &endpoint).await?;
@@ -45,16 +46,18 @@ pub(crate) async fn test(State(app): State<App>, inbound: Inbound) -> Response {
             body: test_event::body(event_type, endpoint.payload_mode, session.now),
             not_sent: None,
         };
-        app.deliveries.create_test(&session.coach, delivery, &app.outbox, session.now).await?;
-        Reply::accepted(&Ordered { delivery_id })
+        let reply = Reply::accepted(&Ordered { delivery_id })?;
+        let answer = recorder.answer(&reply);
+        let is_ours = app.deliveries.create_test(&session.coach, delivery, answer, &app.outbox, session.now).await?;
+        if is_ours { Ok(reply) } else { Err(Problem::IdempotencyInProgress) }
     };
-    app.sessions.answer(&inbound, work).await
+    app.sessions.answer_once(&inbound, work).await
 }
 
 /// `POST /settings/webhooks/{id}/deliveries/{delivery_id}/retry`
 pub(crate) async fn retry(State(app): State<App>, inbound: Inbound) -> Response {
     const DELIVERY: &str = "delivery";
-    let work = async |session: Session| {
+    let work = async |session: Session, recorder: Recorder| {
         let endpoint = enabled(find(&app, &session, inbound.parameter(0)).await?)?;
         let delivery_id = DeliveryId::parse_whole(inbound.parameter(1)).map_err(|_| Problem::NotFound(DELIVERY))?;
         let kept = match app.deliveries.find(&endpoint.id, &delivery_id, session.now).await? {
@@ -66,17 +69,22 @@ pub(crate) async fn retry(State(app): State<App>, inbound: Inbound) -> Response 
             count_test(&app, &session, &endpoint).await?;
         }
         let endpoint_ref = EndpointRef { coach: session.coach.clone(), id: endpoint.id };
-        match app.deliveries.restart(&endpoint_ref, &kept, &app.outbox, session.now).await? {
-            Restarted::Done => Reply::accepted(&Ordered { delivery_id }),
+        let reply = Reply::accepted(&Ordered { delivery_id })?;
+        match app.deliveries.restart(&endpoint_ref, &kept, recorder.answer(&reply), &app.outbox, session.now).await? {
+            Restarted::Done => Ok(reply),
             Restarted::Busy => Err(Problem::DeliveryInProgress),
+            Restarted::ClaimLost => Err(Problem::IdempotencyInProgress),
         }
     };
-    app.sessions.answer(&inbound, work).await
+    app.sessions.answer_once(&inbound, work).await
 }
 
 /// `POST /settings/webhooks/{id}/recover`
+///
+/// A recovery is many transactions, so its answer is recorded after them. If the function dies before, a repeat runs
+/// again: it leaves out what a recovery has just sent, and its answer counts the rest.
 pub(crate) async fn recover(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |session: Session| {
+    let work = async |session: Session, recorder: Recorder| {
         let since = parse_recovery(Fields::body(inbound.json()?)?)?;
         let endpoint = enabled(find(&app, &session, inbound.parameter(0)).await?)?;
         let lease =
@@ -94,9 +102,9 @@ pub(crate) async fn recover(State(app): State<App>, inbound: Inbound) -> Respons
             tracing::warn!(endpoint_id = %endpoint.id, error = error_chain(&error), "could not end a recovery; its lease expires");
         }
         let Recovery { deliveries, .. } = recovered?;
-        Reply::accepted(&Recovered { deliveries })
+        recorder.finish(Reply::accepted(&Recovered { deliveries })?).await
     };
-    app.sessions.answer(&inbound, work).await
+    app.sessions.answer_once(&inbound, work).await
 }
 
 /// Counts a test event of an endpoint, whether new or retried.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::Response;
 use domain::delivery::DELETED;
 use domain::endpoint::{Endpoint, EndpointChange, EndpointDraft, EndpointList, NewEndpoint};
@@ -12,8 +13,11 @@ use domain::signature::SigningSecret;
 use domain::time::Timestamp;
 use edge::{Inbound, Problem, Reply};
 use runtime::{error_chain, random_bytes};
+use store::Write;
+use store::claim::Answer;
 use store::endpoint::{EndpointCreation, EndpointUpdate, SecretRotation};
 
+use crate::recorder::Recorder;
 use crate::session::Session;
 use crate::{App, receiver};
 
@@ -28,20 +32,20 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
 }
 
 pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |session: Session| {
+    let work = async |session: Session, recorder: Recorder| {
         let draft = EndpointDraft::parse(Fields::body(inbound.json()?)?, app.reach)?;
         receiver::check(&draft.url, app.reach).await?;
         let id = EndpointId::from_uuid(new_uuid(session.now.ms(), random_bytes()));
         let secret = SigningSecret::new(random_bytes());
-        match app.endpoints.create(&session.coach, draft, id, &secret, session.now).await? {
-            EndpointCreation::Done(endpoint) => {
-                Reply::created(&NewEndpoint { endpoint: *endpoint, secret: secret.reveal() })
-            }
+        let answer = record_with(&recorder, StatusCode::CREATED, &secret);
+        match app.endpoints.create(&session.coach, draft, id, &secret, answer, session.now).await? {
+            EndpointCreation::Done(endpoint) => Reply::created(&new_endpoint(&endpoint, Some(&secret))),
             EndpointCreation::TooMany => Err(Problem::EndpointLimit),
             EndpointCreation::WorkspaceUnknown => Err(Problem::WorkspaceUnknown),
+            EndpointCreation::ClaimLost => Err(Problem::IdempotencyInProgress),
         }
     };
-    app.sessions.answer(&inbound, work).await
+    app.sessions.answer_once(&inbound, work).await
 }
 
 pub(crate) async fn read(State(app): State<App>, inbound: Inbound) -> Response {
@@ -81,15 +85,31 @@ pub(crate) async fn delete(State(app): State<App>, inbound: Inbound) -> Response
 }
 
 pub(crate) async fn rotate_secret(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |session: Session| {
+    let work = async |session: Session, recorder: Recorder| {
+        let id = parse(inbound.parameter(0))?;
         let secret = SigningSecret::new(random_bytes());
-        match app.endpoints.rotate_secret(&session.coach, &parse(inbound.parameter(0))?, &secret, session.now).await? {
-            SecretRotation::Done(endpoint) => Reply::ok(&NewEndpoint { endpoint: *endpoint, secret: secret.reveal() }),
+        let answer = record_with(&recorder, StatusCode::OK, &secret);
+        match app.endpoints.rotate_secret(&session.coach, &id, &secret, answer, session.now).await? {
+            SecretRotation::Done(endpoint) => Reply::ok(&new_endpoint(&endpoint, Some(&secret))),
             SecretRotation::TooMany => Err(Problem::SecretLimit),
             SecretRotation::NotFound => Err(Problem::NotFound(ENDPOINT)),
+            SecretRotation::ClaimLost => Err(Problem::IdempotencyInProgress),
         }
     };
-    app.sessions.answer(&inbound, work).await
+    app.sessions.answer_once(&inbound, work).await
+}
+
+/// The parts of a transaction that record the answer with an endpoint's secret.
+fn record_with(recorder: &Recorder, status: StatusCode, secret: &SigningSecret) -> impl Fn(&Endpoint) -> Vec<Write> {
+    let answer = move |endpoint: &Endpoint, secret: Option<&SigningSecret>| {
+        Answer::of(status.as_u16(), &new_endpoint(endpoint, secret))
+    };
+    move |endpoint| recorder.secret(&answer(endpoint, Some(secret)), &answer(endpoint, None))
+}
+
+/// An endpoint with its secret. A late replay of the answer is without the secret.
+fn new_endpoint(endpoint: &Endpoint, secret: Option<&SigningSecret>) -> NewEndpoint {
+    NewEndpoint { endpoint: endpoint.clone(), secret: secret.map(SigningSecret::reveal) }
 }
 
 /// The coach's endpoint that a path names.

@@ -60,6 +60,8 @@ pub enum EndpointCreation {
     TooMany,
     /// The workspace is not stored yet.
     WorkspaceUnknown,
+    /// Another request has taken over the claim.
+    ClaimLost,
 }
 
 /// The result of changing an endpoint.
@@ -187,13 +189,14 @@ impl Endpoints {
         Ok(SignedEndpoint { read_at: now, endpoint, secrets, health, pace })
     }
 
-    /// Registers an endpoint.
+    /// Registers an endpoint. `answer` gives the parts of the transaction that record the answer.
     pub async fn create(
         &self,
         coach: &CoachId,
         draft: EndpointDraft,
         id: EndpointId,
         secret: &SigningSecret,
+        answer: impl FnOnce(&Endpoint) -> Vec<Write>,
         now: Timestamp,
     ) -> Result<EndpointCreation, StoreError> {
         let sealed = self.vault.seal(&secret_context(&id), secret.as_bytes());
@@ -219,14 +222,16 @@ impl Endpoints {
         };
         let count = self.table.write(count_key(coach)).count("endpoints");
         let has_room = "attribute_not_exists(endpoints) OR endpoints < :most";
-        let writes = [
+        let mut writes = vec![
             self.table.write(workspace_key(coach)).when_present().check(Part::Workspace),
             count.when(has_room, [(":most", n(MAX_ENDPOINTS))]).update(Part::EndpointCount),
             self.table.write(to_item(&record)).when_absent().put(Part::Endpoint),
             audit::record(&self.table, coach, "endpoint.created", record.endpoint.id.as_str(), now),
         ];
+        writes.extend(answer(&record.endpoint));
         match self.table.db.transact(&writes).await? {
             Transacted::Done => Ok(EndpointCreation::Done(Box::new(record.endpoint))),
+            Transacted::Refused(refused) if refused.is(Part::Claim) => Ok(EndpointCreation::ClaimLost),
             Transacted::Refused(refused) if refused.is(Part::Workspace) => Ok(EndpointCreation::WorkspaceUnknown),
             Transacted::Refused(refused) if refused.is(Part::EndpointCount) => Ok(EndpointCreation::TooMany),
             Transacted::Refused(_) => Err(StoreError::corrupt("endpoint", "its id is taken")),

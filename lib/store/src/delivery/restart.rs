@@ -62,6 +62,8 @@ pub enum Restarted {
     Done,
     /// An attempt is under way.
     Busy,
+    /// Another request has taken over the claim.
+    ClaimLost,
 }
 
 /// The deliveries that a recovery has sent again.
@@ -120,17 +122,23 @@ impl Deliveries {
         })
     }
 
-    /// Sends one delivery again at once, whatever its status.
+    /// Sends one delivery again at once, whatever its status. `answer` is the part of the transaction that records the
+    /// answer.
     pub async fn restart(
         &self,
         endpoint: &EndpointRef,
         ResendableDelivery(record): &ResendableDelivery,
+        answer: Vec<Write>,
         outbox: &Outbox,
         now: Timestamp,
     ) -> Result<Restarted, StoreError> {
-        let restarted =
-            self.table.db.transact(&self.restart_writes(endpoint, record, RestartCause::ByHand, outbox, now)).await?;
-        Ok(if restarted.is_done() { Restarted::Done } else { Restarted::Busy })
+        let mut writes = self.restart_writes(endpoint, record, RestartCause::ByHand, outbox, now).to_vec();
+        writes.extend(answer);
+        Ok(match self.table.db.transact(&writes).await? {
+            Transacted::Done => Restarted::Done,
+            Transacted::Refused(refused) if refused.is(Part::Claim) => Restarted::ClaimLost,
+            Transacted::Refused(_) => Restarted::Busy,
+        })
     }
 
     /// Returns true while the first attempt of a delivery's chain is not recorded.
@@ -224,19 +232,24 @@ impl Deliveries {
         Ok(Recovery::default())
     }
 
-    /// Stores the delivery of a test event with its first order.
+    /// Stores the delivery of a test event with its first order. `answer` is the part of the transaction that records
+    /// the answer. Returns false if another request has taken over the claim.
     pub async fn create_test(
         &self,
         coach: &CoachId,
         delivery: NewDelivery<'_>,
+        answer: Vec<Write>,
         outbox: &Outbox,
         now: Timestamp,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let order = DeliveryOrder::first(coach, delivery.endpoint_id, &delivery.id, now);
         let record = DeliveryItem { test: true, ..self.record_of(delivery, now) };
         let put = self.table.write(to_item(&record)).when_absent().put(Part::Delivery(0));
-        match self.table.db.transact(&[put, order_write(outbox, order, now)]).await? {
-            Transacted::Done => Ok(()),
+        let mut writes = vec![put, order_write(outbox, order, now)];
+        writes.extend(answer);
+        match self.table.db.transact(&writes).await? {
+            Transacted::Done => Ok(true),
+            Transacted::Refused(refused) if refused.is(Part::Claim) => Ok(false),
             Transacted::Refused(_) => Err(StoreError::corrupt(ENTITY, "a delivery with this id exists")),
         }
     }

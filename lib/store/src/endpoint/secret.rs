@@ -7,7 +7,7 @@ use domain::time::Timestamp;
 
 use super::{EndpointItem, Endpoints, SealedSecret, secret_context};
 use crate::audit;
-use crate::db::{StoreError, retry};
+use crate::db::{Part, StoreError, Transacted, Write, retry};
 
 /// The result of changing an endpoint's secret.
 #[derive(Debug)]
@@ -16,15 +16,19 @@ pub enum SecretRotation {
     /// The limit of signing secrets is reached.
     TooMany,
     NotFound,
+    /// Another request has taken over the claim.
+    ClaimLost,
 }
 
 impl Endpoints {
-    /// Gives an endpoint another secret. The previous secret signs for a while beside it.
+    /// Gives an endpoint another secret. The previous secret signs for a while beside it. `answer` gives the
+    /// parts of the transaction that record the answer.
     pub async fn rotate_secret(
         &self,
         coach: &CoachId,
         id: &EndpointId,
         secret: &SigningSecret,
+        answer: impl Fn(&Endpoint) -> Vec<Write>,
         now: Timestamp,
     ) -> Result<SecretRotation, StoreError> {
         retry("an endpoint", || async {
@@ -39,11 +43,16 @@ impl Endpoints {
             if secrets.len() > MAX_SECRETS {
                 return Ok(Some(SecretRotation::TooMany));
             }
-            let writes = [
+            let mut writes = vec![
                 self.replace(EndpointItem { secrets, ..record }, &endpoint),
                 audit::record(&self.table, coach, "endpoint.secret_rotated", id.as_str(), now),
             ];
-            Ok(self.table.db.transact(&writes).await?.is_done().then_some(SecretRotation::Done(Box::new(endpoint))))
+            writes.extend(answer(&endpoint));
+            match self.table.db.transact(&writes).await? {
+                Transacted::Done => Ok(Some(SecretRotation::Done(Box::new(endpoint)))),
+                Transacted::Refused(refused) if refused.is(Part::Claim) => Ok(Some(SecretRotation::ClaimLost)),
+                Transacted::Refused(_) => Ok(None),
+            }
         })
         .await
     }

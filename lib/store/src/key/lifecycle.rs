@@ -28,19 +28,31 @@ pub enum KeyCreation {
     NotFound,
     /// The key to rotate is revoked or has expired.
     NotLive,
+    /// Another request has taken over the claim.
+    ClaimLost,
+}
+
+/// A key that is about to be created.
+struct Creation<'a> {
+    draft: &'a KeyDraft,
+    key: &'a ApiKey,
+    /// The key that is rotated.
+    replaces: Option<&'a KeyRecord>,
 }
 
 impl Keys {
-    /// Creates a key.
+    /// Creates a key. `answer` gives the parts of the transaction that record the answer.
     pub async fn create(
         &self,
         workspaces: &Workspaces,
         coach: &CoachId,
         draft: &KeyDraft,
         key: &ApiKey,
+        answer: impl Fn(&KeyRecord, &ApiKey) -> Vec<Write>,
         now: Timestamp,
     ) -> Result<KeyCreation, StoreError> {
-        self.create_key(workspaces, coach, draft, key, None, now).await
+        let creation = Creation { draft, key, replaces: None };
+        self.create_key(workspaces, coach, creation, answer, now).await
     }
 
     /// Creates a key with the name, scope, permissions and expiry of an old one, which stays live for a while.
@@ -50,6 +62,7 @@ impl Keys {
         coach: &CoachId,
         id: &KeyId,
         new_key: impl FnOnce(Scope) -> ApiKey,
+        answer: impl Fn(&KeyRecord, &ApiKey) -> Vec<Write>,
         now: Timestamp,
     ) -> Result<(KeyCreation, Option<ApiKey>), StoreError> {
         let Some(old) = self.get(coach, id).await? else { return Ok((KeyCreation::NotFound, None)) };
@@ -63,7 +76,8 @@ impl Keys {
             expires_at: old.chosen_expiry().map(Timestamp::from_ms),
         };
         let key = new_key(old.scope);
-        let made = self.create_key(workspaces, coach, &draft, &key, Some(&old), now).await?;
+        let creation = Creation { draft: &draft, key: &key, replaces: Some(&old) };
+        let made = self.create_key(workspaces, coach, creation, answer, now).await?;
         Ok((made, Some(key)))
     }
 
@@ -71,9 +85,8 @@ impl Keys {
         &self,
         workspaces: &Workspaces,
         coach: &CoachId,
-        draft: &KeyDraft,
-        key: &ApiKey,
-        replaces: Option<&KeyRecord>,
+        Creation { draft, key, replaces }: Creation<'_>,
+        answer: impl Fn(&KeyRecord, &ApiKey) -> Vec<Write>,
         now: Timestamp,
     ) -> Result<KeyCreation, StoreError> {
         retry("the keys", || async {
@@ -102,8 +115,10 @@ impl Keys {
             writes.extend(replaces.map(|old| self.retirement_write(old, now)));
             writes.extend(self.creation_writes(&record, key));
             writes.push(audit::record(&workspaces.table, coach, action, subject, now));
+            writes.extend(answer(&record, key));
             match self.table.db.transact(&writes).await? {
                 Transacted::Done => Ok(Some(KeyCreation::Done(Box::new(record)))),
+                Transacted::Refused(refused) if refused.is(Part::Claim) => Ok(Some(KeyCreation::ClaimLost)),
                 Transacted::Refused(refused) if refused.is(Part::ReplacedKey) => Ok(Some(KeyCreation::NotLive)),
                 Transacted::Refused(refused) if refused.is(Part::KeyRing) && !self.make_room(coach, now).await? => {
                     Ok(Some(KeyCreation::TooMany))
