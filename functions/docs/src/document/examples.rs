@@ -174,7 +174,7 @@ pub(super) fn key() -> KeyView {
 
 pub(super) fn new_key() -> NewKey {
     let record = KeyView { last_used_at: None, ..key() };
-    NewKey { record, key: "svc_live_T0pSecretT0pSecretT0pSecretT0pSe3Yx7Qd".to_owned() }
+    NewKey { record, key: Some("svc_live_T0pSecretT0pSecretT0pSecretT0pSe3Yx7Qd".to_owned()) }
 }
 
 pub(super) fn endpoint() -> Endpoint {
@@ -193,7 +193,7 @@ pub(super) fn endpoint() -> Endpoint {
 }
 
 pub(super) fn new_endpoint() -> NewEndpoint {
-    NewEndpoint { endpoint: endpoint(), secret: SECRET.to_owned() }
+    NewEndpoint { endpoint: endpoint(), secret: Some(SECRET.to_owned()) }
 }
 
 pub(super) fn delivery_page() -> DeliveryPage {
