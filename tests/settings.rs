@@ -3,6 +3,7 @@
 mod audit;
 mod deliveries;
 mod event_types;
+mod idempotency;
 mod keys;
 mod sessions;
 mod webhooks;

@@ -15,7 +15,7 @@ import pathlib
 import urllib.request
 
 import schemathesis
-from crm_hooks import CrmRequests, make_key_unique
+from crm_hooks import KEPT_KEYS, CrmRequests, make_key_unique
 from hypothesis import strategies as st
 
 ACCESS = json.loads(os.environ["CONTRACT_ACCESS"])
@@ -122,6 +122,8 @@ def before_call(context, case, kwargs):
         CRM.prepare(case, turn)
     elif case.operation.path.startswith("/settings/"):
         advance_before_rate_limit()
+        if turn % KEPT_KEYS:
+            make_key_unique(case, f"{turn:08x}")
         if case.operation.path.startswith("/settings/webhooks/{id}"):
             set_endpoint(case)
 

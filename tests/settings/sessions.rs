@@ -77,7 +77,7 @@ async fn only_the_settings_page_may_call_from_a_browser() {
     let preflight = |origin: &str, path: &str| {
         let call = world.anonymous().call("OPTIONS", path).header("origin", origin);
         call.header("access-control-request-method", "POST")
-            .header("access-control-request-headers", "authorization,content-type")
+            .header("access-control-request-headers", "authorization,content-type,idempotency-key")
     };
     let allowed = preflight(&page, "/settings/keys").await.expect(204);
     assert_eq!(allowed.header("access-control-allow-origin"), Some(page.as_str()));
@@ -85,13 +85,16 @@ async fn only_the_settings_page_may_call_from_a_browser() {
     for method in ["get", "post", "patch", "delete"] {
         assert!(listed("access-control-allow-methods").contains(method));
     }
-    for header in ["authorization", "content-type"] {
+    for header in ["authorization", "content-type", "idempotency-key"] {
         assert!(listed("access-control-allow-headers").contains(header));
     }
     let other = preflight("https://elsewhere.example", "/settings/keys").await;
     assert_eq!(other.header("access-control-allow-origin"), None);
     let answer = settings.get("/settings/keys").header("origin", &page).await.expect(200);
     assert_eq!(answer.header("access-control-allow-origin"), Some(page.as_str()));
+    let exposed = answer.header("access-control-expose-headers").unwrap().to_ascii_lowercase();
+    let exposed: Vec<&str> = exposed.split(',').map(str::trim).collect();
+    assert_eq!(exposed, ["idempotent-replay", "ratelimit", "ratelimit-policy", "retry-after"]);
     let answer = settings.get("/settings/keys").header("origin", "https://elsewhere.example").await;
     assert_eq!(answer.header("access-control-allow-origin"), None);
 }

@@ -7,14 +7,13 @@
 use axum::extract::State;
 use axum::response::Response;
 use domain::account::TempPassword;
-use domain::api_key::Scope;
 use domain::automation::{Automation, emitted_events};
 use domain::change::{Change, Credential, NewIntake};
 use domain::client::{Client, Origin, Phase};
 use domain::client_draft::ClientDraft;
 use domain::event::{Event, EventType};
 use domain::id::{ClientId, IntakeId, new_uuid};
-use domain::idempotency::{AnswerKind, IdempotencyKey, Mismatch};
+use domain::idempotency::{AnswerKind, Api, IdempotencyKey, Mismatch};
 use domain::intake::{IntakeState, IntakeToken};
 use edge::idempotency::{Outcome, Repeat, Ticket, key_of, once};
 use edge::{Inbound, Partner, Problem, Reply};
@@ -39,7 +38,7 @@ pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response
 }
 
 async fn create_once(app: &App, partner: &Partner, inbound: &Inbound) -> Result<Reply, Problem> {
-    let key = key_of(inbound, &partner.coach, Scope::Partner)?;
+    let key = key_of(inbound, &partner.coach, Api::Partner)?;
     let draft = inbound.json().and_then(|body| Ok(ClientDraft::parse(body)?));
     let Some(key) = key else {
         // Without the header the e-mail is the key, so a body without an e-mail is refused.

@@ -130,10 +130,10 @@ mod tests {
     use domain::delivery::{CHAIN_RETENTION, DELIVERY_RETENTION, RECOVERY_LEASE, RECOVERY_PAUSE};
     use domain::email::MAX_EMAIL_CHARS;
     use domain::endpoint::{MAX_DESCRIPTION_CHARS, MAX_ENDPOINTS};
-    use domain::event::{EventCatalog, EventKind, EventName};
+    use domain::event::{EventCatalog, EventKind};
     use domain::fact::{Fact, Known};
     use domain::id::EventId;
-    use domain::idempotency::{MAX_KEY_CHARS, RETENTION};
+    use domain::idempotency::{MAX_KEY_CHARS, RETENTION, SECRET_RETENTION};
     use domain::key::{MAX_KEY_NAME_CHARS, MAX_LIVE_KEYS, ROTATION_OVERLAP};
     use domain::list::{AUDIT_PAGE, CHECK_IN_PAGE, CLIENT_PAGE, CRM_PAGE, DAILY_LOG_PAGE, DELIVERY_PAGE, KEY_PAGE};
     use domain::login_link::LOGIN_LINK_LIFE;
@@ -304,6 +304,7 @@ mod tests {
             format!("| Description of an endpoint | {MAX_DESCRIPTION_CHARS} characters |"),
             format!("| A login link can be used | {} minutes, once |", LOGIN_LINK_LIFE.num_minutes()),
             format!("| Answers under an idempotency key are kept | {} hours |", RETENTION.num_hours()),
+            format!("answer of the settings is kept | {} minutes |", SECRET_RETENTION.num_minutes()),
             format!("| Attempts of a delivery | {MAX_ATTEMPTS}, over 27 hours |"),
             format!("| An event can be sent again by hand | {} days |", DELIVERY_RETENTION.num_days()),
             format!("| The delivery log is kept | {} |", days_kept("for deliveries that are sent again")),

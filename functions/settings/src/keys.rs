@@ -1,6 +1,7 @@
 //! `/settings/keys`: a coach's API keys. The key itself is only in the answer that creates it.
 
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::Response;
 use domain::api_key::ApiKey;
 use domain::fields::Fields;
@@ -9,9 +10,12 @@ use domain::key::{KeyChange, KeyCursor, KeyDraft, KeyFilter, KeyList, KeyStatus,
 use domain::list::KEY_PAGE;
 use domain::time::Timestamp;
 use edge::{Inbound, Problem, Reply};
+use store::Write;
+use store::claim::Answer;
 use store::key::{KeyCreation, KeyRecord, KeyUpdate, new_api_key};
 
 use crate::App;
+use crate::recorder::Recorder;
 use crate::session::Session;
 
 const KEY: &str = "key";
@@ -29,22 +33,24 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
 }
 
 pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |session: Session| {
+    let work = async |session: Session, recorder: Recorder| {
         let draft = KeyDraft::parse(Fields::body(inbound.json()?)?, session.now)?;
         let key = new_api_key(draft.scope);
-        let created = app.keys.create(&app.workspaces, session.context(), &draft, &key).await?;
+        let answer = record_with(&recorder, session.now);
+        let created = app.keys.create(&app.workspaces, session.context(), &draft, &key, answer).await?;
         creation_reply(created, Some(&key), session.now)
     };
-    app.sessions.answer(&inbound, work).await
+    app.sessions.answer_once(&inbound, work).await
 }
 
 pub(crate) async fn rotate(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |session: Session| {
+    let work = async |session: Session, recorder: Recorder| {
         let id = KeyId::parse(inbound.parameter(0)).map_err(|_| Problem::NotFound(KEY))?;
-        let rotated = app.keys.rotate(&app.workspaces, session.context(), &id, new_api_key).await?;
-        creation_reply(rotated.0, rotated.1.as_ref(), session.now)
+        let (now, answer) = (session.now, record_with(&recorder, session.now));
+        let rotated = app.keys.rotate(&app.workspaces, session.context(), &id, new_api_key, answer).await?;
+        creation_reply(rotated.0, rotated.1.as_ref(), now)
     };
-    app.sessions.answer(&inbound, work).await
+    app.sessions.answer_once(&inbound, work).await
 }
 
 pub(crate) async fn change(State(app): State<App>, inbound: Inbound) -> Response {
@@ -77,9 +83,23 @@ fn creation_reply(created: KeyCreation, key: Option<&ApiKey>, now: Timestamp) ->
         KeyCreation::UnknownWorkspace => return Err(Problem::WorkspaceUnknown),
         KeyCreation::NotFound => return Err(Problem::NotFound(KEY)),
         KeyCreation::NotLive => return Err(Problem::KeyNotLive),
+        KeyCreation::ClaimLost => return Err(Problem::IdempotencyInProgress),
     };
     let key = key.ok_or_else(|| Problem::internal("show a new key", "there is none"))?;
-    Reply::created(&NewKey { record: view(record, now), key: key.expose().to_owned() })
+    Reply::created(&new_key(&record, Some(key), now))
+}
+
+/// The parts of a creation's transaction that record its answer.
+fn record_with(recorder: &Recorder, now: Timestamp) -> impl Fn(&KeyRecord, &ApiKey) -> Vec<Write> {
+    let answer = move |record: &KeyRecord, key: Option<&ApiKey>| {
+        Answer::of(StatusCode::CREATED.as_u16(), &new_key(record, key, now))
+    };
+    move |record, key| recorder.secret(&answer(record, Some(key)), &answer(record, None))
+}
+
+/// A new key. A late replay of the answer is without the key itself.
+fn new_key(record: &KeyRecord, key: Option<&ApiKey>, now: Timestamp) -> NewKey {
+    NewKey { record: view(record.clone(), now), key: key.map(|key| key.expose().to_owned()) }
 }
 
 fn view(record: KeyRecord, now: Timestamp) -> KeyView {

@@ -7,6 +7,7 @@ mod deliveries;
 mod event_types;
 mod keys;
 mod receiver;
+mod recorder;
 mod redelivery;
 mod session;
 mod webhooks;
@@ -17,6 +18,7 @@ use axum::routing::{get, patch, post};
 use domain::receiver_url::Reach;
 use runtime::{BoxError, Environment};
 use store::Db;
+use store::claim::Claims;
 use store::delivery::Deliveries;
 use store::endpoint::Endpoints;
 use store::key::Keys;
@@ -43,7 +45,7 @@ pub async fn router(env: &Environment) -> Result<Router, BoxError> {
     let vault = Vault::open(env).await?;
     let workspaces = Workspaces::new(env, &db)?;
     let app = App {
-        sessions: Sessions::new(env, &workspaces)?,
+        sessions: Sessions::new(env, &workspaces, Claims::new(env, &db, &vault)?)?,
         keys: Keys::new(env, &db)?,
         endpoints: Endpoints::new(env, &db, &vault)?,
         deliveries: Deliveries::new(env, &db, &vault)?,

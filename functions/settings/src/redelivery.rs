@@ -22,15 +22,16 @@ use store::endpoint::{EndpointRef, RecoveryStart};
 
 use crate::App;
 use crate::deliveries::{DELIVERY, delivery_id};
+use crate::recorder::Recorder;
 use crate::session::Session;
 use crate::webhooks::find;
 
-/// Time within which a recovery starts retry chains, or counts them. The function has 25 s.
-const RECOVERY: Duration = Duration::from_secs(18);
+/// Time within which a recovery starts retry chains, or counts them. Work under an idempotency key has 19 s.
+const RECOVERY: Duration = Duration::from_secs(16);
 
 /// `POST /settings/webhooks/{id}/test`
 pub(crate) async fn test(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |session: Session| {
+    let work = async |session: Session, recorder: Recorder| {
         let endpoint = enabled(find(&app, &session, inbound.parameter(0)).await?)?;
         let event_type = test_event::parse(inbound.json_if_sent()?, &endpoint.events)?;
         count_test(&app, &session, &endpoint).await?;
@@ -50,15 +51,18 @@ pub(crate) async fn test(State(app): State<App>, inbound: Inbound) -> Response {
             not_sent: None,
         };
         let detail = AuditDetail::of_test(&endpoint, event_type, &delivery_id);
-        app.deliveries.create_test(&app.workspaces, session.context(), delivery, detail, &app.outbox).await?;
-        Reply::accepted(&Ordered { delivery_id })
+        let reply = Reply::accepted(&Ordered { delivery_id })?;
+        let (context, answer) = (session.context(), recorder.answer(&reply));
+        let is_ours =
+            app.deliveries.create_test(&app.workspaces, context, delivery, detail, answer, &app.outbox).await?;
+        if is_ours { Ok(reply) } else { Err(Problem::IdempotencyInProgress) }
     };
-    app.sessions.answer(&inbound, work).await
+    app.sessions.answer_once(&inbound, work).await
 }
 
 /// `POST /settings/webhooks/{id}/deliveries/{delivery_id}/retry`
 pub(crate) async fn retry(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |session: Session| {
+    let work = async |session: Session, recorder: Recorder| {
         let endpoint = enabled(find(&app, &session, inbound.parameter(0)).await?)?;
         let delivery_id = delivery_id(inbound.parameter(1))?;
         let kept = match app.deliveries.find(&endpoint.id, &delivery_id, session.now).await? {
@@ -69,23 +73,29 @@ pub(crate) async fn retry(State(app): State<App>, inbound: Inbound) -> Response 
         if kept.is_test() {
             count_test(&app, &session, &endpoint).await?;
         }
-        match app.deliveries.restart(&app.workspaces, session.context(), &endpoint, &kept, &app.outbox).await? {
-            Restarted::Done => Reply::accepted(&Ordered { delivery_id }),
+        let reply = Reply::accepted(&Ordered { delivery_id })?;
+        let (context, answer) = (session.context(), recorder.answer(&reply));
+        match app.deliveries.restart(&app.workspaces, context, &endpoint, &kept, answer, &app.outbox).await? {
+            Restarted::Done => Ok(reply),
             Restarted::Busy => Err(Problem::DeliveryInProgress),
+            Restarted::ClaimLost => Err(Problem::IdempotencyInProgress),
         }
     };
-    app.sessions.answer(&inbound, work).await
+    app.sessions.answer_once(&inbound, work).await
 }
 
 /// `POST /settings/webhooks/{id}/recover`
+///
+/// A recovery is many transactions, so its answer is recorded after them. If the function dies before, a repeat runs
+/// again: it leaves out what a recovery has just sent, and its answer counts the rest.
 pub(crate) async fn recover(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |session: Session| {
+    let work = async |session: Session, recorder: Recorder| {
         let RecoveryRequest { selection, dry_run } = RecoveryRequest::parse(Fields::body(inbound.json()?)?)?;
         let endpoint = enabled(find(&app, &session, inbound.parameter(0)).await?)?;
         if dry_run {
             let until = Instant::now() + RECOVERY;
             let deliveries = app.deliveries.count_recoverable(&endpoint.id, &selection, session.now, until).await?;
-            return Reply::ok(&Recovered { deliveries });
+            return recorder.finish(Reply::ok(&Recovered { deliveries })?).await;
         }
         let lease =
             match app.endpoints.begin_recovery(&session.coach, &endpoint.id, &app.deliveries, session.now).await? {
@@ -112,9 +122,9 @@ pub(crate) async fn recover(State(app): State<App>, inbound: Inbound) -> Respons
         };
         let (action, target) = (AuditAction::DeliveriesRecovered, endpoint.id.as_str());
         app.workspaces.record_afterwards(session.context(), action, target, detail).await?;
-        Reply::accepted(&Recovered { deliveries })
+        recorder.finish(Reply::accepted(&Recovered { deliveries })?).await
     };
-    app.sessions.answer(&inbound, work).await
+    app.sessions.answer_once(&inbound, work).await
 }
 
 /// Counts a test event of an endpoint, whether new or retried.

@@ -5,12 +5,17 @@ use std::sync::Arc;
 use axum::response::Response;
 use domain::audit::AuditActor;
 use domain::id::CoachId;
+use domain::idempotency::{Api, Mismatch};
 use domain::time::Timestamp;
+use edge::idempotency::{Outcome, Repeat, Ticket, once, optional_key_of};
 use edge::inbound::arrival;
 use edge::{Inbound, Problem, Reply};
 use runtime::{BoxError, Clock, Environment, note};
 use store::audit::AuditContext;
+use store::claim::Claims;
 use store::workspace::Workspaces;
+
+use crate::recorder::Recorder;
 
 /// A signed-in coach.
 #[derive(Debug, Clone)]
@@ -35,12 +40,13 @@ pub(crate) struct Sessions {
     claim: String,
     clock: Arc<dyn Clock>,
     workspaces: Workspaces,
+    claims: Claims,
 }
 
 impl Sessions {
-    pub(crate) fn new(env: &Environment, workspaces: &Workspaces) -> Result<Self, BoxError> {
+    pub(crate) fn new(env: &Environment, workspaces: &Workspaces, claims: Claims) -> Result<Self, BoxError> {
         let claim = env.config().get("COACH_CLAIM")?.to_owned();
-        Ok(Self { claim, clock: env.clock(), workspaces: workspaces.clone() })
+        Ok(Self { claim, clock: env.clock(), workspaces: workspaces.clone(), claims })
     }
 
     /// Counts a signed-in coach's request, does its work and answers it. A coach without a stored workspace has no
@@ -75,6 +81,33 @@ impl Sessions {
         }
         let reply = result.unwrap_or_else(|problem| Reply::problem(&problem, inbound));
         reply.with_quotas(&quotas).into_response_for(inbound)
+    }
+
+    /// Answers like [`Sessions::answer`]. If the request has an idempotency key, its work is done once, and a repeat
+    /// gets the recorded answer. The work records its answer itself.
+    pub(crate) async fn answer_once(
+        &self,
+        inbound: &Inbound,
+        work: impl AsyncFnOnce(Session, Recorder) -> Result<Reply, Problem>,
+    ) -> Response {
+        let work_once = async |session: Session| {
+            let Some(key) = optional_key_of(inbound, &session.coach, Api::Settings)? else {
+                return work(session, Recorder::none()).await;
+            };
+            let now = session.now;
+            let run = async |ticket: Ticket<()>, ()| {
+                match work(session, Recorder::of(&self.claims, ticket.claim, now)).await {
+                    Ok(reply) => Ok(Outcome::Answered(reply)),
+                    // The same request may pass in the next minute.
+                    Err(problem @ Problem::RateLimited(_)) => Ok(Outcome::Withdrawn(problem)),
+                    Err(Problem::IdempotencyInProgress) => Ok(Outcome::ClaimLost),
+                    Err(problem) => Err(problem),
+                }
+            };
+            let repeat = Repeat { key, mismatch: Mismatch::Refused, payload: inbound.payload() };
+            once(&self.claims, inbound, repeat, now, async {}, run).await
+        };
+        self.answer(inbound, work_once).await
     }
 
     fn session(&self, inbound: &Inbound) -> Result<Session, Problem> {

@@ -3,21 +3,24 @@
 use std::time::Duration;
 
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::Response;
 use chrono::TimeDelta;
 use domain::delivery::{DELETED, DeliveryCounts};
 use domain::endpoint::{
     Endpoint, EndpointChange, EndpointDraft, EndpointList, EndpointView, NewEndpoint, SignedEndpoint, WatchedEndpoint,
 };
-use domain::endpoint_health::EndpointHealth;
 use domain::fields::Fields;
 use domain::id::{EndpointId, new_uuid};
 use domain::signature::SigningSecret;
 use domain::time::Timestamp;
 use edge::{Inbound, Problem, Reply};
 use runtime::{error_chain, random_bytes};
+use store::Write;
+use store::claim::Answer;
 use store::endpoint::{EndpointCreation, EndpointUpdate, SecretRotation};
 
+use crate::recorder::Recorder;
 use crate::session::Session;
 use crate::{App, receiver};
 
@@ -36,22 +39,22 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
 }
 
 pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |session: Session| {
+    let work = async |session: Session, recorder: Recorder| {
         let draft = EndpointDraft::parse(Fields::body(inbound.json()?)?, app.reach)?;
         receiver::check(&draft.url, app.reach).await?;
         let id = EndpointId::from_uuid(new_uuid(session.now.ms(), random_bytes()));
         let secret = SigningSecret::new(random_bytes());
-        match app.endpoints.create(session.context(), draft, id, &secret).await? {
-            EndpointCreation::Done(endpoint) => {
-                let created = WatchedEndpoint { endpoint: *endpoint, health: EndpointHealth::default() };
-                let endpoint = EndpointView::new(created, DeliveryCounts::default());
-                Reply::created(&NewEndpoint { endpoint, secret: secret.reveal() })
+        let answer = record_with(&recorder, StatusCode::CREATED, &secret, DeliveryCounts::default());
+        match app.endpoints.create(session.context(), draft, id, &secret, answer).await? {
+            EndpointCreation::Done(created) => {
+                Reply::created(&new_endpoint(&created, DeliveryCounts::default(), Some(&secret)))
             }
             EndpointCreation::TooMany => Err(Problem::EndpointLimit),
             EndpointCreation::WorkspaceUnknown => Err(Problem::WorkspaceUnknown),
+            EndpointCreation::ClaimLost => Err(Problem::IdempotencyInProgress),
         }
     };
-    app.sessions.answer(&inbound, work).await
+    app.sessions.answer_once(&inbound, work).await
 }
 
 pub(crate) async fn read(State(app): State<App>, inbound: Inbound) -> Response {
@@ -96,20 +99,37 @@ pub(crate) async fn delete(State(app): State<App>, inbound: Inbound) -> Response
 }
 
 pub(crate) async fn rotate_secret(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |session: Session| {
+    let work = async |session: Session, recorder: Recorder| {
         let (id, secret) = (parse(inbound.parameter(0))?, SigningSecret::new(random_bytes()));
         // Nothing may fail between the rotation and the answer, which alone shows the secret.
         let counts = counts_of(&app, &id, session.now).await?;
-        match app.endpoints.rotate_secret(session.context(), &id, &secret).await? {
-            SecretRotation::Done(watched) => {
-                let endpoint = EndpointView::new(*watched, counts);
-                Reply::ok(&NewEndpoint { endpoint, secret: secret.reveal() })
-            }
+        let answer = record_with(&recorder, StatusCode::OK, &secret, counts);
+        match app.endpoints.rotate_secret(session.context(), &id, &secret, answer).await? {
+            SecretRotation::Done(rotated) => Reply::ok(&new_endpoint(&rotated, counts, Some(&secret))),
             SecretRotation::TooMany => Err(Problem::SecretLimit),
             SecretRotation::NotFound => Err(Problem::NotFound(ENDPOINT)),
+            SecretRotation::ClaimLost => Err(Problem::IdempotencyInProgress),
         }
     };
-    app.sessions.answer(&inbound, work).await
+    app.sessions.answer_once(&inbound, work).await
+}
+
+/// The parts of a transaction that record the answer with an endpoint's secret.
+fn record_with(
+    recorder: &Recorder,
+    status: StatusCode,
+    secret: &SigningSecret,
+    counts: DeliveryCounts,
+) -> impl Fn(&WatchedEndpoint) -> Vec<Write> {
+    let answer = move |endpoint: &WatchedEndpoint, secret: Option<&SigningSecret>| {
+        Answer::of(status.as_u16(), &new_endpoint(endpoint, counts, secret))
+    };
+    move |endpoint| recorder.secret(&answer(endpoint, Some(secret)), &answer(endpoint, None))
+}
+
+/// An endpoint with its secret. A late replay of the answer is without the secret.
+fn new_endpoint(endpoint: &WatchedEndpoint, counts: DeliveryCounts, secret: Option<&SigningSecret>) -> NewEndpoint {
+    NewEndpoint { endpoint: EndpointView::new(endpoint.clone(), counts), secret: secret.map(SigningSecret::reveal) }
 }
 
 /// The coach's endpoint that a path names.

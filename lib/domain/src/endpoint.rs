@@ -150,8 +150,10 @@ impl EndpointView {
 pub struct NewEndpoint {
     #[serde(flatten)]
     pub endpoint: EndpointView,
-    /// The secret with which the receiver verifies signatures. Shown once.
-    pub secret: String,
+    /// The secret with which the receiver verifies signatures. Shown once. Absent from a replay after 10 minutes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
+    pub secret: Option<String>,
 }
 
 /// All endpoints of a workspace.

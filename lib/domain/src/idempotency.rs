@@ -7,7 +7,6 @@ use chrono::TimeDelta;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::api_key::Scope;
 use crate::email::compared;
 use crate::id::{CoachId, parse_uuid};
 
@@ -20,10 +19,18 @@ pub const IN_PROGRESS_RETRY_S: u32 = 5;
 pub const RETENTION: TimeDelta = TimeDelta::hours(24);
 /// Retention of a 4xx under a derived key: a corrected request without a header must not be locked out for a day.
 const DERIVED_REFUSAL_RETENTION: TimeDelta = TimeDelta::seconds(60);
+/// Time for which an answer to a coach is replayed with the key or secret that it shows once.
+pub const SECRET_RETENTION: TimeDelta = TimeDelta::minutes(10);
 /// Retention of an answer with a password under a derived key: anyone who knows the e-mail could request it again.
 const DERIVED_PASSWORD_RETENTION: TimeDelta = TimeDelta::hours(1);
 
 crate::named! {
+    /// An API that requests are made to. Requests to different APIs share no idempotency keys.
+    Api {
+        Partner = "partner",
+        Crm = "crm",
+        Settings = "settings",
+    }
     /// The source of a key.
     KeySource {
         Explicit = "explicit",
@@ -53,7 +60,7 @@ pub enum Mismatch {
 /// The identity of a request and its repeats.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdempotencyKey {
-    /// `coach#scope#source#sha256`.
+    /// `coach#api#source#sha256`.
     text: String,
     source: KeySource,
 }
@@ -64,21 +71,21 @@ pub struct IdempotencyKey {
 pub struct InvalidKey;
 
 impl IdempotencyKey {
-    pub fn explicit(coach: &CoachId, scope: Scope, header: &[u8]) -> Result<Self, InvalidKey> {
+    pub fn explicit(coach: &CoachId, api: Api, header: &[u8]) -> Result<Self, InvalidKey> {
         let chars = std::str::from_utf8(header).map_or(header.len(), |text| text.chars().count());
         if header.is_empty() || chars > MAX_KEY_CHARS {
             return Err(InvalidKey);
         }
-        Ok(Self::new(coach, scope, KeySource::Explicit, header))
+        Ok(Self::new(coach, api, KeySource::Explicit, header))
     }
 
     /// Derives the key from a body's `email`, valid or not.
-    pub fn derived(coach: &CoachId, scope: Scope, email: &str) -> Self {
-        Self::new(coach, scope, KeySource::Derived, compared(email).as_bytes())
+    pub fn derived(coach: &CoachId, api: Api, email: &str) -> Self {
+        Self::new(coach, api, KeySource::Derived, compared(email).as_bytes())
     }
 
-    fn new(coach: &CoachId, scope: Scope, source: KeySource, key: &[u8]) -> Self {
-        let text = format!("{coach}#{}#{}#{}", scope.as_str(), source.as_str(), hex::encode(Sha256::digest(key)));
+    fn new(coach: &CoachId, api: Api, source: KeySource, key: &[u8]) -> Self {
+        let text = format!("{coach}#{}#{}#{}", api.as_str(), source.as_str(), hex::encode(Sha256::digest(key)));
         Self { text, source }
     }
 
@@ -179,10 +186,11 @@ mod tests {
     }
 
     #[test]
-    fn explicit_and_derived_keys_coaches_and_scopes_are_apart() {
-        let explicit = |c: &str, scope| IdempotencyKey::explicit(&coach(c), scope, b"a@example.com").unwrap();
-        let derived = IdempotencyKey::derived(&coach("c1"), Scope::Partner, "A@example.com");
-        let all = [derived, explicit("c1", Scope::Partner), explicit("c2", Scope::Partner), explicit("c1", Scope::Crm)];
+    fn explicit_and_derived_keys_coaches_and_apis_are_apart() {
+        let explicit = |c: &str, api| IdempotencyKey::explicit(&coach(c), api, b"a@example.com").unwrap();
+        let derived = IdempotencyKey::derived(&coach("c1"), Api::Partner, "A@example.com");
+        let own = Api::ALL.map(|api| explicit("c1", api));
+        let all = [own.to_vec(), vec![derived, explicit("c2", Api::Partner)]].concat();
         for (i, one) in all.iter().enumerate() {
             assert!(all[i + 1..].iter().all(|other| other != one));
             assert!(!one.as_str().contains("example"));
@@ -191,14 +199,14 @@ mod tests {
 
     #[test]
     fn equal_emails_derive_equal_keys() {
-        let derived = |email: &str| IdempotencyKey::derived(&coach("c"), Scope::Partner, email);
+        let derived = |email: &str| IdempotencyKey::derived(&coach("c"), Api::Partner, email);
         assert_eq!(derived("ΝΙΚΟΣ@example.com"), derived("νικοσ@example.com"));
         assert_ne!(derived("ΝΙΚΟ@example.com"), derived("νικοσ@example.com"));
     }
 
     #[test]
     fn a_header_has_1_to_255_characters() {
-        let parse = |text: &str| IdempotencyKey::explicit(&coach("c"), Scope::Partner, text.as_bytes());
+        let parse = |text: &str| IdempotencyKey::explicit(&coach("c"), Api::Partner, text.as_bytes());
         assert!(parse(&"x".repeat(255)).is_ok() && parse(&"é".repeat(255)).is_ok() && parse("x").is_ok());
         assert_eq!(parse(&"x".repeat(256)), Err(InvalidKey));
         assert_eq!(parse(""), Err(InvalidKey));
@@ -206,8 +214,8 @@ mod tests {
 
     #[test]
     fn answers_count_for_a_day_but_for_refusals_and_passwords_under_a_derived_key() {
-        let explicit = IdempotencyKey::explicit(&coach("c"), Scope::Partner, b"k").unwrap();
-        let derived = IdempotencyKey::derived(&coach("c"), Scope::Partner, "a@example.com");
+        let explicit = IdempotencyKey::explicit(&coach("c"), Api::Partner, b"k").unwrap();
+        let derived = IdempotencyKey::derived(&coach("c"), Api::Partner, "a@example.com");
         for kind in [AnswerKind::Refusal, AnswerKind::Password, AnswerKind::Other] {
             assert_eq!(explicit.retention(kind), RETENTION);
         }

@@ -167,8 +167,10 @@ pub struct KeyView {
 pub struct NewKey {
     #[serde(flatten)]
     pub record: KeyView,
-    /// The key. Shown once: the service stores only its hash.
-    pub key: String,
+    /// The key. Shown once: the service stores only its hash. Absent from a replay after 10 minutes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
+    pub key: Option<String>,
 }
 
 /// A page of a workspace's keys.

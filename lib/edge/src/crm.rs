@@ -8,11 +8,10 @@ use std::borrow::Cow;
 use std::future::Future;
 
 use axum::response::Response;
-use domain::api_key::Scope;
 use domain::change::Change;
 use domain::fields::Invalid;
 use domain::id::{ContactId, InvalidUuid};
-use domain::idempotency::Mismatch;
+use domain::idempotency::{Api, Mismatch};
 use domain::list::{CRM_PAGE, CrmPage};
 use runtime::{BoxError, Environment};
 use serde::Serialize;
@@ -118,7 +117,7 @@ impl Writer {
     /// result is unknown: the caller gets [`Problem::Unconfirmed`], nothing is recorded, and the repeat learns the
     /// result.
     async fn write<W: Write>(&self, inbound: &Inbound, caller: &CrmCaller, write: &W) -> Result<Reply, Problem> {
-        let key = required_key_of(inbound, &caller.coach, Scope::Crm)?;
+        let key = required_key_of(inbound, &caller.coach, Api::Crm)?;
         let read = async {
             let request = write.parse(inbound)?;
             let found = write.read(caller, &request).await?;

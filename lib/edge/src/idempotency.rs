@@ -5,9 +5,8 @@ use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use domain::api_key::Scope;
 use domain::id::{CoachId, parse_uuid};
-use domain::idempotency::{AnswerKind, Fingerprint, IdempotencyKey, Mismatch, Payload};
+use domain::idempotency::{AnswerKind, Api, Fingerprint, IdempotencyKey, Mismatch, Payload};
 use domain::time::Timestamp;
 use futures::FutureExt;
 use serde::de::DeserializeOwned;
@@ -53,24 +52,33 @@ pub enum Outcome {
 
 /// The key in the request's header, or else the key derived from the body's `email`. `None` without either. The body's
 /// size and type are checked in between, in the order of checks.
-pub fn key_of(inbound: &Inbound, coach: &CoachId, scope: Scope) -> Result<Option<IdempotencyKey>, Problem> {
-    let named = named_key(inbound, coach, scope)?;
+pub fn key_of(inbound: &Inbound, coach: &CoachId, api: Api) -> Result<Option<IdempotencyKey>, Problem> {
+    let named = named_key(inbound, coach, api)?;
     check_envelope(inbound)?;
     Ok(named.or_else(|| {
         let email = inbound.json_if_any()?.get("email")?.as_str()?;
-        Some(IdempotencyKey::derived(coach, scope, email))
+        Some(IdempotencyKey::derived(coach, api, email))
     }))
 }
 
 /// The required key in the request's header. The body's size and type are checked afterwards.
-pub fn required_key_of(inbound: &Inbound, coach: &CoachId, scope: Scope) -> Result<IdempotencyKey, Problem> {
-    let named = named_key(inbound, coach, scope)?.ok_or(Problem::IdempotencyKeyRequired)?;
+pub fn required_key_of(inbound: &Inbound, coach: &CoachId, api: Api) -> Result<IdempotencyKey, Problem> {
+    let named = named_key(inbound, coach, api)?.ok_or(Problem::IdempotencyKeyRequired)?;
     check_envelope(inbound)?;
     Ok(named)
 }
 
-fn named_key(inbound: &Inbound, coach: &CoachId, scope: Scope) -> Result<Option<IdempotencyKey>, Problem> {
-    let named = inbound.header("idempotency-key").map(|header| IdempotencyKey::explicit(coach, scope, header));
+/// The key in the request's header, if there is one. The type of a body is checked afterwards.
+pub fn optional_key_of(inbound: &Inbound, coach: &CoachId, api: Api) -> Result<Option<IdempotencyKey>, Problem> {
+    let named = named_key(inbound, coach, api)?;
+    if named.is_some() && !inbound.is_bodiless() {
+        check_envelope(inbound)?;
+    }
+    Ok(named)
+}
+
+fn named_key(inbound: &Inbound, coach: &CoachId, api: Api) -> Result<Option<IdempotencyKey>, Problem> {
+    let named = inbound.header("idempotency-key").map(|header| IdempotencyKey::explicit(coach, api, header));
     named.transpose().map_err(|_| Problem::IdempotencyKeyInvalid)
 }
 

@@ -1,5 +1,5 @@
-//! Table `idempotency`: one item per idempotency key. pk `CLAIM#<coach>#<scope>#<source>#<sha256>`. GSI `by_contact`:
-//! `contact_ref`.
+//! Table `idempotency`: one item per idempotency key. pk `CLAIM#<coach>#<api>#<source>#<sha256>`. GSI `by_contact`:
+//! `contact_ref`. pk `SECRET#..`: the secret of an answer, see module `secret`.
 //! A claim is a lease with an owner token. Every write under the claim states the token, so a process that lost its
 //! lease changes nothing. A transaction of the work also moves the claim: to the answer, or to a stage from which a
 //! takeover continues. A takeover reads the client again, and never replays the password of a client who was handed
@@ -11,10 +11,12 @@
 //! 3. `stage`, `answer` Parts of the work's transaction. `finish` UpdateItem to the answer.
 //! 4. `release` UpdateItem that ends the lease and keeps the stage: after a fault the next request continues at once.
 //!    `withdraw` ends the record too.
-//! 5. `about` Query of `by_contact`. `forget` DeleteItem, if the record still has the erased subject: the key may be in
+//! 5. `answer_to_coach`, `secret_to_coach` Parts of a transaction of the settings: module `secret`.
+//! 6. `about` Query of `by_contact`. `forget` DeleteItem, if the record still has the erased subject: the key may be in
 //!    other use by now.
 
 mod eraser;
+mod secret;
 
 use std::time::Duration;
 
@@ -66,6 +68,13 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 domain::discreet! { Answer }
+
+impl Answer {
+    /// The answer with this status that shows a record.
+    pub fn of(status: u16, record: &impl Serialize) -> Self {
+        Self { status, body: serde_json::to_vec(record).expect("a record converts to JSON") }
+    }
+}
 
 impl AnswerSubject {
     fn attribute(&self) -> &'static str {
@@ -122,6 +131,8 @@ struct ClaimItem {
     stage: Option<Sealed>,
     status: Option<u16>,
     body: Option<Sealed>,
+    /// The end of the time in which the answer is replayed with its secret, in ms. Absent from answers without one.
+    secret_until: Option<i64>,
     /// Seconds: the TTL attribute.
     expires_at: i64,
 }
@@ -158,6 +169,7 @@ impl Claims {
             stage: None,
             status: None,
             body: None,
+            secret_until: None,
             expires_at: ends_s(now + RETENTION),
         };
         let claim = Claim { pk: record.pk.clone(), owner: record.owner.clone() };
@@ -193,7 +205,14 @@ impl Claims {
         let old: ClaimItem = from_item("claim", old)?;
         let same_payload = fingerprint.is(&old.fingerprint);
         if let (Some(status), Some(body)) = (old.status, &old.body) {
-            let body = self.vault.unseal("claim", &context(&old.pk, "body"), &body.0)?;
+            let whole = match old.secret_until {
+                Some(until_ms) if same_payload => self.whole_answer(&old.pk, until_ms, now).await?,
+                _ => None,
+            };
+            let body = match whole {
+                Some(whole) => whole,
+                None => self.vault.unseal("claim", &context(&old.pk, "body"), &body.0)?,
+            };
             let answer = Answer { status, body };
             return Ok(ClaimState::Answered { answer, same_payload });
         }

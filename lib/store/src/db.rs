@@ -29,7 +29,8 @@ pub use retry::retry;
 use retry::write;
 pub(crate) use retry::{MAX_ROUNDS, Written, backoff};
 pub(crate) use table::{QueryPage, Table, query_all, query_page, query_up_to};
-pub(crate) use transaction::{Part, RefusedTransaction, Transacted, Write};
+pub use transaction::Write;
+pub(crate) use transaction::{Part, RefusedTransaction, Transacted};
 
 /// A stored item.
 pub(crate) type Item = HashMap<String, AttributeValue>;

@@ -58,11 +58,13 @@ pub struct EndpointRef {
 /// The result of registering an endpoint.
 #[derive(Debug)]
 pub enum EndpointCreation {
-    Done(Box<Endpoint>),
+    Done(Box<WatchedEndpoint>),
     /// The workspace has reached its limit of endpoints.
     TooMany,
     /// The workspace is not stored yet.
     WorkspaceUnknown,
+    /// Another request has taken over the claim.
+    ClaimLost,
 }
 
 /// The result of changing an endpoint.
@@ -201,13 +203,14 @@ impl Endpoints {
         Ok(SignedEndpoint { read_at: now, endpoint, secrets, health, pace })
     }
 
-    /// Registers an endpoint.
+    /// Registers an endpoint. `answer` gives the parts of the transaction that record the answer.
     pub async fn create(
         &self,
         context: AuditContext<'_>,
         draft: EndpointDraft,
         id: EndpointId,
         secret: &SigningSecret,
+        answer: impl FnOnce(&WatchedEndpoint) -> Vec<Write>,
     ) -> Result<EndpointCreation, StoreError> {
         let AuditContext { coach, now, .. } = context;
         let sealed = self.vault.seal(&secret_context(&id), secret.as_bytes());
@@ -233,14 +236,17 @@ impl Endpoints {
         };
         let count = self.table.write(count_key(coach)).count("endpoints");
         let has_room = "attribute_not_exists(endpoints) OR endpoints < :most";
-        let writes = [
+        let mut writes = vec![
             self.table.write(workspace_key(coach)).when_present().check(Part::Workspace),
             count.when(has_room, [(":most", n(MAX_ENDPOINTS))]).update(Part::EndpointCount),
             self.table.write(to_item(&record)).when_absent().put(Part::Endpoint),
             self.audit_record(context, AuditAction::EndpointCreated, &record.endpoint),
         ];
+        let created = record.watched();
+        writes.extend(answer(&created));
         match self.table.db.transact(&writes).await? {
-            Transacted::Done => Ok(EndpointCreation::Done(Box::new(record.endpoint))),
+            Transacted::Done => Ok(EndpointCreation::Done(Box::new(created))),
+            Transacted::Refused(refused) if refused.is(Part::Claim) => Ok(EndpointCreation::ClaimLost),
             Transacted::Refused(refused) if refused.is(Part::Workspace) => Ok(EndpointCreation::WorkspaceUnknown),
             Transacted::Refused(refused) if refused.is(Part::EndpointCount) => Ok(EndpointCreation::TooMany),
             Transacted::Refused(_) => Err(StoreError::corrupt("endpoint", "its id is taken")),

@@ -41,5 +41,5 @@ mod window;
 pub mod workflow;
 pub mod workspace;
 
-pub use db::{Db, StoreError, retry};
+pub use db::{Db, StoreError, Write, retry};
 pub use window::Counted;

@@ -225,7 +225,7 @@ pub(super) fn event_catalog() -> EventCatalog {
 
 pub(super) fn new_key() -> NewKey {
     let record = KeyView { last_used_at: None, ..key() };
-    NewKey { record, key: "svc_live_T0pSecretT0pSecretT0pSecretT0pSe3Yx7Qd".to_owned() }
+    NewKey { record, key: Some("svc_live_T0pSecretT0pSecretT0pSecretT0pSe3Yx7Qd".to_owned()) }
 }
 
 pub(super) fn endpoint() -> EndpointView {
@@ -247,7 +247,7 @@ pub(super) fn endpoint() -> EndpointView {
 
 pub(super) fn new_endpoint() -> NewEndpoint {
     let endpoint = EndpointView { last_24h: DeliveryCounts::default(), ..endpoint() };
-    NewEndpoint { endpoint, secret: SECRET.to_owned() }
+    NewEndpoint { endpoint, secret: Some(SECRET.to_owned()) }
 }
 
 pub(super) fn delivery_page() -> DeliveryPage {

@@ -107,7 +107,8 @@ pub(super) fn components() -> Value {
 }
 
 /// Renders the parameter `Idempotency-Key`.
-pub(super) fn idempotency_key(required: bool, about: &str) -> Value {
+pub(super) fn idempotency_key(required: bool, about: impl Into<String>) -> Value {
+    let about = about.into();
     json!({
         "name": "Idempotency-Key", "in": "header", "required": required, "description": about,
         "schema": { "type": "string", "minLength": 1, "maxLength": MAX_KEY_CHARS },

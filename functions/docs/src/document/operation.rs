@@ -2,6 +2,7 @@
 //!
 //! The route table of `edge` names the credential of each operation. Headers and refusals of that credential follow.
 
+use domain::idempotency::{RETENTION, SECRET_RETENTION};
 use domain::list::PageSize;
 use domain::openapi::Body;
 use domain::rate_limit::Limit;
@@ -28,7 +29,7 @@ pub(super) const CRM_KEY_HEADER: &str = "crmKeyHeader";
 pub(super) const COACH_SESSION: &str = "coachSession";
 
 /// Statuses of responses that are recorded and replayed.
-const RECORDED: [u16; 5] = [200, 201, 400, 404, 409];
+const RECORDED: [u16; 6] = [200, 201, 202, 400, 404, 409];
 
 /// An operation, built step by step.
 pub(super) struct Operation {
@@ -60,7 +61,7 @@ impl Operation {
     pub(super) fn new(method: &'static str, path: &'static str, id: &'static str, summary: &'static str) -> Self {
         let route = ROUTES.iter().find(|route| (route.method, route.path) == (method, path));
         let access = route.map_or(Access::Public, |route| route.access);
-        Self {
+        let operation = Self {
             method,
             path,
             id,
@@ -72,7 +73,28 @@ impl Operation {
             answers: Vec::new(),
             refusals: refusals_of(access),
             replays: false,
-        }
+        };
+        let is_order_of_a_coach = method == "POST" && access == Access::Session;
+        if is_order_of_a_coach { operation.idempotent_for_coaches() } else { operation }
+    }
+
+    /// Accepts an idempotency key, as every POST of the settings does.
+    fn idempotent_for_coaches(self) -> Self {
+        self.parameter(idempotency_key(
+            false,
+            format!(
+                "One key for each action of the coach. The service does the same request under the same key once and \
+                 replays its answer for {} hours. It replays a key or secret in the answer for {} minutes.",
+                RETENTION.num_hours(),
+                SECRET_RETENTION.num_minutes(),
+            ),
+        ))
+        .replays()
+        .refuses([
+            Problem::IdempotencyKeyInvalid,
+            Problem::IdempotencyInProgress,
+            Problem::IdempotencyPayloadMismatch,
+        ])
     }
 
     /// Requires an idempotency key, as every write of the CRM does.
@@ -285,8 +307,8 @@ fn common_headers(access: Access, status: u16) -> Vec<ResponseHeader> {
 fn replay_headers(replays: bool, access: Access, status: u16) -> Vec<ResponseHeader> {
     match access {
         _ if !replays || !RECORDED.contains(&status) => Vec::new(),
-        // The CRM answers another payload with 409.
-        Access::Crm(_) => vec![sometimes(REPLAY)],
+        // The CRM and the settings answer another payload with 409.
+        Access::Crm(_) | Access::Session => vec![sometimes(REPLAY)],
         _ => vec![sometimes(REPLAY), sometimes(PAYLOAD_MISMATCH)],
     }
 }

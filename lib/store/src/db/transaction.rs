@@ -51,7 +51,7 @@ pub(crate) enum Part {
 
 /// A write of a transaction.
 #[derive(Debug, Clone)]
-pub(crate) struct Write {
+pub struct Write {
     part: Part,
     pub(super) item: TransactWriteItem,
 }

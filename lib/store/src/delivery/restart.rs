@@ -3,10 +3,10 @@
 //! audit record. So an accepted retry happens even if the function dies after its answer. Orders of older chains no
 //! longer count: a delivery has one chain at a time.
 //!
-//! A recovery sends no test events, and each delivery at most once within [`domain::delivery::RECOVERY_PAUSE`]. So a coach who switches
-//! an endpoint off and on and recovers in a loop sends nothing twice. A recovery that finds a failed test event removes
-//! it from the index `failed`. The index is sorted by the time of failure: ids start with the time of creation, which
-//! may be days earlier. A dry run counts with the same reads and the same rule, and writes nothing.
+//! A recovery sends no test events, and each delivery at most once within [`domain::delivery::RECOVERY_PAUSE`]. So a
+//! coach who switches an endpoint off and on and recovers in a loop sends nothing twice. A recovery that finds a failed
+//! test event removes it from the index `failed`. The index is sorted by the time of failure: ids start with the time
+//! of creation, which may be days earlier. A dry run counts with the same reads and the same rule, and writes nothing.
 //!
 //! A chain can begin for as long as deliveries are kept. It prolongs that time only by its own length, so no number of
 //! retries keeps a body for good.
@@ -66,6 +66,8 @@ pub enum Restarted {
     Done,
     /// An attempt is under way.
     Busy,
+    /// Another request has taken over the claim.
+    ClaimLost,
 }
 
 /// The deliveries that a recovery has sent again.
@@ -133,13 +135,15 @@ impl Deliveries {
         })
     }
 
-    /// Sends one delivery again at once, whatever its status.
+    /// Sends one delivery again at once, whatever its status. `answer` is the part of the transaction that records the
+    /// answer.
     pub async fn restart(
         &self,
         workspaces: &Workspaces,
         context: AuditContext<'_>,
         endpoint: &Endpoint,
         ResendableDelivery(record): &ResendableDelivery,
+        answer: Vec<Write>,
         outbox: &Outbox,
     ) -> Result<Restarted, StoreError> {
         let endpoint_ref = EndpointRef { coach: context.coach.clone(), id: endpoint.id.clone() };
@@ -151,8 +155,12 @@ impl Deliveries {
         let (action, target) = (AuditAction::DeliveryRetried, record.id.as_str());
         let mut writes = vec![audit::record(&workspaces.table, context, action, target, detail)];
         writes.extend(self.restart_writes(&endpoint_ref, record, RestartCause::ByHand, outbox, context.now));
-        let restarted = self.table.db.transact(&writes).await?;
-        Ok(if restarted.is_done() { Restarted::Done } else { Restarted::Busy })
+        writes.extend(answer);
+        Ok(match self.table.db.transact(&writes).await? {
+            Transacted::Done => Restarted::Done,
+            Transacted::Refused(refused) if refused.is(Part::Claim) => Restarted::ClaimLost,
+            Transacted::Refused(_) => Restarted::Busy,
+        })
     }
 
     /// Returns true while the first attempt of a delivery's chain is not recorded.
@@ -278,23 +286,28 @@ impl Deliveries {
         Ok(Recovery::default())
     }
 
-    /// Stores the delivery of a test event with its first order.
+    /// Stores the delivery of a test event with its first order. `answer` is the part of the transaction that records
+    /// the answer. Returns false if another request has taken over the claim.
     pub async fn create_test(
         &self,
         workspaces: &Workspaces,
         context: AuditContext<'_>,
         delivery: NewDelivery<'_>,
         detail: AuditDetail,
+        answer: Vec<Write>,
         outbox: &Outbox,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let AuditContext { coach, now, .. } = context;
         let order = DeliveryOrder::first(coach, delivery.endpoint_id, &delivery.id, now);
         let (action, target) = (AuditAction::EndpointTestSent, delivery.endpoint_id.as_str());
         let trail = audit::record(&workspaces.table, context, action, target, detail);
         let record = DeliveryItem { test: true, ..self.record_of(delivery, now) };
         let put = self.table.write(to_item(&record)).when_absent().put(Part::Delivery(0));
-        match self.table.db.transact(&[put, order_write(outbox, order, now), trail]).await? {
-            Transacted::Done => Ok(()),
+        let mut writes = vec![put, order_write(outbox, order, now), trail];
+        writes.extend(answer);
+        match self.table.db.transact(&writes).await? {
+            Transacted::Done => Ok(true),
+            Transacted::Refused(refused) if refused.is(Part::Claim) => Ok(false),
             Transacted::Refused(_) => Err(StoreError::corrupt(ENTITY, "a delivery with this id exists")),
         }
     }

@@ -7,7 +7,7 @@ use domain::signature::SigningSecret;
 
 use super::{EndpointItem, Endpoints, SealedSecret, secret_context};
 use crate::audit::AuditContext;
-use crate::db::{StoreError, retry};
+use crate::db::{Part, StoreError, Transacted, Write, retry};
 
 /// The result of changing an endpoint's secret.
 #[derive(Debug)]
@@ -16,15 +16,19 @@ pub enum SecretRotation {
     /// The limit of signing secrets is reached.
     TooMany,
     NotFound,
+    /// Another request has taken over the claim.
+    ClaimLost,
 }
 
 impl Endpoints {
-    /// Gives an endpoint another secret. The previous secret signs for a while beside it.
+    /// Gives an endpoint another secret. The previous secret signs for a while beside it. `answer` gives the
+    /// parts of the transaction that record the answer.
     pub async fn rotate_secret(
         &self,
         context: AuditContext<'_>,
         id: &EndpointId,
         secret: &SigningSecret,
+        answer: impl Fn(&WatchedEndpoint) -> Vec<Write>,
     ) -> Result<SecretRotation, StoreError> {
         let AuditContext { coach, now, .. } = context;
         retry("an endpoint", || async {
@@ -39,12 +43,17 @@ impl Endpoints {
             if secrets.len() > MAX_SECRETS {
                 return Ok(Some(SecretRotation::TooMany));
             }
-            let writes = [
+            let mut writes = vec![
                 self.replace(EndpointItem { secrets, ..record }, &endpoint),
                 self.audit_record(context, AuditAction::EndpointSecretRotated, &endpoint),
             ];
-            let watched = WatchedEndpoint { endpoint, health };
-            Ok(self.table.db.transact(&writes).await?.is_done().then_some(SecretRotation::Done(Box::new(watched))))
+            let rotated = WatchedEndpoint { endpoint, health };
+            writes.extend(answer(&rotated));
+            match self.table.db.transact(&writes).await? {
+                Transacted::Done => Ok(Some(SecretRotation::Done(Box::new(rotated)))),
+                Transacted::Refused(refused) if refused.is(Part::Claim) => Ok(Some(SecretRotation::ClaimLost)),
+                Transacted::Refused(_) => Ok(None),
+            }
         })
         .await
     }

@@ -29,18 +29,31 @@ pub enum KeyCreation {
     NotFound,
     /// The key to rotate is revoked or has expired.
     NotLive,
+    /// Another request has taken over the claim.
+    ClaimLost,
+}
+
+/// A key that is about to be created.
+#[derive(Clone, Copy)]
+struct Creation<'a> {
+    draft: &'a KeyDraft,
+    key: &'a ApiKey,
+    /// The key that is rotated.
+    replaces: Option<&'a KeyRecord>,
 }
 
 impl Keys {
-    /// Creates a key.
+    /// Creates a key. `answer` gives the parts of the transaction that record the answer.
     pub async fn create(
         &self,
         workspaces: &Workspaces,
         context: AuditContext<'_>,
         draft: &KeyDraft,
         key: &ApiKey,
+        answer: impl Fn(&KeyRecord, &ApiKey) -> Vec<Write>,
     ) -> Result<KeyCreation, StoreError> {
-        retry("the keys", || self.try_create(workspaces, context, draft, key, None)).await
+        let creation = Creation { draft, key, replaces: None };
+        retry("the keys", || self.try_create(workspaces, context, creation, &answer)).await
     }
 
     /// Creates a key with the name, scope, permissions and expiry of an old one, which stays live for a while.
@@ -50,6 +63,7 @@ impl Keys {
         context: AuditContext<'_>,
         id: &KeyId,
         new_key: impl Fn(Scope) -> ApiKey,
+        answer: impl Fn(&KeyRecord, &ApiKey) -> Vec<Write>,
     ) -> Result<(KeyCreation, Option<ApiKey>), StoreError> {
         retry("the keys", || async {
             let Some(old) = self.get(context.coach, id).await? else { return Ok(Some((KeyCreation::NotFound, None))) };
@@ -63,7 +77,8 @@ impl Keys {
                 expires_at: old.chosen_expiry().map(Timestamp::from_ms),
             };
             let key = new_key(old.scope);
-            let made = self.try_create(workspaces, context, &draft, &key, Some(&old)).await?;
+            let creation = Creation { draft: &draft, key: &key, replaces: Some(&old) };
+            let made = self.try_create(workspaces, context, creation, &answer).await?;
             Ok(made.map(|made| (made, Some(key))))
         })
         .await
@@ -74,9 +89,8 @@ impl Keys {
         &self,
         workspaces: &Workspaces,
         context: AuditContext<'_>,
-        draft: &KeyDraft,
-        key: &ApiKey,
-        replaces: Option<&KeyRecord>,
+        Creation { draft, key, replaces }: Creation<'_>,
+        answer: &impl Fn(&KeyRecord, &ApiKey) -> Vec<Write>,
     ) -> Result<Option<KeyCreation>, StoreError> {
         let AuditContext { coach, now, .. } = context;
         let Some(workspace) = workspaces.get(coach).await? else { return Ok(Some(KeyCreation::UnknownWorkspace)) };
@@ -113,8 +127,10 @@ impl Keys {
             }
         };
         writes.push(trail);
+        writes.extend(answer(&record, key));
         match self.table.db.transact(&writes).await? {
             Transacted::Done => Ok(Some(KeyCreation::Done(Box::new(record)))),
+            Transacted::Refused(refused) if refused.is(Part::Claim) => Ok(Some(KeyCreation::ClaimLost)),
             Transacted::Refused(refused) if refused.is(Part::KeyRing) && !self.make_room(coach, now).await? => {
                 Ok(Some(KeyCreation::TooMany))
             }

@@ -1,0 +1,142 @@
+//! POSTs of the settings under an idempotency key that die or meet a fault at each of their calls in turn. Each takes
+//! effect once, and a repeat learns its result.
+
+use serde_json::json;
+
+use crate::settings::idempotency::{Counts, Prepared, RECOVER, Scene, effect, posts};
+use crate::world::Reply;
+
+/// Longer than a claim's lease and a recovery's.
+const LAPSED_S: u64 = 61;
+/// The count, the workspace, the claim.
+const CALLS_TO_CLAIM: usize = 3;
+/// More than any request makes.
+const MOST_CALLS: usize = 16;
+/// Tries of a call by the SDK.
+const ATTEMPTS: usize = 3;
+
+/// Plays each route in a scene of its own. The scenes run in parallel, since they mostly wait.
+async fn for_all_posts(play: impl AsyncFn(Scene, &'static str)) {
+    futures::future::join_all(posts().into_iter().map(async |path| play(Scene::start().await, path).await)).await;
+}
+
+async fn no_faults(scene: &Scene) {
+    let mut off = json!({ "function": "" });
+    for fault in [
+        "spared_calls",
+        "crash_before_call",
+        "crash_after_commit",
+        "stalled_calls",
+        "store_failures",
+        "store_lost_answers",
+    ] {
+        off[fault] = json!(0);
+    }
+    scene.world.faults(off).await;
+}
+
+/// Repeats a request until it has a definite answer. An abandoned claim has to lapse first.
+async fn retry_until_answered(scene: &Scene, prepared: &Prepared) -> Reply {
+    let reply = prepared.send().await;
+    if reply.status != 409 {
+        return reply;
+    }
+    let busy = reply.refused(409, "idempotency_in_progress");
+    assert_eq!(busy.header("retry-after"), Some("5"));
+    scene.world.advance_s(LAPSED_S).await;
+    prepared.send().await
+}
+
+/// A fault meets a request at each of its calls in turn, until none is left. Returns the number of its calls.
+async fn fault_at_each_call(scene: &Scene, path: &'static str, fault: &str, times: usize) -> usize {
+    for spared_calls in 0..MOST_CALLS {
+        let prepared = scene.prepare(path).await;
+        scene.world.faults(json!({ "function": "settings", "spared_calls": spared_calls, fault: times })).await;
+        let reply = prepared.send().await;
+        let met = scene.world.remaining_faults().await[fault].as_u64() != Some(times as u64);
+        no_faults(scene).await;
+        let reply = if reply.status < 300 { reply } else { retry_until_answered(scene, &prepared).await };
+        scene.assert_done_once(&prepared, &reply).await;
+        if !met {
+            return spared_calls;
+        }
+    }
+    panic!("POST {path} makes more than {MOST_CALLS} calls");
+}
+
+#[tokio::test]
+async fn a_post_that_dies_before_any_of_its_calls_takes_effect_once() {
+    for_all_posts(async |scene, path| {
+        let calls = fault_at_each_call(&scene, path, "crash_before_call", 1).await;
+        assert!(calls > CALLS_TO_CLAIM, "{path}: {calls}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_post_that_dies_after_its_commit_is_replayed_at_once() {
+    let scene = Scene::start().await;
+    for path in posts().into_iter().filter(|path| *path != RECOVER) {
+        let prepared = scene.prepare(path).await;
+        scene.world.faults(json!({ "function": "settings", "crash_after_commit": 1 })).await;
+        prepared.send().await.expect(500);
+        no_faults(&scene).await;
+        let replay = prepared.send().await;
+        assert!(replay.is_replay(), "{path}: {}", replay.text);
+        scene.assert_done_once(&prepared, &replay).await;
+    }
+}
+
+#[tokio::test]
+async fn a_recovery_that_dies_after_a_commit_is_continued_and_sends_nothing_twice() {
+    let scene = Scene::start().await;
+    let prepared = scene.prepare(RECOVER).await;
+    scene.world.faults(json!({ "function": "settings", "crash_after_commit": 1 })).await;
+    prepared.send().await.expect(500);
+    no_faults(&scene).await;
+    prepared.send().await.refused(409, "idempotency_in_progress");
+    scene.world.advance_s(LAPSED_S).await;
+    let continued = prepared.send().await.expect(202);
+    assert_eq!((&continued.body, continued.is_replay()), (&json!({ "deliveries": 0 }), false));
+    scene.assert_done_once(&prepared, &continued).await;
+}
+
+#[tokio::test]
+async fn a_lost_or_refused_call_is_absorbed_or_found_by_the_repeat() {
+    for_all_posts(async |scene, path| {
+        for fault in ["store_lost_answers", "store_failures"] {
+            fault_at_each_call(&scene, path, fault, 1).await;
+            // A recovery whose lease may have been taken refuses the next one for a minute.
+            if path != RECOVER {
+                fault_at_each_call(&scene, path, fault, ATTEMPTS).await;
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_post_in_flight_refuses_its_repeat_and_changes_nothing_once_it_has_lost_its_claim() {
+    let scene = Scene::start().await;
+    for path in posts() {
+        let prepared = scene.prepare(path).await;
+        scene.world.faults(json!({ "function": "settings", "spared_calls": CALLS_TO_CLAIM, "stalled_calls": 1 })).await;
+        let stalled = tokio::spawn({
+            let call = prepared.call.clone();
+            async move { call.await }
+        });
+        scene.world.until_stalled().await;
+        let busy = prepared.send().await.refused(409, "idempotency_in_progress");
+        assert_eq!(busy.header("retry-after"), Some("5"));
+        let other = prepared.call.clone().json(&json!({ "name": "Other" }));
+        other.await.refused(409, "idempotency_payload_mismatch");
+        assert_eq!(scene.effect_since(prepared.before).await, Counts::default(), "{path}");
+        scene.world.advance_s(LAPSED_S).await;
+        let reply = prepared.send().await;
+        no_faults(&scene).await;
+        let late = stalled.await.unwrap();
+        assert!(late.status >= 400 || late.is_replay(), "{path}: {}", late.text);
+        scene.assert_done_once(&prepared, &reply).await;
+        assert_eq!(scene.effect_since(prepared.before).await, effect(path), "{path}");
+    }
+}
