@@ -27,7 +27,8 @@ export const scopeTitle = scope => SCOPES.find(({ name }) => name === scope)?.ti
 
 /** What the key may do, as a list of sentences. */
 export function abilities(key) {
-  if (!key.permissions.length) return SCOPES.find(({ name }) => name === key.scope)?.hint ?? "";
+  if (key.scope === "partner") return SCOPES.find(({ name }) => name === key.scope).hint;
+  if (!key.permissions.length) return "Nothing: it was created without permissions.";
   const title = permission => PERMISSIONS.find(({ name }) => name === permission)?.title ?? permission;
   return h("ul", {}, key.permissions.map(permission => h("li", {}, title(permission))));
 }

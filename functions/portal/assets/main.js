@@ -31,7 +31,7 @@ addEventListener("hashchange", event => {
 });
 
 session.reportHeight();
-await show();
+show();
 
 async function show() {
   fill(main, h("p", { class: "loading" }, "Signing you in…"));

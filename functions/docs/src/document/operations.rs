@@ -9,6 +9,7 @@ mod documentation;
 mod keys;
 mod login;
 mod ping;
+mod portal;
 mod records;
 mod webhooks;
 
@@ -35,7 +36,7 @@ pub(super) struct Group {
 }
 
 /// All groups, in the order of the reference page.
-pub(super) const GROUPS: [Group; 11] = [
+pub(super) const GROUPS: [Group; 12] = [
     group("Key", "Check a key and its coach.", ping::operations),
     group("Clients", "Create, find, activate and deactivate clients.", clients::operations),
     group(
@@ -66,6 +67,7 @@ pub(super) const GROUPS: [Group; 11] = [
         "Webhook endpoints and their delivery log, for a signed-in coach.",
         webhooks::operations,
     ),
+    group("Portal", "The page on which a signed-in coach manages keys and webhooks.", portal::operations),
     group("Documentation", "This document, its reference page and the guides.", documentation::operations),
 ];
 

@@ -1,0 +1,47 @@
+//! The module `domain.js`: names and limits of the domain with words for coaches.
+//!
+//! The page has no list of its own. A permission without words does not compile.
+
+use domain::api_key::{Permission, Scope};
+use domain::endpoint::{MAX_DESCRIPTION_CHARS, MAX_SECRETS};
+use domain::key::{MAX_KEY_NAME_CHARS, ROTATION_OVERLAP};
+use domain::receiver_url::MAX_URL_CHARS;
+use serde_json::{Value, json};
+
+/// Renders the module.
+pub(crate) fn module() -> String {
+    let scopes = Scope::ALL.map(scope);
+    let permissions = Permission::ALL.map(|permission| json!({ "name": permission, "title": ability(permission) }));
+    let limits = json!({
+        "keyName": MAX_KEY_NAME_CHARS,
+        "keyOverlapHours": ROTATION_OVERLAP.num_hours(),
+        "endpointUrl": MAX_URL_CHARS,
+        "endpointDescription": MAX_DESCRIPTION_CHARS,
+        "endpointSecrets": MAX_SECRETS,
+    });
+    format!(
+        "export const SCOPES = {};\nexport const PERMISSIONS = {};\nexport const LIMITS = {limits};\n",
+        Value::from_iter(scopes),
+        Value::from_iter(permissions),
+    )
+}
+
+fn scope(scope: Scope) -> Value {
+    let (title, hint) = match scope {
+        Scope::Partner => ("Clients", "Add clients, see them and their activity, switch them on and off, and sign them in."),
+        Scope::Crm => ("CRM", "Work with contacts, opportunities and appointments, as far as you allow it."),
+    };
+    json!({ "name": scope, "title": title, "hint": hint })
+}
+
+fn ability(permission: Permission) -> &'static str {
+    match permission {
+        Permission::ContactsRead => "See contacts",
+        Permission::ContactsWrite => "Add and change contacts",
+        Permission::OpportunitiesRead => "See opportunities",
+        Permission::OpportunitiesWrite => "Add and change opportunities",
+        Permission::BookingsRead => "See calendars, free times and bookings",
+        Permission::BookingsWrite => "Book, move and cancel appointments",
+        Permission::WorkflowsRead => "See the list of workflows",
+    }
+}
