@@ -2,11 +2,15 @@
 
 import { get } from "./api.js";
 import { code, h, userText } from "./dom.js";
-import { count, host, time } from "./format.js";
+import { eventTypes, titleOf } from "./event-types.js";
+import { count, host, list, time } from "./format.js";
 import { readKeys } from "./key-list.js";
 import { link, pages } from "./ui.js";
 
 const PAGE = 50;
+
+// The fields of changes, in words.
+const FIELDS = { name: "name", expires_at: "end", url: "address", events: "events", description: "description", enabled: "on or off" };
 
 const ACTIONS = {
   "key.created": "Key created",
@@ -28,8 +32,8 @@ export async function activity(_, { signal }) {
     const page = await get("/settings/audit", { cursor, limit: PAGE }, signal);
     return { items: page.data, next: page.next_cursor };
   };
-  const [workspace, { items: keys }, { endpoints }, first] = await Promise.all([
-    get("/settings/workspace", {}, signal), readKeys(null, signal), get("/settings/webhooks", {}, signal), load(null),
+  const [workspace, { items: keys }, { endpoints }, types, first] = await Promise.all([
+    get("/settings/workspace", {}, signal), readKeys(null, signal), get("/settings/webhooks", {}, signal), eventTypes(), load(null),
   ]);
   const names = new Map([
     ...keys.map(key => [key.id, link(`#/keys/${encodeURIComponent(key.id)}`, userText(key.name))]),
@@ -37,7 +41,7 @@ export async function activity(_, { signal }) {
   ]);
   const show = line => [
     h("h2", {}, ACTIONS[line.action] ?? line.action),
-    h("p", {}, names.get(line.target)?.cloneNode(true) ?? code(line.target), details(line)),
+    h("p", {}, names.get(line.target)?.cloneNode(true) ?? nameless(line), details(line, types)),
     h("p", { class: "hint" }, time(line.at), " · ", actor(line.actor, workspace.coach_id)),
   ];
   return {
@@ -54,11 +58,20 @@ function actor(name, coach) {
   return name === coach ? "by you" : ["by ", userText(name)];
 }
 
-function details({ detail }) {
+// The name of something that is not in the lists: deleted, or a delivery.
+function nameless({ target, detail }) {
+  if (detail.endpoint_id) return link(`#/webhooks/${encodeURIComponent(detail.endpoint_id)}/deliveries/${encodeURIComponent(target)}`, "The event");
+  const name = detail.name ?? detail.host;
+  return name ? userText(name) : code(target);
+}
+
+function details({ detail }, types) {
   const words = [];
-  if (typeof detail?.name === "string") words.push(" · ", userText(detail.name));
-  if (Array.isArray(detail?.changed)) words.push(" · changed: ", detail.changed.join(", "));
-  if (Number.isInteger(detail?.deliveries)) words.push(" · ", count(detail.deliveries, "event"));
-  if (detail?.new_key_id) words.push(" · ", link(`#/keys/${encodeURIComponent(detail.new_key_id)}`, "the new key"));
-  return words;
+  if (detail.changed?.length) words.push(`changed: ${list(detail.changed.map(field => FIELDS[field] ?? field))}`);
+  if (detail.type) words.push(titleOf(types, detail.type));
+  if (detail.status) words.push(detail.status === "enabled" ? "on afterwards" : "off afterwards");
+  if (Number.isInteger(detail.deliveries)) words.push(count(detail.deliveries, "event"));
+  if (detail.since) words.push(["since ", time(detail.since)]);
+  if (detail.new_key_id) words.push(["replaced by ", link(`#/keys/${encodeURIComponent(detail.new_key_id)}`, "this key")]);
+  return words.map(word => [" · ", word]);
 }

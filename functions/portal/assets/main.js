@@ -23,24 +23,28 @@ const ROUTES = [
 const main = document.getElementById("main");
 const nav = document.getElementById("nav");
 
+let running = false;
+
 // A link with another token was opened in a page that runs already.
 addEventListener("hashchange", event => {
   if (!session.takeFromAddress()) return;
   event.stopImmediatePropagation();
-  show();
+  begin();
 });
 
 session.reportHeight();
-show();
+fill(main, h("h1", {}, "Private integrations"), h("p", { class: "loading" }, "Signing you in…"));
+session.start().then(found => found ? begin() : refuse());
 
-async function show() {
-  fill(main, h("p", { class: "loading" }, "Signing you in…"));
-  if (await session.start()) {
-    nav.hidden = false;
-    await router.start(ROUTES, main);
-  } else {
-    const { title, content } = stateFor({ kind: "no-session" });
-    document.title = title;
-    fill(main, h("h1", { tabindex: "-1" }, title), content);
-  }
+function begin() {
+  nav.hidden = false;
+  if (running) return router.refresh();
+  running = true;
+  return router.start(ROUTES, main);
+}
+
+function refuse() {
+  const { title, content } = stateFor({ kind: "no-session" });
+  document.title = title;
+  fill(main, h("h1", { tabindex: "-1" }, title), content);
 }

@@ -7,8 +7,6 @@ import { readKeys } from "./key-list.js";
 import { isExpiringSoon, isLive, lastUse, obstacle } from "./key-words.js";
 import { button, link, notice, section } from "./ui.js";
 
-const KEY_GRACE_MS = 3_600_000;
-
 export async function overview(_, { signal, refresh }) {
   const [workspace, { items: keys }, { endpoints }, failed] = await Promise.all([
     get("/settings/workspace", {}, signal),
@@ -61,7 +59,7 @@ function endpointProblem(endpoint) {
 function keyProblem(key) {
   const name = link(`#/keys/${encodeURIComponent(key.id)}`, userText(key.name));
   if (isExpiringSoon(key)) return [notice("warn", "A key ends soon", h("p", {}, "The key ", name, " ends on ", time(key.expires_at), ". ", lastUse(key), "."))];
-  if (key.status === "replaced" && new Date(key.works_until) - Date.now() < 24 * KEY_GRACE_MS) {
+  if (key.status === "replaced") {
     return [notice("warn", "A replaced key still works", h("p", {}, "The key ", name, " works until ", time(key.works_until), ". ", lastUse(key),
       ". Make sure that the new key is in place by then."))];
   }
@@ -76,7 +74,7 @@ function figures({ keys, endpoints: limit }, endpoints, failed) {
     figure("Webhooks", link("#/webhooks", `${limit.count} of at most ${limit.max}`)),
     figure("Events in the last 24 hours", [count(sum("delivered"), "event"), " arrived"]),
     figure("Still being sent", count(sum("pending"), "event")),
-    figure("Not arrived", count(sum("failed"), "event"))),
+    figure("Not arrived", link("#/deliveries?status=failed", count(sum("failed"), "event")))),
   failed && h("p", { class: "hint" }, "The last event that did not arrive was created ", ago(failed.created_at), "."));
 }
 

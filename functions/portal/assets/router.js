@@ -70,10 +70,11 @@ async function load(signal) {
     try {
       return await screen(decoded(match.groups), page);
     } catch (error) {
-      return stateFor(error, refresh);
+      // A screen that was left is not shown, whatever became of it.
+      return signal.aborted ? null : stateFor(error, () => refresh());
     }
   }
-  return stateFor({ kind: "nowhere" }, refresh);
+  return stateFor({ kind: "nowhere" });
 }
 
 function render({ title, heading, parent, content }, focus) {

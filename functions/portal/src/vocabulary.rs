@@ -3,7 +3,8 @@
 //! The page has no list of its own. A permission without words does not compile.
 
 use domain::api_key::{Permission, Scope};
-use domain::endpoint::{MAX_DESCRIPTION_CHARS, MAX_SECRETS};
+use domain::delivery::DELIVERY_RETENTION;
+use domain::endpoint::{MAX_DESCRIPTION_CHARS, MAX_SECRETS, SECRET_OVERLAP};
 use domain::key::{MAX_KEY_NAME_CHARS, ROTATION_OVERLAP};
 use domain::receiver_url::MAX_URL_CHARS;
 use serde_json::{Value, json};
@@ -18,6 +19,8 @@ pub(crate) fn module() -> String {
         "endpointUrl": MAX_URL_CHARS,
         "endpointDescription": MAX_DESCRIPTION_CHARS,
         "endpointSecrets": MAX_SECRETS,
+        "secretOverlapHours": SECRET_OVERLAP.num_hours(),
+        "deliveriesKeptDays": DELIVERY_RETENTION.num_days(),
     });
     format!(
         "export const SCOPES = {};\nexport const PERMISSIONS = {};\nexport const LIMITS = {limits};\n",
