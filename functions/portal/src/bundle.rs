@@ -94,7 +94,9 @@ impl Import {
         let (names, from) = statement.strip_prefix("import ")?.strip_suffix("\";")?.split_once(" from \"./")?;
         let names = match names.strip_prefix("* as ") {
             Some(name) => name.to_owned(),
-            None => names.strip_prefix('{').filter(|names| names.ends_with('}')).map(|_| names.replace(" as ", ": "))?,
+            None => {
+                names.strip_prefix('{').filter(|names| names.ends_with('}')).map(|_| names.replace(" as ", ": "))?
+            }
         };
         Some(Self { names, from: from.to_owned() })
     }
@@ -102,7 +104,8 @@ impl Import {
 
 /// Returns the name that a declaration declares.
 fn declared(declaration: &str) -> Option<&str> {
-    let rest = ["const ", "function ", "async function ", "class "].iter().find_map(|word| declaration.strip_prefix(word))?;
+    let rest =
+        ["const ", "function ", "async function ", "class "].iter().find_map(|word| declaration.strip_prefix(word))?;
     let name = rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()?;
     (!name.is_empty()).then_some(name)
 }
@@ -123,7 +126,10 @@ mod tests {
     fn a_module_comes_after_those_that_it_imports() {
         let script = joined(&[
             ("main.js", "import { a, b as c } from \"./a-b.js\";\nimport * as d from \"./d.js\";\na(c, d.e);\n"),
-            ("a-b.js", "import {\n  e,\n} from \"./d.js\";\nexport function a() {}\nexport const b = e;\nconst own = 1;\n"),
+            (
+                "a-b.js",
+                "import {\n  e,\n} from \"./d.js\";\nexport function a() {}\nexport const b = e;\nconst own = 1;\n",
+            ),
             ("d.js", "export class e {}\nexport async function f() {}\n"),
         ]);
         let expected = "const $d = (() => {\nclass e {}\nasync function f() {}\nreturn { e, f };\n})();\n\
@@ -148,7 +154,8 @@ mod tests {
 
     #[test]
     fn a_circle_and_a_missing_module_are_refused() {
-        let circle = joined(&[("main.js", "import { a } from \"./a.js\";"), ("a.js", "import { b } from \"./main.js\";")]);
+        let circle =
+            joined(&[("main.js", "import { a } from \"./a.js\";"), ("a.js", "import { b } from \"./main.js\";")]);
         assert_eq!(circle, Err(BundleError::Module("main.js".to_owned())));
         let missing = joined(&[("main.js", "import { a } from \"./a.js\";")]);
         assert_eq!(missing, Err(BundleError::Module("a.js".to_owned())));

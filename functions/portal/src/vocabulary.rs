@@ -31,7 +31,9 @@ pub(crate) fn module() -> String {
 
 fn scope(scope: Scope) -> Value {
     let (title, hint) = match scope {
-        Scope::Partner => ("Clients", "Add clients, see them and their activity, switch them on and off, and sign them in."),
+        Scope::Partner => {
+            ("Clients", "Add clients, see them and their activity, switch them on and off, and sign them in.")
+        }
         Scope::Crm => ("CRM", "Work with contacts, opportunities and appointments, as far as you allow it."),
     };
     json!({ "name": scope, "title": title, "hint": hint })
