@@ -44,7 +44,8 @@ async fn the_page_is_revalidated_and_its_files_are_kept_for_good() {
         let file = world.anonymous().get(path).header("accept-encoding", "gzip").await.expect(200);
         assert_eq!(file.header("cache-control"), Some("public, max-age=31536000, immutable"), "{path}");
         assert_eq!(file.header("content-encoding"), Some("gzip"), "{path}");
-        let media_type = if path.ends_with(".css") { "text/css; charset=utf-8" } else { "text/javascript; charset=utf-8" };
+        let media_type =
+            if path.ends_with(".css") { "text/css; charset=utf-8" } else { "text/javascript; charset=utf-8" };
         assert_eq!(file.header("content-type"), Some(media_type), "{path}");
     }
 }
