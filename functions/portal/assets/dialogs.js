@@ -21,6 +21,9 @@ export function open(title, content, { mustAnswer = false } = {}) {
       answered = true;
       node.close();
     };
+    // A question about one screen does not stay over another one.
+    const leave = () => mustAnswer || node.close();
+    addEventListener("hashchange", leave);
     const node = h("dialog", {
       "aria-labelledby": id,
       closedby: mustAnswer ? "none" : "closerequest",
@@ -28,6 +31,7 @@ export function open(title, content, { mustAnswer = false } = {}) {
       oncancel: event => mustAnswer && event.preventDefault(),
       onclose: () => {
         if (mustAnswer && !answered) return node.showModal();
+        removeEventListener("hashchange", leave);
         node.replaceChildren();
         node.remove();
         document.body.style.minBlockSize = "";

@@ -21,8 +21,7 @@ export async function guarded(node, run) {
   try {
     await run();
   } finally {
-    // The second click of a double click still finds the button busy.
-    setTimeout(() => node.removeAttribute("aria-disabled"), SETTLE_MS);
+    node.removeAttribute("aria-disabled");
   }
 }
 
@@ -39,6 +38,8 @@ export function action(text, run, options = {}) {
       const said = await run(once);
       once = new Once();
       if (said) tell(outcome, "good", said);
+      // The second click of a double click still finds the button busy.
+      await new Promise(resolve => setTimeout(resolve, SETTLE_MS));
     } catch (error) {
       tell(outcome, "bad", sentence(error));
     }
