@@ -10,7 +10,14 @@ import { link, pages } from "./ui.js";
 const PAGE = 50;
 
 // The fields of changes, in words.
-const FIELDS = { name: "name", expires_at: "end", url: "address", events: "events", description: "description", enabled: "on or off" };
+const FIELDS = {
+  name: "name",
+  expires_at: "end",
+  url: "address",
+  events: "events",
+  description: "description",
+  enabled: "on or off",
+};
 
 const ACTIONS = {
   "key.created": "Key created",
@@ -33,11 +40,18 @@ export async function activity(_, { signal }) {
     return { items: page.data, next: page.next_cursor };
   };
   const [workspace, { items: keys }, { endpoints }, types, first] = await Promise.all([
-    get("/settings/workspace", {}, signal), readKeys(null, signal), get("/settings/webhooks", {}, signal), eventTypes(), load(null),
+    get("/settings/workspace", {}, signal),
+    readKeys(null, signal),
+    get("/settings/webhooks", {}, signal),
+    eventTypes(),
+    load(null),
   ]);
   const names = new Map([
     ...keys.map(key => [key.id, link(`#/keys/${encodeURIComponent(key.id)}`, userText(key.name))]),
-    ...endpoints.map(endpoint => [endpoint.id, link(`#/webhooks/${encodeURIComponent(endpoint.id)}`, host(endpoint.url))]),
+    ...endpoints.map(endpoint => [
+      endpoint.id,
+      link(`#/webhooks/${encodeURIComponent(endpoint.id)}`, host(endpoint.url)),
+    ]),
   ]);
   const show = line => [
     h("h2", {}, ACTIONS[line.action] ?? line.action),
@@ -60,7 +74,11 @@ function actor(name, coach) {
 
 // The name of something that is not in the lists: deleted, or a delivery.
 function nameless({ target, detail }) {
-  if (detail.endpoint_id) return link(`#/webhooks/${encodeURIComponent(detail.endpoint_id)}/deliveries/${encodeURIComponent(target)}`, "The event");
+  if (detail.endpoint_id)
+    return link(
+      `#/webhooks/${encodeURIComponent(detail.endpoint_id)}/deliveries/${encodeURIComponent(target)}`,
+      "The event",
+    );
   const name = detail.name ?? detail.host;
   return name ? userText(name) : code(target);
 }
@@ -72,6 +90,7 @@ function details({ detail }, types) {
   if (detail.status) words.push(detail.status === "enabled" ? "on afterwards" : "off afterwards");
   if (Number.isInteger(detail.deliveries)) words.push(count(detail.deliveries, "event"));
   if (detail.since) words.push(["since ", time(detail.since)]);
-  if (detail.new_key_id) words.push(["replaced by ", link(`#/keys/${encodeURIComponent(detail.new_key_id)}`, "this key")]);
+  if (detail.new_key_id)
+    words.push(["replaced by ", link(`#/keys/${encodeURIComponent(detail.new_key_id)}`, "this key")]);
   return words.map(word => [" · ", word]);
 }

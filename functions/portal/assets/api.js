@@ -27,8 +27,8 @@ export const remove = path => send("DELETE", path);
 
 /**
  * One form or button that posts: however often it is sent, the same content has one effect. It keeps its
- * `Idempotency-Key` after an unclear outcome and after success, and takes a new one for other content or after a refusal
- * (which the service would repeat). Create another `Once` to do the same thing a second time.
+ * `Idempotency-Key` after an unclear outcome and after success, and takes a new one for other content or after a
+ * refusal (which the service would repeat). Create another `Once` to do the same thing a second time.
  */
 export class Once {
   #content = null;
@@ -56,10 +56,10 @@ export const path = (strings, ...ids) => String.raw({ raw: strings }, ...ids.map
 
 async function send(method, path, body, { key, signal } = {}) {
   const used = session.current();
-  if (used === null && !await session.renew(null)) throw ended();
+  if (used === null && !(await session.renew(null))) throw ended();
   let answer = await attempt(method, path, body, key, signal);
   if (answer.status === 401) {
-    if (!await session.renew(used)) throw ended();
+    if (!(await session.renew(used))) throw ended();
     answer = await attempt(method, path, body, key, signal);
     if (answer.status === 401) throw ended();
   }

@@ -23,7 +23,9 @@ export function fill(node, ...children) {
   return node;
 }
 
-/** Shows text that a person or another system wrote: its direction is its own, and it cannot change its surroundings. */
+/**
+ * Shows text that a person or another system wrote: its direction is its own, and it cannot change its surroundings.
+ */
 export const userText = (text, props) => h("bdi", { dir: "auto", ...props }, text);
 
 /** Shows a web address, an id or a key: left to right in every language, and broken anywhere if it is long. */

@@ -6,14 +6,18 @@ const EXACT = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle:
 const SHORT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const NUMBER = new Intl.NumberFormat();
-const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60]];
+const UNITS = [
+  ["day", 86400],
+  ["hour", 3600],
+  ["minute", 60],
+];
 const HOST_LENGTH = 60;
 
 /** Shows a time as date and time of day; the exact time with its zone is in `title`. `null` shows `otherwise`. */
-export const time = (iso, otherwise = "never") => iso ? element(iso, SHORT.format(new Date(iso))) : otherwise;
+export const time = (iso, otherwise = "never") => (iso ? element(iso, SHORT.format(new Date(iso))) : otherwise);
 
 /** Shows a time relative to now ("3 hours ago", "in 2 days"). `null` shows `otherwise`. */
-export const ago = (iso, otherwise = "never") => iso ? element(iso, relative(new Date(iso))) : otherwise;
+export const ago = (iso, otherwise = "never") => (iso ? element(iso, relative(new Date(iso))) : otherwise);
 
 /** "1 key", "2 keys": `noun` is the singular, `plural` the plural if it is not `noun` + "s". */
 export const count = (number, noun, plural = `${noun}s`) => `${NUMBER.format(number)} ${number === 1 ? noun : plural}`;

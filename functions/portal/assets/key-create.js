@@ -18,37 +18,75 @@ export async function createKey(_, { signal }) {
     fill(warning, obstacle(workspace, scope));
     fill(permissions, scope === "crm" && permissionChoices());
   };
-  const node = form({
-    submit: "Create the key",
-    cancel: h("a", { class: "button", href: "#/keys" }, "Cancel"),
-    send: async (values, once) => {
-      const { name, scope, permissions, until, date } = values;
-      const key = await once.post("/settings/keys", { name, scope, permissions, expires_at: expiry(until, date, opened) ?? undefined });
-      await showNewKey(key);
-      go(`/keys/${encodeURIComponent(key.id)}`, "The key is created and works at once.");
+  const node = form(
+    {
+      submit: "Create the key",
+      cancel: h("a", { class: "button", href: "#/keys" }, "Cancel"),
+      send: async (values, once) => {
+        const { name, scope, permissions, until, date } = values;
+        const key = await once.post("/settings/keys", {
+          name,
+          scope,
+          permissions,
+          expires_at: expiry(until, date, opened) ?? undefined,
+        });
+        await showNewKey(key);
+        go(`/keys/${encodeURIComponent(key.id)}`, "The key is created and works at once.");
+      },
     },
-  },
-  field({ name: "name", label: "Name", hint: "So that you know it again: the system that uses it, such as “Website”.", required: true,
-    maxlength: LIMITS.keyName, dir: "auto" }),
-  choices({ name: "scope", legend: "What is it for?", kind: "radio", required: true, onchange: chooseScope,
-    choices: SCOPES.map(({ name, title, hint }) => ({ value: name, label: title, hint })) }),
-  warning, permissions, ...expiryFields("never"));
+    field({
+      name: "name",
+      label: "Name",
+      hint: "So that you know it again: the system that uses it, such as “Website”.",
+      required: true,
+      maxlength: LIMITS.keyName,
+      dir: "auto",
+    }),
+    choices({
+      name: "scope",
+      legend: "What is it for?",
+      kind: "radio",
+      required: true,
+      onchange: chooseScope,
+      choices: SCOPES.map(({ name, title, hint }) => ({ value: name, label: title, hint })),
+    }),
+    warning,
+    permissions,
+    ...expiryFields("never"),
+  );
   return { title: "Create a key", parent: { href: "/keys", text: "Keys" }, content: node };
 }
 
 function permissionChoices() {
-  return choices({ name: "permissions", legend: "What may it do?", kind: "checkbox", required: true,
+  return choices({
+    name: "permissions",
+    legend: "What may it do?",
+    kind: "checkbox",
+    required: true,
     hint: "Choose only what the other system needs. This cannot be changed later: you would create another key.",
-    choices: PERMISSIONS.map(({ name, title }) => ({ value: name, label: title })) });
+    choices: PERMISSIONS.map(({ name, title }) => ({ value: name, label: title })),
+  });
 }
 
 /** The fields for the end of a key: `until` (a preset) and `date`. */
 export function expiryFields(chosen) {
   const place = h("div", {});
-  const choose = until => fill(place, until === "date" && field({ name: "date", label: "Last day", type: "date", required: true, min: tomorrow() }));
+  const choose = until =>
+    fill(
+      place,
+      until === "date" && field({ name: "date", label: "Last day", type: "date", required: true, min: tomorrow() }),
+    );
   return [
-    choices({ name: "until", legend: "When does it end?", kind: "radio", required: true, chosen: [chosen], onchange: choose,
-      hint: "After its end the key is refused, and whatever uses it stops working.", choices: presets() }),
+    choices({
+      name: "until",
+      legend: "When does it end?",
+      kind: "radio",
+      required: true,
+      chosen: [chosen],
+      onchange: choose,
+      hint: "After its end the key is refused, and whatever uses it stops working.",
+      choices: presets(),
+    }),
     place,
   ];
 }
@@ -60,6 +98,9 @@ export function showNewKey(key) {
     what: "The key",
     value: key.key,
     note: developerNote(key),
-    lost: ["This key was created, but more than ten minutes ago: it can be shown no more. Revoke it and create another. ", link("#/keys", "All keys")],
+    lost: [
+      "This key was created, but more than ten minutes ago: it can be shown no more. Revoke it and create another. ",
+      link("#/keys", "All keys"),
+    ],
   });
 }

@@ -13,11 +13,18 @@ export async function keys(_, { signal }) {
   return {
     title: "Keys",
     content: [
-      h("p", { class: "lead" }, "A key lets another system, such as an automation platform or your own website, work with your "
-        + "workspace. Give every system its own key, so that you can end one without touching the others."),
+      h(
+        "p",
+        { class: "lead" },
+        "A key lets another system, such as an automation platform or your own website, work with your " +
+          "workspace. Give every system its own key, so that you can end one without touching the others.",
+      ),
       live >= max
-        ? notice("warn", "You have as many active keys as you can have", h("p", {}, `Revoke one of the ${max} that you do not use. `
-          + "Then you can create another."))
+        ? notice(
+            "warn",
+            "You have as many active keys as you can have",
+            h("p", {}, `Revoke one of the ${max} that you do not use. ` + "Then you can create another."),
+          )
         : h("p", {}, h("a", { class: "button main", href: "#/keys/new" }, "Create a key")),
       h("p", { class: "hint" }, `${count(live, "active key")} of at most ${max}.`),
       pages({ label: "Keys", first, load: cursor => readKeys(cursor, signal), show: card, empty: nothing() }),

@@ -34,7 +34,7 @@ addEventListener("hashchange", event => {
 
 session.reportHeight();
 fill(main, h("h1", {}, "Private integrations"), h("p", { class: "loading" }, "Signing you in…"));
-session.start().then(found => found ? begin() : refuse());
+session.start().then(found => (found ? begin() : refuse()));
 
 function begin() {
   nav.hidden = false;

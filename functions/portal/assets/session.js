@@ -12,7 +12,7 @@ let waiting = null;
 /** Waits for the session. Returns true if there is one. */
 export async function start() {
   if (takeFromAddress()) return true;
-  return FRAMED && await ask();
+  return FRAMED && (await ask());
 }
 
 /** Returns the token of the session, or null. Never store it or put it into an address. */
@@ -26,7 +26,7 @@ export async function renew(refused) {
   if (waiting) return waiting;
   if (token !== null && token !== refused) return true;
   token = null;
-  return FRAMED && await ask() && token !== refused;
+  return FRAMED && (await ask()) && token !== refused;
 }
 
 /** Takes `#token=...` and removes it from the address and the history. Returns true if there was one. */

@@ -10,10 +10,18 @@ const STATES = {
   session: ["Your session has ended", "Sign in to your application again, then open this page from there.", FRAMED],
   offline: ["No connection", "No answer came. Check your internet connection, then try again.", true],
   limit: ["Too many requests", null, true],
-  unavailable: ["Not available at the moment", "Something went wrong on our side, not on yours. Try again in a minute.", true],
+  unavailable: [
+    "Not available at the moment",
+    "Something went wrong on our side, not on yours. Try again in a minute.",
+    true,
+  ],
   nowhere: ["This page does not exist", "The link is out of date, or was not copied as a whole.", false],
-  workspace_unknown: ["Your workspace is being set up", "Your application has not told us of your workspace yet. This "
-    + "usually takes less than a minute. If it lasts, ask the support of your application.", true],
+  workspace_unknown: [
+    "Your workspace is being set up",
+    "Your application has not told us of your workspace yet. This " +
+      "usually takes less than a minute. If it lasts, ask the support of your application.",
+    true,
+  ],
   not_found: ["Not found", "It does not exist any more, or it belongs to another workspace.", false],
 };
 
@@ -21,10 +29,17 @@ const STATES = {
 export function stateFor(error, again) {
   const [title, words, canRetry] = STATES[error.code] ?? STATES[error.kind] ?? STATES.unavailable;
   if (!error.kind) console.error(error);
-  const content = h("div", { class: "state" },
-    h("p", {}, error.kind === "limit" ? sentence(error) : words ?? sentence(error)),
+  const content = h(
+    "div",
+    { class: "state" },
+    h("p", {}, error.kind === "limit" ? sentence(error) : (words ?? sentence(error))),
     error.kind === "refused" && !STATES[error.code] && h("p", {}, sentence(error)),
-    error.kind === "unavailable" && error.reference && h("p", { class: "hint" }, `Reference for support: ${error.reference}`),
-    canRetry ? button("Try again", again, { kind: "main" }) : error.kind !== "no-session" && h("a", { href: "#/" }, "Back to the overview"));
+    error.kind === "unavailable" &&
+      error.reference &&
+      h("p", { class: "hint" }, `Reference for support: ${error.reference}`),
+    canRetry
+      ? button("Try again", again, { kind: "main" })
+      : error.kind !== "no-session" && h("a", { href: "#/" }, "Back to the overview"),
+  );
   return { title, content };
 }

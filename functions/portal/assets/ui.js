@@ -8,7 +8,10 @@ import { sentence } from "./words.js";
 const COPIED_MS = 3000;
 const SETTLE_MS = 600;
 
-/** A button that runs `run` once at a time. `kind`: `main`, `danger` or none; `props`: further properties, such as `id`. */
+/**
+ * A button that runs `run` once at a time. `kind`: `main`, `danger` or none; `props`: further properties, such as
+ * `id`.
+ */
 export function button(text, run, { kind, ...props } = {}) {
   const node = h("button", { type: "button", class: kind, ...props, onclick: () => guarded(node, run) }, text);
   return node;
@@ -26,24 +29,28 @@ export async function guarded(node, run) {
 }
 
 /**
- * A button that does something at once, with its outcome beside it. `run` gets a `Once` and returns the sentence that is
- * shown after success, or nothing. An error is shown with the same button as the way out.
+ * A button that does something at once, with its outcome beside it. `run` gets a `Once` and returns the sentence that
+ * is shown after success, or nothing. An error is shown with the same button as the way out.
  */
 export function action(text, run, options = {}) {
   let once = new Once();
   const outcome = h("span", { class: "outcome" });
-  const node = button(text, async () => {
-    fill(outcome);
-    try {
-      const said = await run(once);
-      once = new Once();
-      if (said) tell(outcome, "good", said);
-      // The second click of a double click still finds the button busy.
-      await new Promise(resolve => setTimeout(resolve, SETTLE_MS));
-    } catch (error) {
-      tell(outcome, "bad", sentence(error));
-    }
-  }, options);
+  const node = button(
+    text,
+    async () => {
+      fill(outcome);
+      try {
+        const said = await run(once);
+        once = new Once();
+        if (said) tell(outcome, "good", said);
+        // The second click of a double click still finds the button busy.
+        await new Promise(resolve => setTimeout(resolve, SETTLE_MS));
+      } catch (error) {
+        tell(outcome, "bad", sentence(error));
+      }
+    },
+    options,
+  );
   return h("span", { class: "action" }, node, outcome);
 }
 
@@ -56,14 +63,20 @@ export function tell(place, kind, text) {
 /** A link. `href` begins with "#/" for a screen. Other pages open in a new tab, because this one may be framed. */
 export function link(href, ...children) {
   const outside = href.startsWith("#") ? {} : { target: "_blank", rel: "noopener" };
-  return h("a", { href, ...outside }, ...children, outside.target && h("span", { class: "unseen" }, " (opens in a new tab)"));
+  return h(
+    "a",
+    { href, ...outside },
+    ...children,
+    outside.target && h("span", { class: "unseen" }, " (opens in a new tab)"),
+  );
 }
 
 /** A status in a word. `kind`: `good`, `bad`, `warn` or `calm`; the word says all, the colour repeats it. */
 export const badge = (kind, text) => h("span", { class: `badge ${kind}` }, text);
 
 /** A paragraph that stands out, with a heading. `kind` as for `badge`. */
-export const notice = (kind, title, ...children) => h("section", { class: `notice ${kind}` }, h("h2", {}, title), ...children);
+export const notice = (kind, title, ...children) =>
+  h("section", { class: `notice ${kind}` }, h("h2", {}, title), ...children);
 
 /** A part of a screen with its heading. */
 export const section = (title, ...children) => h("section", {}, h("h2", {}, title), ...children);
@@ -71,7 +84,11 @@ export const section = (title, ...children) => h("section", {}, h("h2", {}, titl
 /** Labels with values: `[[label, value], ...]`; a pair whose value is null is left out. */
 export function facts(pairs) {
   const given = pairs.filter(([, value]) => value !== null && value !== undefined && value !== false);
-  return h("dl", { class: "facts" }, given.map(([label, value]) => h("div", {}, h("dt", {}, label), h("dd", {}, value))));
+  return h(
+    "dl",
+    { class: "facts" },
+    given.map(([label, value]) => h("div", {}, h("dt", {}, label), h("dd", {}, value))),
+  );
 }
 
 /** A list of things, one card each. `label` names the list for screen readers. */
@@ -80,8 +97,8 @@ export const cards = (label, items) => h("ul", { class: "cards", "aria-label": l
 const card = content => h("li", { class: "card" }, content);
 
 /**
- * A list that is read page by page. `load(cursor)` returns `{ items, next }`; `first` is the page that was read already;
- * `show(item)` returns the content of a card; `empty` is shown if there is nothing.
+ * A list that is read page by page. `load(cursor)` returns `{ items, next }`; `first` is the page that was read
+ * already; `show(item)` returns the content of a card; `empty` is shown if there is nothing.
  */
 export function pages({ label, first, load, show, empty }) {
   if (!first.items.length && !first.next) return h("div", { class: "empty" }, empty);
@@ -103,12 +120,16 @@ export function pages({ label, first, load, show, empty }) {
 
 /** A button that copies `text()`; `what` is said afterwards ("The key is copied."). */
 export function copyButton(what, text, selectable) {
-  const node = button("Copy", async () => {
-    const copied = await copy(text(), selectable);
-    fill(node, copied ? "Copied" : "Press Ctrl+C");
-    announce(copied ? `${what} is copied.` : `${what} is selected. Copy it with the keyboard.`);
-    setTimeout(() => fill(node, "Copy"), COPIED_MS);
-  }, { "aria-label": `Copy: ${what}` });
+  const node = button(
+    "Copy",
+    async () => {
+      const copied = await copy(text(), selectable);
+      fill(node, copied ? "Copied" : "Press Ctrl+C");
+      announce(copied ? `${what} is copied.` : `${what} is selected. Copy it with the keyboard.`);
+      setTimeout(() => fill(node, "Copy"), COPIED_MS);
+    },
+    { "aria-label": `Copy: ${what}` },
+  );
   return node;
 }
 

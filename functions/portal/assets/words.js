@@ -16,25 +16,32 @@ const WORDS = {
   delivery_erased: "The client that this event is about was erased. It cannot be sent again.",
   recovery_running: "Events are being sent again already. Wait until that has finished.",
   idempotency_in_progress: "This is being done right now. Wait a few seconds, then press the button again.",
-  idempotency_payload_mismatch: "This form was sent already with other content. Load the page again to see what was made.",
+  idempotency_payload_mismatch:
+    "This form was sent already with other content. Load the page again to see what was made.",
   not_found: "It does not exist any more.",
 };
 
 /** Returns the sentence for an `ApiError`. */
 export function sentence(error) {
   switch (error.kind) {
-    case "offline": return "No answer came. Check your connection, then press the button again: nothing is done twice.";
-    case "session": return "Your session has ended. Sign in to your application again, then press the button again.";
-    case "limit": return `There were too many requests in a short time. Try again in ${wait(error.retryAfterS)}.`;
-    case "unavailable": return `Something went wrong on our side. Press the button again: nothing is done twice.${reference(error)}`;
-    case "refused": return WORDS[error.code] ?? capitalized(error.message);
-    default: return "Something went wrong in this page. Load it again.";
+    case "offline":
+      return "No answer came. Check your connection, then press the button again: nothing is done twice.";
+    case "session":
+      return "Your session has ended. Sign in to your application again, then press the button again.";
+    case "limit":
+      return `There were too many requests in a short time. Try again in ${wait(error.retryAfterS)}.`;
+    case "unavailable":
+      return `Something went wrong on our side. Press the button again: nothing is done twice.${reference(error)}`;
+    case "refused":
+      return WORDS[error.code] ?? capitalized(error.message);
+    default:
+      return "Something went wrong in this page. Load it again.";
   }
 }
 
-const wait = seconds => seconds ? count(seconds, "second") : "a minute";
+const wait = seconds => (seconds ? count(seconds, "second") : "a minute");
 
-const reference = error => error.reference ? ` (Reference for support: ${error.reference})` : "";
+const reference = error => (error.reference ? ` (Reference for support: ${error.reference})` : "");
 
 function capitalized(text) {
   const whole = text.charAt(0).toUpperCase() + text.slice(1);

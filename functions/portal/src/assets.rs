@@ -38,6 +38,7 @@ const MODULES: [(&str, &str); MODULE_COUNT] = modules![
     "announce.js",
     "api.js",
     "deliveries.js",
+    "delivery-filters.js",
     "delivery-follow.js",
     "delivery-list.js",
     "delivery.js",
@@ -47,6 +48,7 @@ const MODULES: [(&str, &str); MODULE_COUNT] = modules![
     "events.js",
     "format.js",
     "forms.js",
+    "key-actions.js",
     "key-create.js",
     "key-list.js",
     "key-words.js",
@@ -55,6 +57,7 @@ const MODULES: [(&str, &str); MODULE_COUNT] = modules![
     "main.js",
     "outcome.js",
     "overview.js",
+    "problems.js",
     "recover.js",
     "router.js",
     "session.js",
@@ -73,7 +76,7 @@ const MODULES: [(&str, &str); MODULE_COUNT] = modules![
     "webhooks.js",
     "words.js",
 ];
-const MODULE_COUNT: usize = 38;
+const MODULE_COUNT: usize = 41;
 const STYLES: [&str; 2] = [asset!("style.css"), asset!("style-webhooks.css")];
 
 /// The page and its files by name.
