@@ -25,10 +25,15 @@ export async function follow(source, before, signal) {
   }
 }
 
-const pause = signal => new Promise((resolve, reject) => {
-  const timer = setTimeout(resolve, EVERY_MS);
-  signal.addEventListener("abort", () => {
-    clearTimeout(timer);
-    reject(signal.reason);
-  }, { once: true });
-});
+const pause = signal =>
+  new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, EVERY_MS);
+    signal.addEventListener(
+      "abort",
+      () => {
+        clearTimeout(timer);
+        reject(signal.reason);
+      },
+      { once: true },
+    );
+  });

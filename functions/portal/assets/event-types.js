@@ -6,10 +6,12 @@ let reading = null;
 
 /** Reads all event types: `[{ type, kind, title, description, schema, examples }]`. */
 export function eventTypes() {
-  reading ??= get("/settings/event-types").then(({ data }) => data).catch(error => {
-    reading = null;
-    throw error;
-  });
+  reading ??= get("/settings/event-types")
+    .then(({ data }) => data)
+    .catch(error => {
+      reading = null;
+      throw error;
+    });
   return reading;
 }
 
@@ -20,4 +22,5 @@ export const titleOf = (types, type) => types.find(known => known.type === type)
 export const emitted = types => types.filter(({ kind }) => kind === "emitted");
 
 /** Choices of a form: the title of each event with its description. */
-export const eventChoices = types => emitted(types).map(({ type, title, description }) => ({ value: type, label: title, hint: description }));
+export const eventChoices = types =>
+  emitted(types).map(({ type, title, description }) => ({ value: type, label: title, hint: description }));

@@ -12,9 +12,25 @@ export async function events() {
   return {
     title: "Events",
     content: [
-      h("p", {}, "This can be sent to another system. Answers of check-ins, messages, photos, grades and lab results are never sent."),
-      section("Events that a webhook can get", h("p", {}, "You choose them when you create a webhook. They are sent when they happen."), of("emitted")),
-      section("Events that automations send", h("p", {}, "They come from rules that you build as automations. A Webhook step of the automation sends them to the webhook that it names."), of("computed")),
+      h(
+        "p",
+        {},
+        "This can be sent to another system. Answers of check-ins, messages, photos, grades and lab results are never sent.",
+      ),
+      section(
+        "Events that a webhook can get",
+        h("p", {}, "You choose them when you create a webhook. They are sent when they happen."),
+        of("emitted"),
+      ),
+      section(
+        "Events that automations send",
+        h(
+          "p",
+          {},
+          "They come from rules that you build as automations. A Webhook step of the automation sends them to the webhook that it names.",
+        ),
+        of("computed"),
+      ),
       h("p", {}, link("/docs/guides/events", "For your developer: all about events")),
     ],
   };
@@ -25,12 +41,25 @@ function event({ type, title, description, examples, schema }) {
   const show = mode => fill(shown, JSON.stringify(examples[mode], null, 2));
   show("identifiers");
   const modes = Object.entries(MODES).map(([value, [label]]) => ({ value, label }));
-  return h("details", { class: "event" },
+  return h(
+    "details",
+    { class: "event" },
     h("summary", {}, title),
     h("p", {}, description),
     h("p", { class: "hint" }, "Name for developers: ", code(type)),
     choices({ name: "mode", legend: "Example", kind: "radio", choices: modes, chosen: ["identifiers"], onchange: show }),
-    h("div", { class: "copyable" }, shown, copyButton(`Example of ${title}`, () => shown.textContent, shown)),
-    schema && h("details", {}, h("summary", {}, "Form of the data, as JSON Schema"),
-      h("pre", { dir: "ltr", tabindex: "0", "aria-label": `Schema of ${title}` }, JSON.stringify(schema, null, 2))));
+    h(
+      "div",
+      { class: "copyable" },
+      shown,
+      copyButton(`Example of ${title}`, () => shown.textContent, shown),
+    ),
+    schema &&
+      h(
+        "details",
+        {},
+        h("summary", {}, "Form of the data, as JSON Schema"),
+        h("pre", { dir: "ltr", tabindex: "0", "aria-label": `Schema of ${title}` }, JSON.stringify(schema, null, 2)),
+      ),
+  );
 }

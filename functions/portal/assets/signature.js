@@ -44,7 +44,9 @@ const failed = text => ({ state: "failed", text });
 function checkHeaders(found) {
   const missing = HEADERS.filter(name => !found[name]);
   if (!missing.length) return passed("All three are there.");
-  return failed(`Missing: ${missing.join(", ")}. A program between the internet and your receiver may drop them, or they were not pasted.`);
+  return failed(
+    `Missing: ${missing.join(", ")}. A program between the internet and your receiver may drop them, or they were not pasted.`,
+  );
 }
 
 function checkSecret(secret) {
@@ -64,7 +66,10 @@ async function checkSignature(found, body, secret) {
   const fits = text => isSigned(found, text, secret);
   if (await fits(body)) return passed("It fits the headers, the body and the secret.");
   for (const [text, cause] of likelyBodies(body)) {
-    if (await fits(text)) return failed(`It fits another form of the body: ${cause}. Check the raw bytes of the request, before anything reads them as JSON.`);
+    if (await fits(text))
+      return failed(
+        `It fits another form of the body: ${cause}. Check the raw bytes of the request, before anything reads them as JSON.`,
+      );
   }
   return failed(
     "It does not fit. Either this is the secret of another address or an older one, or the body, webhook-id or " +
@@ -86,7 +91,10 @@ function checkTime(found, nowMs) {
 /** Bodies that the pasted one may have been before a program or a person changed it, each with the change. */
 function likelyBodies(body) {
   const trimmed = body.trim();
-  const candidates = [[trimmed, "blanks or line breaks were added around it"], [`${trimmed}\n`, "a line break is missing"]];
+  const candidates = [
+    [trimmed, "blanks or line breaks were added around it"],
+    [`${trimmed}\n`, "a line break is missing"],
+  ];
   try {
     candidates.push([JSON.stringify(JSON.parse(trimmed)), "it was read as JSON and written again"]);
   } catch {

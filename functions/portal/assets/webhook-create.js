@@ -17,15 +17,21 @@ const PARENT = { href: "/webhooks", text: "Webhooks" };
 export async function createWebhook(_, page) {
   const like = page.query.get("like");
   const [workspace, types, model] = await Promise.all([
-    get("/settings/workspace", {}, page.signal), eventTypes(), like ? get(path`/settings/webhooks/${like}`, {}, page.signal) : {},
+    get("/settings/workspace", {}, page.signal),
+    eventTypes(),
+    like ? get(path`/settings/webhooks/${like}`, {}, page.signal) : {},
   ]);
   const { count: taken, max } = workspace.endpoints;
   const content = taken >= max ? full(max) : steps(types, model, page);
   return { title: "Create a webhook", parent: PARENT, content };
 }
 
-const full = max => notice("warn", "You have as many webhooks as you can have",
-  h("p", {}, `The limit is ${max}. Delete a webhook that you do not use, then come back. `, link("#/webhooks", "All webhooks")));
+const full = max =>
+  notice(
+    "warn",
+    "You have as many webhooks as you can have",
+    h("p", {}, `The limit is ${max}. Delete a webhook that you do not use, then come back. `, link("#/webhooks", "All webhooks")),
+  );
 
 function steps(types, model, page) {
   const place = h("div", {});
@@ -33,11 +39,16 @@ function steps(types, model, page) {
   const draft = () => Object.assign({}, ...fields.map(({ nodes }) => values(h("div", {}, nodes))));
   const once = new Once();
   const show = (at, error) => {
-    const heading = h("h2", { tabindex: "-1" }, `Step ${at + 1} of ${fields.length + 1}: ${fields[at]?.title ?? "Check and create"}`);
+    const heading = h(
+      "h2",
+      { tabindex: "-1" },
+      `Step ${at + 1} of ${fields.length + 1}: ${fields[at]?.title ?? "Check and create"}`,
+    );
     const back = at > 0 && button("Back", () => show(at - 1));
-    const step = at < fields.length
-      ? form({ submit: "Next", cancel: back, send: () => show(at + 1) }, fields[at].nodes)
-      : form({ submit: "Create the webhook", cancel: back, send: () => create(draft()) }, summary(draft(), types));
+    const step =
+      at < fields.length
+        ? form({ submit: "Next", cancel: back, send: () => show(at + 1) }, fields[at].nodes)
+        : form({ submit: "Create the webhook", cancel: back, send: () => create(draft()) }, summary(draft(), types));
     fill(place, heading, step);
     announce(heading.textContent);
     heading.focus();
@@ -68,28 +79,51 @@ function fieldsOf(types, model) {
       title: "Which data",
       names: ["payload_mode"],
       nodes: [
-        choices({ name: "payload_mode", legend: "Data included", kind: "radio", required: true, choices: modes, chosen: [model.payload_mode] }),
-        h("p", { class: "notice warn" }, "This cannot be changed later: you would create another webhook and delete this one. "
-          + "In neither case do answers of check-ins, messages, photos, grades or lab results leave this service."),
+        choices({
+          name: "payload_mode",
+          legend: "Data included",
+          kind: "radio",
+          required: true,
+          choices: modes,
+          chosen: [model.payload_mode],
+        }),
+        h(
+          "p",
+          { class: "notice warn" },
+          "This cannot be changed later: you would create another webhook and delete this one. " +
+            "In neither case do answers of check-ins, messages, photos, grades or lab results leave this service.",
+        ),
       ],
     },
   ];
 }
 
-const computed = types => h("p", { class: "hint" }, "Not in this list: ",
-  list(types.filter(({ kind }) => kind === "computed").map(({ title }) => `“${title}”`)), ". Your automations send those, with a Webhook step.");
+const computed = types =>
+  h(
+    "p",
+    { class: "hint" },
+    "Not in this list: ",
+    list(types.filter(({ kind }) => kind === "computed").map(({ title }) => `“${title}”`)),
+    ". Your automations send those, with a Webhook step.",
+  );
 
-const summary = ({ url, events, payload_mode: mode, description }, types) => facts([
-  ["Web address", wholeAddress(url)],
-  ["Note", description && userText(description)],
-  ["Events", events.length ? list(events.map(type => titleOf(types, type))) : "only what your automations send"],
-  ["Data", `${MODES[mode][0]} (cannot be changed later)`],
-]);
+const summary = ({ url, events, payload_mode: mode, description }, types) =>
+  facts([
+    ["Web address", wholeAddress(url)],
+    ["Note", description && userText(description)],
+    ["Events", events.length ? list(events.map(type => titleOf(types, type))) : "only what your automations send"],
+    ["Data", `${MODES[mode][0]} (cannot be changed later)`],
+  ]);
 
 function tryIt(place, endpoint, types, page) {
   const heading = h("h2", { tabindex: "-1" }, "Try it");
-  fill(place, h("p", { class: "notice good" }, "The webhook is created and on."), heading,
+  fill(
+    place,
+    h("p", { class: "notice good" }, "The webhook is created and on."),
+    heading,
     h("p", {}, "Does the other system know the secret already? Then see whether an event arrives."),
-    testPanel(endpoint, types, page), h("p", {}, h("a", { class: "button main", href: path`#/webhooks/${endpoint.id}` }, "Done")));
+    testPanel(endpoint, types, page),
+    h("p", {}, h("a", { class: "button main", href: path`#/webhooks/${endpoint.id}` }, "Done")),
+  );
   heading.focus();
 }

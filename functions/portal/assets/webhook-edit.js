@@ -13,19 +13,25 @@ export async function editWebhook({ id }, { signal }) {
   const base = path`/settings/webhooks/${id}`;
   const [endpoint, types] = await Promise.all([get(base, {}, signal), eventTypes()]);
   const back = path`/webhooks/${id}`;
-  const content = form({
-    submit: "Save",
-    cancel: h("a", { class: "button", href: `#${back}` }, "Cancel"),
-    send: async values => {
-      const change = changed(endpoint, values);
-      if (Object.keys(change).length) await patch(base, change);
-      go(back, Object.keys(change).length ? "The changes are saved." : "Nothing was changed.");
+  const content = form(
+    {
+      submit: "Save",
+      cancel: h("a", { class: "button", href: `#${back}` }, "Cancel"),
+      send: async values => {
+        const change = changed(endpoint, values);
+        if (Object.keys(change).length) await patch(base, change);
+        go(back, Object.keys(change).length ? "The changes are saved." : "Nothing was changed.");
+      },
     },
-  },
-  addressField(endpoint.url, "What is waiting goes to the new address too."),
-  eventsField(types, endpoint.events),
-  descriptionField(endpoint.description),
-  h("p", { class: "hint" }, `Data: ${MODES[endpoint.payload_mode][0].toLowerCase()}. This cannot be changed: create another webhook and delete this one.`));
+    addressField(endpoint.url, "What is waiting goes to the new address too."),
+    eventsField(types, endpoint.events),
+    descriptionField(endpoint.description),
+    h(
+      "p",
+      { class: "hint" },
+      `Data: ${MODES[endpoint.payload_mode][0].toLowerCase()}. This cannot be changed: create another webhook and delete this one.`,
+    ),
+  );
   return {
     title: `Edit the webhook to ${hostName(endpoint.url)}`,
     heading: "Edit the webhook",
@@ -42,32 +48,35 @@ function changed(endpoint, { url, events, description }) {
   return change;
 }
 
-export const addressField = (url, more) => field({
-  name: "url",
-  label: "Web address",
-  hint: `The other system shows it to you. It begins with https://. ${more}`,
-  type: "url",
-  required: true,
-  maxlength: LIMITS.endpointUrl,
-  dir: "ltr",
-  spellcheck: "false",
-  value: url,
-});
+export const addressField = (url, more) =>
+  field({
+    name: "url",
+    label: "Web address",
+    hint: `The other system shows it to you. It begins with https://. ${more}`,
+    type: "url",
+    required: true,
+    maxlength: LIMITS.endpointUrl,
+    dir: "ltr",
+    spellcheck: "false",
+    value: url,
+  });
 
-export const eventsField = (types, chosen) => choices({
-  name: "events",
-  legend: "Events",
-  hint: "Choose none if only your automations should send to this address.",
-  kind: "checkbox",
-  choices: eventChoices(types),
-  chosen,
-});
+export const eventsField = (types, chosen) =>
+  choices({
+    name: "events",
+    legend: "Events",
+    hint: "Choose none if only your automations should send to this address.",
+    kind: "checkbox",
+    choices: eventChoices(types),
+    chosen,
+  });
 
-export const descriptionField = description => field({
-  name: "description",
-  label: "Note (optional)",
-  hint: "What this webhook is for, so that you know it again.",
-  maxlength: LIMITS.endpointDescription,
-  dir: "auto",
-  value: description ?? "",
-});
+export const descriptionField = description =>
+  field({
+    name: "description",
+    label: "Note (optional)",
+    hint: "What this webhook is for, so that you know it again.",
+    maxlength: LIMITS.endpointDescription,
+    dir: "auto",
+    value: description ?? "",
+  });

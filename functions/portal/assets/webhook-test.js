@@ -14,33 +14,57 @@ export function testPanel(endpoint, types, { signal }) {
   const outcomePlace = h("div", {});
   let once = new Once();
   const chosen = endpoint.events[0] ?? types[0]?.type;
-  return h("div", {},
+  return h(
+    "div",
+    {},
     h("p", {}, "A test event is an example about nobody. It is marked as a test, so that the other system can tell."),
-    form({
-      submit: "Send a test event",
-      kind: null,
-      send: async ({ type }) => {
-        fill(outcomePlace, h("p", {}, "Sending…"));
-        try {
-          const { delivery_id: id } = await once.post(`${base}/test`, { type });
-          once = new Once();
-          const delivery = await follow(path`/settings/webhooks/${endpoint.id}/deliveries/${id}`, null, signal);
-          if (!delivery) return;
-          fill(outcomePlace, result(delivery, endpoint));
-          announce(outcomePlace.textContent);
-        } catch (error) {
-          fill(outcomePlace);
-          throw error;
-        }
+    form(
+      {
+        submit: "Send a test event",
+        kind: null,
+        send: async ({ type }) => {
+          fill(outcomePlace, h("p", {}, "Sending…"));
+          try {
+            const { delivery_id: id } = await once.post(`${base}/test`, { type });
+            once = new Once();
+            const delivery = await follow(path`/settings/webhooks/${endpoint.id}/deliveries/${id}`, null, signal);
+            if (!delivery) return;
+            fill(outcomePlace, result(delivery, endpoint));
+            announce(outcomePlace.textContent);
+          } catch (error) {
+            fill(outcomePlace);
+            throw error;
+          }
+        },
       },
-    }, field({ name: "type", label: "Event", tag: "select", options: types.map(({ type, title }) => [type, title]), value: chosen })),
-    outcomePlace);
+      field({
+        name: "type",
+        label: "Event",
+        tag: "select",
+        options: types.map(({ type, title }) => [type, title]),
+        value: chosen,
+      }),
+    ),
+    outcomePlace,
+  );
 }
 
 function result(delivery, endpoint) {
   const details = link(path`#/webhooks/${endpoint.id}/deliveries/${delivery.id}`, "See this delivery");
   const attempt = delivery.attempts.at(-1);
   if (!attempt) return h("p", { class: "notice warn" }, "It is still waiting. ", details);
-  if (isAccepted(attempt)) return h("p", { class: "notice good" }, `It works: the other system accepted the test event (${attempt.status_code}). `, details);
-  return h("p", { class: "notice bad" }, `It did not work: ${outcome(attempt)}. `, advice(attempt) && `${advice(attempt)} `, details);
+  if (isAccepted(attempt))
+    return h(
+      "p",
+      { class: "notice good" },
+      `It works: the other system accepted the test event (${attempt.status_code}). `,
+      details,
+    );
+  return h(
+    "p",
+    { class: "notice bad" },
+    `It did not work: ${outcome(attempt)}. `,
+    advice(attempt) && `${advice(attempt)} `,
+    details,
+  );
 }

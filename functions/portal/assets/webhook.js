@@ -23,15 +23,24 @@ export async function webhook({ id }, page) {
       banner(endpoint, log.items, page),
       settings(endpoint, types, page),
       endpoint.status === "enabled" && section("Try it", testPanel(endpoint, types, page)),
-      section("Deliveries", h("p", {}, "Everything that was sent or is waiting, for 30 days, newest first. ",
-        endpoint.status === "enabled" && link(path`#/webhooks/${id}/recover`, "Send missed events again")), log.node),
+      section(
+        "Deliveries",
+        h(
+          "p",
+          {},
+          "Everything that was sent or is waiting, for 30 days, newest first. ",
+          endpoint.status === "enabled" && link(path`#/webhooks/${id}/recover`, "Send missed events again"),
+        ),
+        log.node,
+      ),
     ],
   };
 }
 
 function settings(endpoint, types, page) {
   const events = endpoint.events.map(type => titleOf(types, type));
-  return section("Settings",
+  return section(
+    "Settings",
     facts([
       ["Web address", wholeAddress(endpoint.url)],
       ["Note", endpoint.description && userText(endpoint.description)],
@@ -40,9 +49,13 @@ function settings(endpoint, types, page) {
       ["Last 24 hours", lastDay(endpoint.last_24h)],
       ["Created", time(endpoint.created_at)],
     ]),
-    h("p", { class: "buttons" },
+    h(
+      "p",
+      { class: "buttons" },
       h("a", { class: "button", href: path`#/webhooks/${endpoint.id}/edit` }, "Edit"),
       pauseOrStart(endpoint, page),
       replaceSecret(endpoint),
-      askToDelete(endpoint)));
+      askToDelete(endpoint),
+    ),
+  );
 }

@@ -9,20 +9,44 @@ import { MODES, hasProblem, lastDay, statusBadge } from "./webhook-status.js";
 
 export async function webhooks(_, { signal }) {
   const [{ endpoints }, workspace, types] = await Promise.all([
-    get("/settings/webhooks", {}, signal), get("/settings/workspace", {}, signal), eventTypes(),
+    get("/settings/webhooks", {}, signal),
+    get("/settings/workspace", {}, signal),
+    eventTypes(),
   ]);
   const sorted = endpoints.toSorted((one, other) => hasProblem(other) - hasProblem(one));
-  return { title: "Webhooks", content: [intro(), creation(workspace), endpoints.length ? cards("Webhooks", sorted.map(one => card(one, types))) : empty(), more()] };
+  return {
+    title: "Webhooks",
+    content: [
+      intro(),
+      creation(workspace),
+      endpoints.length
+        ? cards(
+            "Webhooks",
+            sorted.map(one => card(one, types)),
+          )
+        : empty(),
+      more(),
+    ],
+  };
 }
 
-const intro = () => h("p", { class: "lead" }, "When something happens with your clients, a webhook tells another system at once: your ",
-  "booking tool, a spreadsheet, an automation service. It sends the event to a web address that the other system gives you.");
+const intro = () =>
+  h(
+    "p",
+    { class: "lead" },
+    "When something happens with your clients, a webhook tells another system at once: your ",
+    "booking tool, a spreadsheet, an automation service. It sends the event to a web address that the other system gives you.",
+  );
 
 const empty = () => h("p", { class: "empty" }, "You have no webhook yet.");
 
 function creation({ endpoints: { count: taken, max } }) {
   if (taken < max) return h("p", {}, h("a", { class: "button main", href: "#/webhooks/new" }, "Create a webhook"));
-  return notice("warn", "You have as many webhooks as you can have", h("p", {}, `Delete one of the ${max} that you do not use. Then you can create another.`));
+  return notice(
+    "warn",
+    "You have as many webhooks as you can have",
+    h("p", {}, `Delete one of the ${max} that you do not use. Then you can create another.`),
+  );
 }
 
 const more = () => h("p", {}, link("#/deliveries", "All deliveries"), " · ", link("#/events", "Which events there are"));
@@ -32,7 +56,10 @@ function card(endpoint, types) {
     h("h2", {}, link(path`#/webhooks/${endpoint.id}`, host(endpoint.url)), " ", statusBadge(endpoint)),
     endpoint.description && h("p", {}, userText(endpoint.description)),
     facts([
-      ["Events", endpoint.events.length ? list(endpoint.events.map(type => titleOf(types, type))) : "only what your automations send"],
+      [
+        "Events",
+        endpoint.events.length ? list(endpoint.events.map(type => titleOf(types, type))) : "only what your automations send",
+      ],
       ["Data", MODES[endpoint.payload_mode][0]],
       ["Last 24 hours", lastDay(endpoint.last_24h)],
       ["Failing since", endpoint.status === "enabled" && endpoint.failing_since && ago(endpoint.failing_since)],
