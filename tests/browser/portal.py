@@ -14,6 +14,7 @@ import time
 import urllib.request
 
 import portal_deliveries
+import portal_keys
 import portal_session
 import portal_webhooks
 from local_stack import stack
@@ -21,7 +22,7 @@ from playwright.sync_api import sync_playwright
 from portal_kit import Keyboard, Kit, Mouse, Stack, receiver
 
 HANDS = (Mouse, Keyboard)
-FLOWS = [*portal_webhooks.FLOWS, *portal_deliveries.FLOWS, *portal_session.FLOWS]
+FLOWS = [*portal_keys.FLOWS, *portal_webhooks.FLOWS, *portal_deliveries.FLOWS, *portal_session.FLOWS]
 
 
 def uncalled(base_url, called):

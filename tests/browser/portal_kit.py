@@ -270,11 +270,13 @@ class Visitor:
             self.kit.called.add((request.method, found[1]))
 
     def open(self, place="/"):
-        """Opens a screen by the coach's own link."""
+        """Opens a screen by the coach's own link, on the stack's time."""
+        self.context.clock.set_system_time(self.kit.stack.now())
         self.page.goto(f"{self.base_url}/portal#token={self.coach.token()}")
         expect(self.page.locator("nav")).to_be_visible()
         assert "token" not in self.page.url, self.page.url
-        return self.go(place)
+        expect(self.page.locator("main .loading")).to_have_count(0)
+        return self.go(place) if place != "/" else self
 
     def open_framed(self):
         """Opens the overview as the application shows it."""
@@ -285,12 +287,21 @@ class Visitor:
 
     def go(self, place):
         """Goes to a screen by its address, as a bookmark or a link in a mail would."""
-        self.page.evaluate(f"location.hash = {json.dumps(place)}")
-        self.is_shown()
+        with self.another_screen():
+            self.page.evaluate(f"location.hash = {json.dumps(place)}")
         return self
 
-    def is_shown(self):
-        expect(self.frame.locator("main[aria-busy], main .loading")).to_have_count(0)
+    def go_back(self):
+        """Goes back in the browser's history."""
+        with self.another_screen():
+            self.page.go_back()
+
+    @contextmanager
+    def another_screen(self):
+        """Waits until another screen has replaced the present one."""
+        self.frame.locator("h1").evaluate("heading => { heading.dataset.old = true; }")
+        yield
+        expect(self.frame.locator("h1[data-old]")).to_have_count(0)
         expect(self.frame.locator("h1")).to_have_count(1)
 
     def within(self):
@@ -306,8 +317,8 @@ class Visitor:
 
     def follow(self, name, nth=0):
         """Follows a link to another screen."""
-        self.press(name, "link", nth)
-        self.is_shown()
+        with self.another_screen():
+            self.press(name, "link", nth)
 
     def unfold(self, text):
         self.hand.press(self.within().locator("summary", has_text=text).first)
