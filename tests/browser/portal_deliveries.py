@@ -125,6 +125,40 @@ def verifies(visitor, headers, body, secret):
     visitor.has_forgotten_after_leaving(secret)
 
 
+# A receiver's answer, None for none, and the words for it.
+FAILURES = {
+    301: "The other system pointed to another address (301).",
+    400: "The other system did not accept the event (400).",
+    403: "The other system refused access (403).",
+    404: "Nothing was found at this web address (404).",
+    413: "The event was too large for the other system (413).",
+    429: "The other system asked to slow down (429).",
+    500: "The other system answered with an error (500).",
+    None: "The other system hung up before it answered.",
+}
+
+
+def understands_each_failure(kit, hand):
+    """The list says in plain words how each hostile receiver has answered."""
+    coach = kit.coach()
+    where = f"/{coach.id}-hostile"
+    webhook = coach.webhook(f"{kit.receiver.url}{where}")
+    for answer in FAILURES:
+        kit.receiver.answers[where] = answer
+        coach.api("POST", f"/webhooks/{webhook['id']}/test", {})
+        kit.stack.local("settle", {})
+    unreachable = coach.webhook("http://127.0.0.1:9/nobody")
+    coach.api("POST", f"/webhooks/{unreachable['id']}/test", {})
+    kit.stack.local("settle", {})
+    with kit.visit(coach, hand) as visitor:
+        visitor.open(f"/webhooks/{webhook['id']}")
+        for words in FAILURES.values():
+            visitor.sees(words)
+        visitor.look("webhook-hostile-receiver")
+        visitor.go("/deliveries")
+        visitor.sees("The other system refused the connection.")
+
+
 def sees_an_erased_client(kit, hand):
     """After a client's erasure, the delivery says so and cannot be sent again."""
     coach = kit.coach()
@@ -147,10 +181,10 @@ def reads_the_catalog(kit, hand):
     with kit.visit(coach, hand, width=390) as visitor:
         visitor.open("/events")
         visitor.look("events")
-        assert visitor.frame.locator("details.event").count() == len(types)
+        assert visitor.frame.locator(".card").count() == len(types)
         first = types[0]
-        visitor.unfold(first["title"])
         visitor.sees(first["description"])
+        visitor.unfold(f"Example of “{first['title']}”")
         shown = visitor.frame.get_by_label(f"Example of {first['title']}", exact=True)
         assert json.loads(shown.text_content()) == first["examples"]["identifiers"]
         visitor.check("With contact details")
@@ -158,4 +192,10 @@ def reads_the_catalog(kit, hand):
         visitor.look("event")
 
 
-FLOWS = [looks_through_deliveries, reads_one_delivery, sees_an_erased_client, reads_the_catalog]
+FLOWS = [
+    looks_through_deliveries,
+    reads_one_delivery,
+    understands_each_failure,
+    sees_an_erased_client,
+    reads_the_catalog,
+]

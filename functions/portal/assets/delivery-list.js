@@ -54,11 +54,12 @@ function card(delivery, types, hosts, of) {
   const { id, endpoint_id: endpoint, attempts } = delivery;
   const last = attempts.at(-1);
   const url = hosts.get(endpoint);
+  const title = titleOf(types, delivery.type);
   return [
     h(
       of ? "h3" : "h2",
       {},
-      link(path`#/webhooks/${endpoint ?? of?.id}/deliveries/${id}`, titleOf(types, delivery.type)),
+      of || url ? link(path`#/webhooks/${endpoint}/deliveries/${id}`, title) : title,
       " ",
       deliveryBadge(delivery),
       delivery.test && [" ", badge("calm", "Test")],

@@ -5,7 +5,7 @@ import { eventTypes, titleOf } from "./event-types.js";
 import { confirm } from "./dialogs.js";
 import { follow } from "./delivery-follow.js";
 import { code, h, userText } from "./dom.js";
-import { ago, count, duration, host, time } from "./format.js";
+import { ago, duration, host, time } from "./format.js";
 import { advice, isAccepted, outcome } from "./outcome.js";
 import { action, badge, button, copyButton, facts, link, notice, section } from "./ui.js";
 import { verifyForm } from "./verify.js";
@@ -89,7 +89,7 @@ function attempt(made) {
       badge(good ? "good" : "bad", good ? "Accepted" : sent ? "Failed" : "Not sent"),
       " ",
       good ? `The other system accepted the event (${made.status_code})` : capital(outcome(made)),
-      sent && `, after ${duration(made.duration_ms)}`,
+      sent && made.error !== "timed out" && `, after ${duration(made.duration_ms)}`,
       ".",
     ),
     !good && advice(made) && h("p", { class: "hint" }, advice(made)),
@@ -111,15 +111,7 @@ function request({ request: sent, body_erased: erased }) {
   const headers = text("Headers of the latest attempt", lines);
   return section(
     "What was sent",
-    h(
-      "p",
-      { class: "hint" },
-      "For your developer. To ",
-      code(sent.url_host),
-      ", ",
-      count(lines.split("\n").length, "header"),
-      ".",
-    ),
+    h("p", { class: "hint" }, "For your developer. To ", code(sent.url_host), "."),
     headers,
     erased || sent.body === null
       ? h("p", {}, "The body was erased with the client.")

@@ -20,7 +20,7 @@ export async function events() {
       section(
         "Events that a webhook can get",
         h("p", {}, "You choose them when you create a webhook. They are sent when they happen."),
-        of("emitted"),
+        h("div", { class: "cards" }, of("emitted")),
       ),
       section(
         "Events that automations send",
@@ -29,7 +29,7 @@ export async function events() {
           {},
           "They come from rules that you build as automations. A Webhook step of the automation sends them to the webhook that it names.",
         ),
-        of("computed"),
+        h("div", { class: "cards" }, of("computed")),
       ),
       h("p", {}, link("/docs/guides/events", "For your developer: all about events")),
     ],
@@ -40,26 +40,26 @@ function event({ type, title, description, examples, schema }) {
   const shown = h("pre", { dir: "ltr", tabindex: "0", "aria-label": `Example of ${title}` });
   const show = mode => fill(shown, JSON.stringify(examples[mode], null, 2));
   show("identifiers");
+  const described = h("pre", { dir: "ltr", tabindex: "0", "aria-label": `Schema of ${title}` }, JSON.stringify(schema, null, 2));
   const modes = Object.entries(MODES).map(([value, [label]]) => ({ value, label }));
   return h(
-    "details",
-    { class: "event" },
-    h("summary", {}, title),
+    "div",
+    { class: "card" },
+    h("h3", {}, title),
     h("p", {}, description),
-    h("p", { class: "hint" }, "Name for developers: ", code(type)),
-    choices({ name: "mode", legend: "Example", kind: "radio", choices: modes, chosen: ["identifiers"], onchange: show }),
     h(
-      "div",
-      { class: "copyable" },
-      shown,
-      copyButton(`Example of ${title}`, () => shown.textContent, shown),
-    ),
-    schema &&
+      "details",
+      {},
+      h("summary", {}, `Example of “${title}”`),
+      h("p", { class: "hint" }, "Name for developers: ", code(type)),
+      choices({ name: "mode", legend: "Data included", kind: "radio", choices: modes, chosen: ["identifiers"], onchange: show }),
       h(
-        "details",
-        {},
-        h("summary", {}, "Form of the data, as JSON Schema"),
-        h("pre", { dir: "ltr", tabindex: "0", "aria-label": `Schema of ${title}` }, JSON.stringify(schema, null, 2)),
+        "div",
+        { class: "copyable" },
+        shown,
+        copyButton(`Example of ${title}`, () => shown.textContent, shown),
       ),
+      h("details", {}, h("summary", {}, "Form of the data, as JSON Schema"), described),
+    ),
   );
 }
