@@ -41,7 +41,7 @@ def creates_a_webhook(kit, hand):
         visitor.look("webhook-create-4")
         with visitor.expecting(400):
             visitor.press("Create the webhook")
-            visitor.sees("must not point to a private")
+            visitor.sees("This must not point to a private")
         visitor.sees("Step 1 of 4")
         expect(visitor.frame.locator(":focus")).to_have_attribute("aria-invalid", "true")
         visitor.look("webhook-create-refused")

@@ -33,7 +33,7 @@ export function sentence(error) {
     case "unavailable":
       return `Something went wrong on our side. Press the button again: nothing is done twice.${reference(error)}`;
     case "refused":
-      return WORDS[error.code] ?? capitalized(error.message);
+      return WORDS[error.code] ?? capitalized(withoutField(error));
     default:
       return "Something went wrong in this page. Load it again.";
   }
@@ -42,6 +42,10 @@ export function sentence(error) {
 const wait = seconds => (seconds ? count(seconds, "second") : "a minute");
 
 const reference = error => (error.reference ? ` (Reference for support: ${error.reference})` : "");
+
+// The sentence is shown at the field, so the field's name in the API is of no use.
+const withoutField = ({ field, message }) =>
+  field && message.startsWith(`${field} `) ? `This ${message.slice(field.length + 1)}` : message;
 
 function capitalized(text) {
   const whole = text.charAt(0).toUpperCase() + text.slice(1);
