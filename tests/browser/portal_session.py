@@ -73,16 +73,38 @@ def tells_a_stranger_nothing(kit, hand):
         page.wait_for_timeout(2_000)
         assert page.evaluate("heard") == [], page.evaluate("heard")
         assert not any("/settings/" in url or "/portal/assets/" in url for url in requests), requests
-    # Another window of the right origin is no parent either.
-    with kit.visit(kit.coach(), hand) as visitor:
-        visitor.page.goto(f"{kit.stack.base_url}/_local/settings")
-        expect(visitor.page.frame_locator("iframe").locator("nav")).to_be_visible()
-        framed = visitor.page.frames[1]
-        framed.evaluate("window.postMessage({ type: 'session', token: 'stolen' }, location.origin)")
-        visitor.page.wait_for_timeout(200)
-        stolen = [request for request in visitor.addresses if "stolen" in request]
-        assert not stolen, stolen
     context.close()
+
+
+# Frames the portal a second time, and beside it a window of the same origin that is not the portal's parent.
+SIBLING = """() => {
+  const [portal, sibling] = ["/portal", "about:blank"].map(src => Object.assign(document.createElement("iframe"), { src, title: src }));
+  document.body.append(portal, sibling);
+  return new Promise(resolve => portal.addEventListener("load", () => {
+    Object.assign(window, { portal: portal.contentWindow, sibling: sibling.contentWindow });
+    resolve();
+  }));
+}"""
+STEAL = "() => sibling.eval(`parent.portal.postMessage({ type: 'session', token: 'stolen' }, parent.origin)`)"
+
+
+def believes_its_parent_alone(kit, hand):
+    """Another window of the application's origin cannot sign the portal in; the parent can."""
+    coach = kit.coach()
+    with kit.visit(coach, hand) as visitor:
+        tokens = set()
+        visitor.page.on("request", lambda request: tokens.add(request.headers.get("authorization")))
+        visitor.open_framed()
+        visitor.page.evaluate(SIBLING)
+        second = visitor.page.frame_locator("iframe[title='/portal']")
+        expect(second.get_by_text("Signing you in")).to_be_visible()
+        visitor.page.evaluate(STEAL)
+        visitor.page.wait_for_timeout(500)
+        expect(second.get_by_text("Signing you in")).to_be_visible()
+        token = coach.token()
+        visitor.page.evaluate("token => portal.postMessage({ type: 'session', token }, origin)", token)
+        expect(second.locator("nav")).to_be_visible()
+        assert "Bearer stolen" not in tokens and f"Bearer {token}" in tokens, tokens
 
 
 def says_that_the_session_ended(kit, hand):
@@ -164,6 +186,7 @@ def survives_a_bad_line(kit, hand):
 FLOWS = [
     is_framed_by_the_application,
     tells_a_stranger_nothing,
+    believes_its_parent_alone,
     says_that_the_session_ended,
     waits_for_the_workspace,
     survives_a_bad_line,
