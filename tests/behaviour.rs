@@ -7,6 +7,7 @@ mod docs;
 mod feed;
 mod operations;
 mod partner;
+mod portal;
 mod settings;
 mod sweep;
 mod tidy;

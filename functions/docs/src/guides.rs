@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 
+use edge::Resource;
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
 use crate::layout;
-use crate::resource::Resource;
 
 /// `Content-Security-Policy` of a guide: text with our style sheet, no scripts.
 const POLICY: &str =

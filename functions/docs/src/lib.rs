@@ -5,7 +5,6 @@
 pub mod document;
 mod guides;
 mod layout;
-mod resource;
 mod viewer;
 
 use std::collections::BTreeMap;
@@ -15,10 +14,8 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
-use edge::{Inbound, Problem, Reply};
+use edge::{Inbound, Problem, Reply, Resource};
 use runtime::{BoxError, Environment};
-
-use resource::Resource;
 
 #[derive(Clone)]
 struct App(Arc<Library>);

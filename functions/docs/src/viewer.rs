@@ -4,8 +4,9 @@
 
 use std::collections::BTreeMap;
 
+use edge::Resource;
+
 use crate::layout;
-use crate::resource::Resource;
 
 /// Names of the page's files.
 pub(crate) const FILES: [&str; 4] = [SCRIPT, STYLE, "reference.js", "style.css"];

@@ -55,6 +55,7 @@ pub fn all() -> Functions {
         .with("crm-workflows", http_function!(crm_workflows))
         .with("settings", http_function!(settings))
         .with("docs", http_function!(docs))
+        .with("portal", http_function!(portal))
         .with("ingest", event_function!(ingest, SqsEvent))
         .with("relay", event_function!(relay, relay::Invocation))
         .with("deliver", event_function!(deliver, SqsEvent))

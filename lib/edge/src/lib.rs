@@ -12,6 +12,7 @@ pub mod lambda;
 pub mod page;
 pub mod problem;
 pub mod reply;
+pub mod resource;
 pub mod routes;
 
 pub use code::Code;
@@ -20,3 +21,4 @@ pub use inbound::Inbound;
 pub use page::Page;
 pub use problem::Problem;
 pub use reply::Reply;
+pub use resource::Resource;

@@ -80,6 +80,8 @@ pub const ROUTES: &[Route] = &[
     route("GET", "/docs", Access::Public),
     route("GET", "/docs/{file}", Access::Public),
     route("GET", "/docs/guides/{page}", Access::Public),
+    route("GET", "/portal", Access::Public),
+    route("GET", "/portal/assets/{file}", Access::Public),
 ];
 
 const fn route(method: &'static str, path: &'static str, access: Access) -> Route {

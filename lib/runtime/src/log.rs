@@ -23,7 +23,7 @@ use crate::metric;
 
 /// The crates of this workspace that functions link. `LOG_LEVEL` applies to them. All other crates log warnings and
 /// errors.
-pub const OUR_CRATES: [&str; 20] = [
+pub const OUR_CRATES: [&str; 21] = [
     "client_records",
     "clients",
     "crm_bookings",
@@ -38,6 +38,7 @@ pub const OUR_CRATES: [&str; 20] = [
     "login_links",
     "outbound",
     "ping",
+    "portal",
     "relay",
     "runtime",
     "settings",

@@ -9,6 +9,7 @@ mod documentation;
 mod keys;
 mod login;
 mod ping;
+mod portal;
 mod records;
 mod settings;
 mod webhooks;
@@ -72,6 +73,7 @@ pub(super) const GROUPS: [Group; 12] = [
         "Webhook endpoints and their delivery log, for a signed-in coach.",
         webhooks::operations,
     ),
+    group("Portal", "The page on which a signed-in coach manages keys and webhooks.", portal::operations),
     group("Documentation", "This document, its reference page and the guides.", documentation::operations),
 ];
 

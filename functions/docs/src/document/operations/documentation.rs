@@ -9,7 +9,7 @@ use crate::document::operation::Answer;
 use crate::guides::GUIDES;
 use crate::viewer;
 
-const HTML: &str = "text/html";
+pub(super) const HTML: &str = "text/html";
 
 pub(super) fn operations(_: &mut Schemas) -> Vec<Operation> {
     let document = json!({ "type": "object", "required": ["openapi", "info", "paths"] });
@@ -28,7 +28,8 @@ pub(super) fn operations(_: &mut Schemas) -> Vec<Operation> {
     ]
 }
 
-fn resource(path: &'static str, id: &'static str, summary: &'static str) -> Operation {
+/// An operation that answers with a resource, or with 304.
+pub(super) fn resource(path: &'static str, id: &'static str, summary: &'static str) -> Operation {
     Operation::new("GET", path, id, summary)
         .parameter(json!({
             "name": "If-None-Match", "in": "header", "required": false,
@@ -42,7 +43,8 @@ fn cached_answer(about: &'static str) -> Answer {
     Answer::new(200, about).header(always(ETAG)).header(always(CACHE_CONTROL))
 }
 
-fn text_answer(about: &'static str, media_type: &str) -> Answer {
+/// A resource of text.
+pub(super) fn text_answer(about: &'static str, media_type: &str) -> Answer {
     cached_answer(about).content(media_type, json!({ "type": "string" }))
 }
 

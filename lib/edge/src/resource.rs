@@ -3,22 +3,24 @@
 //! A resource is rendered at its first request, and sent with gzip if the caller accepts gzip. A resource that is large
 //! without gzip is sent with gzip only, because anonymous callers could cause too much traffic.
 
+use std::borrow::Cow;
 use std::io::Read;
 use std::sync::{LazyLock, OnceLock};
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use edge::{Inbound, Problem, Reply};
 use flate2::Compression;
 use flate2::bufread::{GzDecoder, GzEncoder};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use sha2::{Digest, Sha256};
 
+use crate::{Inbound, Problem, Reply};
+
 /// Largest body that is sent without gzip, in bytes.
-pub(crate) const MAX_UNCOMPRESSED_BYTES: usize = 700_000;
-/// How long a copy may be used without revalidation, in seconds.
-const MAX_AGE_S: u32 = 300;
+pub const MAX_UNCOMPRESSED_BYTES: usize = 700_000;
+/// `Cache-Control` of a resource, unless [`Resource::cached`] sets another: a copy is used for five minutes.
+const CACHE_CONTROL: &str = "public, max-age=300";
 /// Bytes of the hash in an `ETag`.
 const ETAG_BYTES: usize = 16;
 const GZIP: &str = "gzip";
@@ -29,36 +31,50 @@ const GZIP_SIZE_BYTES: usize = 4;
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// A resource, rendered at its first request and then kept in memory.
-pub(crate) struct Resource {
+pub struct Resource {
     body: LazyLock<Bytes, Box<dyn FnOnce() -> Bytes + Send>>,
     /// True if `body` is compressed.
     is_gzipped: bool,
     /// `body` with the compression changed, from the first request that needs it.
     converted: OnceLock<Bytes>,
     media_type: &'static str,
-    policy: &'static str,
+    policy: Cow<'static, str>,
+    cache_control: &'static str,
     etag: OnceLock<String>,
 }
 
 impl Resource {
     /// Creates a resource. `policy` is its `Content-Security-Policy`.
-    pub(crate) fn new<B: Into<Bytes>>(
+    pub fn new<B: Into<Bytes>>(
         render: impl FnOnce() -> B + Send + 'static,
         media_type: &'static str,
-        policy: &'static str,
+        policy: impl Into<Cow<'static, str>>,
     ) -> Self {
-        let body = LazyLock::new(Box::new(|| render().into()) as Box<_>);
-        Self { body, is_gzipped: false, converted: OnceLock::new(), media_type, policy, etag: OnceLock::new() }
+        Self {
+            body: LazyLock::new(Box::new(|| render().into()) as Box<_>),
+            is_gzipped: false,
+            converted: OnceLock::new(),
+            media_type,
+            policy: policy.into(),
+            cache_control: CACHE_CONTROL,
+            etag: OnceLock::new(),
+        }
     }
 
     /// Creates a resource from a body that is compressed already.
-    pub(crate) fn gzipped(body: &'static [u8], media_type: &'static str, policy: &'static str) -> Self {
+    pub fn gzipped(body: &'static [u8], media_type: &'static str, policy: &'static str) -> Self {
         Self { is_gzipped: true, ..Self::new(move || body, media_type, policy) }
+    }
+
+    /// Sets another `Cache-Control`.
+    #[must_use]
+    pub fn cached(self, cache_control: &'static str) -> Self {
+        Self { cache_control, ..self }
     }
 
     /// Answers with the resource, or with 304 if the caller's copy is current. The answer is 406 if the resource is too
     /// large without gzip and the caller does not accept gzip.
-    pub(crate) fn answer(&self, inbound: &Inbound) -> Response {
+    pub fn answer(&self, inbound: &Inbound) -> Response {
         let etag = self.etag.get_or_init(|| etag(&self.body));
         let with_gzip = accepts_gzip(inbound);
         let mut response = if has_current_copy(inbound, etag) {
@@ -71,9 +87,9 @@ impl Resource {
         };
         for (name, value) in [
             (header::ETAG, etag.as_str()),
-            (header::CACHE_CONTROL, &format!("public, max-age={MAX_AGE_S}")),
+            (header::CACHE_CONTROL, self.cache_control),
             (header::VARY, header::ACCEPT_ENCODING.as_str()),
-            (header::CONTENT_SECURITY_POLICY, self.policy),
+            (header::CONTENT_SECURITY_POLICY, &self.policy),
             (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
             (header::REFERRER_POLICY, "no-referrer"),
             (REQUEST_ID, &inbound.request_id),

@@ -1,0 +1,39 @@
+// Follows a delivery that was just ordered, until its attempt has ended.
+
+import { get } from "./api.js";
+
+const EVERY_MS = 1000;
+// A receiver has 15 seconds, and the queue takes a moment.
+const PATIENCE_MS = 30_000;
+
+/**
+ * Waits until the delivery of `source` has an attempt that is not `before` (its latest one, if any), or for 30 seconds.
+ * Returns the delivery as it is then, or null if the screen was left.
+ */
+export async function follow(source, before, signal) {
+  const end = Date.now() + PATIENCE_MS;
+  try {
+    for (;;) {
+      await pause(signal);
+      const delivery = await get(source, {}, signal);
+      const latest = delivery.attempts.at(-1);
+      if ((latest && latest.at !== before?.at) || Date.now() > end) return delivery;
+    }
+  } catch (error) {
+    if (signal.aborted) return null;
+    throw error;
+  }
+}
+
+const pause = signal =>
+  new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, EVERY_MS);
+    signal.addEventListener(
+      "abort",
+      () => {
+        clearTimeout(timer);
+        reject(signal.reason);
+      },
+      { once: true },
+    );
+  });

@@ -1,0 +1,65 @@
+// The catalog of events, with an example for each kind of webhook.
+
+import { code, fill, h } from "./dom.js";
+import { eventTypes } from "./event-types.js";
+import { choices } from "./forms.js";
+import { copyButton, link, section } from "./ui.js";
+import { MODES } from "./webhook-status.js";
+
+export async function events() {
+  const types = await eventTypes();
+  const of = kind => types.filter(type => type.kind === kind).map(event);
+  return {
+    title: "Events",
+    content: [
+      h(
+        "p",
+        {},
+        "This can be sent to another system. Answers of check-ins, messages, photos, grades and lab results are never sent.",
+      ),
+      section(
+        "Events that a webhook can get",
+        h("p", {}, "You choose them when you create a webhook. They are sent when they happen."),
+        h("div", { class: "cards" }, of("emitted")),
+      ),
+      section(
+        "Events that automations send",
+        h(
+          "p",
+          {},
+          "They come from rules that you build as automations. A Webhook step of the automation sends them to the webhook that it names.",
+        ),
+        h("div", { class: "cards" }, of("computed")),
+      ),
+      h("p", {}, link("/docs/guides/events", "For your developer: all about events")),
+    ],
+  };
+}
+
+function event({ type, title, description, examples, schema }) {
+  const shown = h("pre", { dir: "ltr", tabindex: "0", "aria-label": `Example of ${title}` });
+  const show = mode => fill(shown, JSON.stringify(examples[mode], null, 2));
+  show("identifiers");
+  const described = h("pre", { dir: "ltr", tabindex: "0", "aria-label": `Schema of ${title}` }, JSON.stringify(schema, null, 2));
+  const modes = Object.entries(MODES).map(([value, [label]]) => ({ value, label }));
+  return h(
+    "div",
+    { class: "card" },
+    h("h3", {}, title),
+    h("p", {}, description),
+    h(
+      "details",
+      {},
+      h("summary", {}, `Example of “${title}”`),
+      h("p", { class: "hint" }, "Name for developers: ", code(type)),
+      choices({ name: "mode", legend: "Data included", kind: "radio", choices: modes, chosen: ["identifiers"], onchange: show }),
+      h(
+        "div",
+        { class: "copyable" },
+        shown,
+        copyButton(`Example of ${title}`, () => shown.textContent, shown),
+      ),
+      h("details", {}, h("summary", {}, "Form of the data, as JSON Schema"), described),
+    ),
+  );
+}

@@ -1,0 +1,149 @@
+// Forms: fields with labels, hints and errors; native validation; the service's refusal at its field.
+
+import { Once } from "./api.js";
+import { fill, h, uniqueId } from "./dom.js";
+import { guarded, tell } from "./ui.js";
+import { sentence } from "./words.js";
+
+/**
+ * A form. `children` hold fields anywhere within; `send(values, once)` gets the values by field name and a `Once`. If
+ * it throws, the error is shown at the field that it names, or above the buttons. `kind`: of the button, as for
+ * `button`.
+ */
+export function form({ submit, send, cancel, kind = "main" }, ...children) {
+  const once = new Once();
+  const outcome = h("div", { class: "outcome" });
+  const press = h("button", { class: kind }, submit);
+  const node = h(
+    "form",
+    {
+      onsubmit: event => {
+        event.preventDefault();
+        guarded(press, async () => {
+          fill(outcome);
+          fieldsOf(node).forEach(({ clear }) => clear());
+          try {
+            await send(values(node), once);
+          } catch (error) {
+            showError(node, outcome, error);
+          }
+        });
+      },
+    },
+    children,
+    outcome,
+    h("p", { class: "buttons" }, press, cancel),
+  );
+  return node;
+}
+
+/** Returns the values of the fields within `node`, by name. */
+export const values = node => Object.fromEntries(fieldsOf(node).map(({ name, read }) => [name, read()]));
+
+/** Checks the fields within `node` as a submit would, and shows the first that is wrong. For forms in steps. */
+export const isValid = node =>
+  [...node.querySelectorAll("input, select, textarea")].every(input => input.reportValidity());
+
+/** Shows an error at its field, if it names one within `node`, or else in `outcome`. */
+export function showError(node, outcome, error) {
+  const field = error.kind === "refused" && fieldsOf(node).find(({ name }) => name === error.field?.split(/[.[]/)[0]);
+  if (field) field.fail(sentence(error));
+  else tell(outcome, "bad", sentence(error));
+}
+
+/**
+ * A field with one control. `tag`: `input` (default), `textarea` or `select` (with `options`: `[[value, text], ...]`);
+ * `props` go to the control: `type`, `value`, `required`, `maxlength`, `pattern` and so on.
+ */
+export function field({ name, label, hint, tag = "input", options = [], read, ...props }) {
+  const id = uniqueId(name);
+  const error = errorPlace(id);
+  const control = h(
+    tag,
+    { id, name, autocomplete: "off", ...described(id, hint), ...props },
+    options.map(([value, text]) => h("option", { value, selected: value === props.value }, text)),
+  );
+  const node = h(
+    "div",
+    { class: "field" },
+    h("label", { for: id }, label),
+    hint && h("p", { id: `${id}-hint`, class: "hint" }, hint),
+    control,
+    error,
+  );
+  return asField(node, name, read ?? (() => control.value.trim()), control, error);
+}
+
+/**
+ * A group of choices: `kind` `radio` (the value is one value) or `checkbox` (an array). `choices`: `[{ value, label,
+ * hint?, disabled? }]`; `chosen`: values that are selected at the start. `required`: at least one must be chosen.
+ */
+export function choices({ name, legend, hint, kind, choices, chosen = [], required = false, onchange }) {
+  const id = uniqueId(name);
+  const error = errorPlace(id);
+  const boxes = choices.map(choice =>
+    h("input", {
+      type: kind,
+      id: uniqueId(name),
+      name: id,
+      value: choice.value,
+      checked: chosen.includes(choice.value),
+      disabled: choice.disabled,
+      required: required && kind === "radio",
+    }),
+  );
+  const read = () => boxes.filter(box => box.checked).map(box => box.value);
+  const check = () => {
+    const missing = required && kind === "checkbox" && !read().length;
+    boxes[0]?.setCustomValidity(missing ? "Choose at least one." : "");
+  };
+  check();
+  const rows = choices.map((choice, at) =>
+    h(
+      "div",
+      { class: "choice" },
+      boxes[at],
+      h("label", { for: boxes[at].id }, choice.label, choice.hint && h("span", { class: "hint" }, choice.hint)),
+    ),
+  );
+  const node = h(
+    "fieldset",
+    {
+      id,
+      class: "field",
+      ...described(id, hint),
+      onchange: () => {
+        check();
+        onchange?.(kind === "radio" ? read()[0] : read());
+      },
+    },
+    h("legend", {}, legend),
+    hint && h("p", { id: `${id}-hint`, class: "hint" }, hint),
+    rows,
+    error,
+  );
+  return asField(node, name, kind === "radio" ? () => read()[0] ?? null : read, boxes[0], error);
+}
+
+const fieldsOf = node => [...node.querySelectorAll(".field")].map(field => FIELDS.get(field)).filter(Boolean);
+
+const FIELDS = new WeakMap();
+
+const errorPlace = id => h("p", { id: `${id}-error`, class: "error" });
+
+const described = (id, hint) => ({ "aria-describedby": `${hint ? `${id}-hint ` : ""}${id}-error` });
+
+function asField(node, name, read, control, error) {
+  const clear = () => {
+    fill(error);
+    control?.removeAttribute("aria-invalid");
+  };
+  const fail = text => {
+    tell(error, "bad", text);
+    control?.setAttribute("aria-invalid", "true");
+    control?.focus();
+  };
+  node.addEventListener("input", clear);
+  FIELDS.set(node, { name, read, fail, clear });
+  return node;
+}

@@ -1,0 +1,106 @@
+// The screen "Create a key", and the key shown once.
+
+import { get } from "./api.js";
+import { LIMITS, PERMISSIONS, SCOPES } from "./domain.js";
+import { showSecret } from "./dialogs.js";
+import { fill, h } from "./dom.js";
+import { choices, field, form } from "./forms.js";
+import { developerNote, expiry, obstacle, presets, tomorrow } from "./key-words.js";
+import { go } from "./router.js";
+import { link } from "./ui.js";
+
+export async function createKey(_, { signal }) {
+  const workspace = await get("/settings/workspace", {}, signal);
+  const opened = new Date();
+  const permissions = h("div", {});
+  const warning = h("div", {});
+  const chooseScope = scope => {
+    fill(warning, obstacle(workspace, scope));
+    fill(permissions, scope === "crm" && permissionChoices());
+  };
+  const node = form(
+    {
+      submit: "Create the key",
+      cancel: h("a", { class: "button", href: "#/keys" }, "Cancel"),
+      send: async (values, once) => {
+        const { name, scope, permissions, until, date } = values;
+        const key = await once.post("/settings/keys", {
+          name,
+          scope,
+          permissions,
+          expires_at: expiry(until, date, opened) ?? undefined,
+        });
+        await showNewKey(key);
+        go(`/keys/${encodeURIComponent(key.id)}`, "The key is created and works at once.");
+      },
+    },
+    field({
+      name: "name",
+      label: "Name",
+      hint: "So that you know it again: the system that uses it, such as “Website”.",
+      required: true,
+      maxlength: LIMITS.keyName,
+      dir: "auto",
+    }),
+    choices({
+      name: "scope",
+      legend: "What is it for?",
+      kind: "radio",
+      required: true,
+      onchange: chooseScope,
+      choices: SCOPES.map(({ name, title, hint }) => ({ value: name, label: title, hint })),
+    }),
+    warning,
+    permissions,
+    ...expiryFields("never"),
+  );
+  return { title: "Create a key", parent: { href: "/keys", text: "Keys" }, content: node };
+}
+
+function permissionChoices() {
+  return choices({
+    name: "permissions",
+    legend: "What may it do?",
+    kind: "checkbox",
+    required: true,
+    hint: "Choose only what the other system needs. This cannot be changed later: you would create another key.",
+    choices: PERMISSIONS.map(({ name, title }) => ({ value: name, label: title })),
+  });
+}
+
+/** The fields for the end of a key: `until` (a preset) and `date`. */
+export function expiryFields(chosen) {
+  const place = h("div", {});
+  const choose = until =>
+    fill(
+      place,
+      until === "date" && field({ name: "date", label: "Last day", type: "date", required: true, min: tomorrow() }),
+    );
+  return [
+    choices({
+      name: "until",
+      legend: "When does it end?",
+      kind: "radio",
+      required: true,
+      chosen: [chosen],
+      onchange: choose,
+      hint: "After its end the key is refused, and whatever uses it stops working.",
+      choices: presets(),
+    }),
+    place,
+  ];
+}
+
+/** Shows a new key once, with the note for the developer. */
+export function showNewKey(key) {
+  return showSecret({
+    title: "Your new key",
+    what: "The key",
+    value: key.key,
+    note: developerNote(key),
+    lost: [
+      "This key was created, but more than ten minutes ago: it can be shown no more. Revoke it and create another. ",
+      link("#/keys", "All keys"),
+    ],
+  });
+}

@@ -1,0 +1,24 @@
+// Reads keys. The settings API has no route for one key.
+
+import { get } from "./api.js";
+
+const PAGE = 100;
+const MOST_PAGES = 20;
+
+/** Reads a page of keys: `{ items, next }`, live keys first. */
+export async function readKeys(cursor, signal) {
+  const page = await get("/settings/keys", { cursor, limit: PAGE }, signal);
+  return { items: page.keys, next: page.next_cursor };
+}
+
+/** Finds a key by its id, or returns null. Live keys are all on the first page. */
+export async function findKey(id, signal) {
+  let cursor;
+  for (let read = 0; read < MOST_PAGES; read += 1) {
+    const { items, next } = await readKeys(cursor, signal);
+    const found = items.find(key => key.id === id);
+    if (found || !next) return found ?? null;
+    cursor = next;
+  }
+  return null;
+}

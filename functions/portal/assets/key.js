@@ -1,0 +1,86 @@
+// The screen of one key.
+
+import { ApiError } from "./api.js";
+import { code, h, userText } from "./dom.js";
+import { time } from "./format.js";
+import { changeEnd, rename, revoke, rotate } from "./key-actions.js";
+import { findKey } from "./key-list.js";
+import { abilities, ending, isExpiringSoon, isLive, lastUse, scopeTitle, statusBadge } from "./key-words.js";
+import { button, facts, link, notice, section } from "./ui.js";
+
+export async function keyScreen({ id }, { signal }) {
+  const key = await findKey(id, signal);
+  if (!key) throw new ApiError("refused", "", { status: 404, code: "not_found" });
+  return {
+    title: key.name,
+    heading: [userText(key.name), " ", statusBadge(key)],
+    parent: { href: "/keys", text: "Keys" },
+    content: [
+      banner(key),
+      facts([
+        ["What it is for", scopeTitle(key.scope)],
+        ["What it may do", abilities(key)],
+        ["How to recognise it", code(key.display)],
+        ["Created", time(key.created_at)],
+        ["Last used", time(key.last_used_at)],
+        ["End", ending(key)],
+      ]),
+      key.status !== "revoked" &&
+        section(
+          "Change it",
+          h(
+            "p",
+            { class: "buttons" },
+            button("Rename", () => rename(key), { id: "rename" }),
+            key.status === "active" && button("Change its end", () => changeEnd(key), { id: "end" }),
+            key.status === "active" && button("Replace", () => rotate(key), { id: "rotate" }),
+          ),
+        ),
+      isLive(key) &&
+        section(
+          "End it",
+          h("p", {}, "Whatever uses this key stops working at once. Its record stays here."),
+          button("Revoke", () => revoke(key), { id: "revoke", kind: "danger" }),
+        ),
+    ],
+  };
+}
+
+function banner(key) {
+  if (key.status === "replaced") {
+    return notice(
+      "warn",
+      "This key was replaced",
+      h(
+        "p",
+        {},
+        "It works until ",
+        time(key.works_until),
+        ". Until then, put the ",
+        successor(key, "new key"),
+        " everywhere where this one is in use.",
+      ),
+      h("p", {}, lastUse(key), "."),
+    );
+  }
+  if (key.status === "expired" && key.replaced_by)
+    return notice("calm", "This key has ended", h("p", {}, "Use the ", successor(key, "new key"), "."));
+  if (key.status === "expired")
+    return notice(
+      "calm",
+      "This key has ended",
+      h("p", {}, "It is refused. Create a new key for the system that used it."),
+    );
+  if (key.status === "revoked")
+    return notice("calm", "This key is revoked", h("p", {}, "It is refused for good. Its record stays here."));
+  if (isExpiringSoon(key)) {
+    return notice(
+      "warn",
+      "This key ends soon",
+      h("p", {}, "After ", time(key.expires_at), " it is refused. Change its end, or replace it."),
+    );
+  }
+  return null;
+}
+
+const successor = (key, text) => (key.replaced_by ? link(`#/keys/${encodeURIComponent(key.replaced_by)}`, text) : text);

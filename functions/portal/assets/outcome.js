@@ -1,0 +1,67 @@
+// Says in plain words how an attempt to deliver an event ended, and what helps.
+
+const UNREACHABLE = "Check that the web address is right and that the other system is running.";
+const CERTIFICATE = "Whoever runs the other system has to renew or repair its certificate.";
+
+/** Texts of the delivery log for a receiver that did not answer: in plain words, and what helps. */
+const ERRORS = {
+  "timed out": ["the other system took more than 15 seconds to answer", "It should answer first and work afterwards."],
+  "connection timed out": ["the other system could not be reached in time", UNREACHABLE],
+  "connection refused": ["the other system refused the connection", UNREACHABLE],
+  "connection reset": ["the connection broke off", UNREACHABLE],
+  "connection lost": ["the connection broke off", UNREACHABLE],
+  "connection closed before an answer": ["the other system hung up before it answered", UNREACHABLE],
+  "host not reachable": ["the other system could not be reached", UNREACHABLE],
+  "no connection": ["the other system could not be reached", UNREACHABLE],
+  "name does not resolve": ["the web address does not exist", "Check the spelling of the web address."],
+  "address not allowed": ["the web address leads to a private network", "Use an address on the public internet."],
+  "no valid HTTP answer": ["the answer of the other system could not be understood", UNREACHABLE],
+  "HTTP/2 stream reset": ["the other system broke off the request", UNREACHABLE],
+  "TLS: certificate expired": ["the security certificate of the other system has expired", CERTIFICATE],
+  "TLS: certificate is for another name": ["the security certificate belongs to another address", CERTIFICATE],
+  "TLS: certificate issuer not trusted": ["the security certificate is not from a trusted issuer", CERTIFICATE],
+  "not sent: client erased": ["not sent: the client was erased", null],
+  "not sent: endpoint deleted": ["not sent: this web address was deleted", null],
+  "not sent: endpoint gone": ["not sent: the other system wants no more events", null],
+  "not sent: endpoint disabled": ["not sent: sending was paused", "Start sending again, then use “Send missed events”."],
+};
+
+const STATUSES = {
+  400: ["the other system did not accept the event", "Its signature check may hold an old or a wrong secret."],
+  401: ["the other system refused access", "Its signature check may hold an old or a wrong secret."],
+  403: ["the other system refused access", "A firewall or its signature check may stand in the way."],
+  404: ["nothing was found at this web address", "Compare the web address with the one that the other system shows."],
+  405: ["this web address takes no events", "Compare the web address with the one that the other system shows."],
+  410: ["the other system wants no more events", "If that was a mistake, add the web address again."],
+  413: ["the event was too large for the other system", null],
+  429: ["the other system asked to slow down", "It gets the event later."],
+};
+
+/** Returns true if the receiver accepted the event. */
+export const isAccepted = attempt => attempt.status_code >= 200 && attempt.status_code < 300;
+
+/** Returns the end of an attempt as part of a sentence: "the other system answered with an error (500)". */
+export const outcome = attempt => explain(attempt)[0];
+
+/** Returns what helps after an attempt, or null. */
+export const advice = attempt => explain(attempt)[1];
+
+function explain({ status_code: status, error }) {
+  if (status === undefined || status === null) return explainError(error ?? "");
+  const [words, help] = STATUSES[status] ?? byClass(status);
+  return [`${words} (${status})`, help];
+}
+
+function byClass(status) {
+  if (status < 300) return ["accepted", null];
+  if (status < 400) return ["the other system pointed to another address", "Use that final address here."];
+  if (status < 500) return ["the other system did not accept the event", "Whoever runs it can look the reason up."];
+  return ["the other system answered with an error", "Whoever runs it can look the reason up."];
+}
+
+function explainError(error) {
+  if (ERRORS[error]) return ERRORS[error];
+  if (error.startsWith("not sent: endpoint disabled")) return ERRORS["not sent: endpoint disabled"];
+  if (error.startsWith("TLS:")) return [`no secure connection (${error.slice("TLS:".length).trim()})`, CERTIFICATE];
+  return [error || "no answer", null];
+}

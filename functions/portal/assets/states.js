@@ -1,0 +1,45 @@
+// The states that any screen can be in: a title, what it means, and the way out.
+
+import { h } from "./dom.js";
+import { FRAMED } from "./session.js";
+import { button } from "./ui.js";
+import { sentence } from "./words.js";
+
+const STATES = {
+  "no-session": ["Not signed in", "Open this page from your application: it signs you in here.", false],
+  session: ["Your session has ended", "Sign in to your application again, then open this page from there.", FRAMED],
+  offline: ["No connection", "No answer came. Check your internet connection, then try again.", true],
+  limit: ["Too many requests", null, true],
+  unavailable: [
+    "Not available at the moment",
+    "Something went wrong on our side, not on yours. Try again in a minute.",
+    true,
+  ],
+  nowhere: ["This page does not exist", "The link is out of date, or was not copied as a whole.", false],
+  workspace_unknown: [
+    "Your workspace is being set up",
+    "Your application has not told us of your workspace yet. This " +
+      "usually takes less than a minute. If it lasts, ask the support of your application.",
+    true,
+  ],
+  not_found: ["Not found", "It does not exist any more, or it belongs to another workspace.", false],
+};
+
+/** Returns the screen for an error that a screen threw. `again` shows the screen anew. */
+export function stateFor(error, again) {
+  const [title, words, canRetry] = STATES[error.code] ?? STATES[error.kind] ?? STATES.unavailable;
+  if (!error.kind) console.error(error);
+  const content = h(
+    "div",
+    { class: "state" },
+    h("p", {}, error.kind === "limit" ? sentence(error) : (words ?? sentence(error))),
+    error.kind === "refused" && !STATES[error.code] && h("p", {}, sentence(error)),
+    error.kind === "unavailable" &&
+      error.reference &&
+      h("p", { class: "hint" }, `Reference for support: ${error.reference}`),
+    canRetry
+      ? button("Try again", again, { kind: "main" })
+      : error.kind !== "no-session" && h("a", { href: "#/" }, "Back to the overview"),
+  );
+  return { title, content };
+}

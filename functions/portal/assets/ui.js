@@ -1,0 +1,145 @@
+// The parts that screens are made of.
+
+import { announce } from "./announce.js";
+import { Once } from "./api.js";
+import { fill, h } from "./dom.js";
+import { sentence } from "./words.js";
+
+const COPIED_MS = 3000;
+const SETTLE_MS = 600;
+
+/**
+ * A button that runs `run` once at a time. `kind`: `main`, `danger` or none; `props`: further properties, such as
+ * `id`.
+ */
+export function button(text, run, { kind, ...props } = {}) {
+  const node = h("button", { type: "button", class: kind, ...props, onclick: () => guarded(node, run) }, text);
+  return node;
+}
+
+/** Runs `run` unless `node` is busy. A busy button keeps the focus, so it is not `disabled` but `aria-disabled`. */
+export async function guarded(node, run) {
+  if (node.ariaDisabled === "true") return;
+  node.ariaDisabled = "true";
+  try {
+    await run();
+  } finally {
+    node.removeAttribute("aria-disabled");
+  }
+}
+
+/**
+ * A button that does something at once, with its outcome beside it. `run` gets a `Once` and returns the sentence that
+ * is shown after success, or nothing. An error is shown with the same button as the way out.
+ */
+export function action(text, run, options = {}) {
+  let once = new Once();
+  const outcome = h("span", { class: "outcome" });
+  const node = button(
+    text,
+    async () => {
+      fill(outcome);
+      try {
+        const said = await run(once);
+        once = new Once();
+        if (said) tell(outcome, "good", said);
+        // The second click of a double click still finds the button busy.
+        await new Promise(resolve => setTimeout(resolve, SETTLE_MS));
+      } catch (error) {
+        tell(outcome, "bad", sentence(error));
+      }
+    },
+    options,
+  );
+  return h("span", { class: "action" }, node, outcome);
+}
+
+/** Shows a sentence in `place` and has screen readers say it. `kind`: `good` or `bad`. */
+export function tell(place, kind, text) {
+  fill(place, h("span", { class: `notice ${kind}` }, text));
+  announce(text);
+}
+
+/** A link. `href` begins with "#/" for a screen. Other pages open in a new tab, because this one may be framed. */
+export function link(href, ...children) {
+  const outside = href.startsWith("#") ? {} : { target: "_blank", rel: "noopener" };
+  return h(
+    "a",
+    { href, ...outside },
+    ...children,
+    outside.target && h("span", { class: "unseen" }, " (opens in a new tab)"),
+  );
+}
+
+/** A status in a word. `kind`: `good`, `bad`, `warn` or `calm`; the word says all, the colour repeats it. */
+export const badge = (kind, text) => h("span", { class: `badge ${kind}` }, text);
+
+/** A paragraph that stands out, with a heading. `kind` as for `badge`. */
+export const notice = (kind, title, ...children) =>
+  h("section", { class: `notice ${kind}` }, h("h2", {}, title), ...children);
+
+/** A part of a screen with its heading. */
+export const section = (title, ...children) => h("section", {}, h("h2", {}, title), ...children);
+
+/** Labels with values: `[[label, value], ...]`; a pair whose value is null is left out. */
+export function facts(pairs) {
+  const given = pairs.filter(([, value]) => value !== null && value !== undefined && value !== false);
+  return h(
+    "dl",
+    { class: "facts" },
+    given.map(([label, value]) => h("div", {}, h("dt", {}, label), h("dd", {}, value))),
+  );
+}
+
+/** A list of things, one card each. `label` names the list for screen readers. */
+export const cards = (label, items) => h("ul", { class: "cards", "aria-label": label }, items.map(card));
+
+const card = content => h("li", { class: "card" }, content);
+
+/**
+ * A list that is read page by page. `load(cursor)` returns `{ items, next }`; `first` is the page that was read
+ * already; `show(item)` returns the content of a card; `empty` is shown if there is nothing.
+ */
+export function pages({ label, first, load, show, empty }) {
+  if (!first.items.length && !first.next) return h("div", { class: "empty" }, empty);
+  const items = cards(label, first.items.map(show));
+  let next = first.next;
+  const more = action("Show more", async () => {
+    const page = await load(next);
+    const added = page.items.map(item => card(show(item)));
+    items.append(...added);
+    next = page.next;
+    more.hidden = !next;
+    added[0]?.setAttribute("tabindex", "-1");
+    added[0]?.focus();
+    announce(`${added.length} more.`);
+  });
+  more.hidden = !next;
+  return h("div", {}, items, more);
+}
+
+/** A button that copies `text()`; `what` is said afterwards ("The key is copied."). */
+export function copyButton(what, text, selectable) {
+  const node = button(
+    "Copy",
+    async () => {
+      const copied = await copy(text(), selectable);
+      fill(node, copied ? "Copied" : "Press Ctrl+C");
+      announce(copied ? `${what} is copied.` : `${what} is selected. Copy it with the keyboard.`);
+      setTimeout(() => fill(node, "Copy"), COPIED_MS);
+    },
+    { "aria-label": `Copy: ${what}` },
+  );
+  return node;
+}
+
+// A frame may copy only if its parent allows it. A selection can be copied everywhere.
+async function copy(text, selectable) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    getSelection().selectAllChildren(selectable);
+    return document.execCommand("copy");
+  }
+}

@@ -1,0 +1,90 @@
+// Helps to find out why a receiver refuses a message: checks a signature in the browser. Nothing is sent anywhere.
+
+import { announce } from "./announce.js";
+import { fill, h } from "./dom.js";
+import { field, form } from "./forms.js";
+import { check } from "./signature.js";
+import { badge, link } from "./ui.js";
+
+const WORDS = { passed: ["good", "In order"], failed: ["bad", "Broken"], unknown: ["calm", "Not checked"] };
+
+export async function verify() {
+  return {
+    title: "Check a signature",
+    content: [
+      h(
+        "p",
+        {},
+        "Does the other system refuse events, saying that the signature is wrong? Paste what arrived there: this page finds the rule that is broken. " +
+          "It calculates in your browser and sends nothing anywhere.",
+      ),
+      verifyForm({}),
+      h("p", {}, link("/docs/guides/verifying", "For your developer: how to check signatures")),
+    ],
+  };
+}
+
+/** The form and its outcome. `headers` and `body`: filled in already, from a delivery. */
+export function verifyForm({ headers, body }) {
+  const place = h("div", {});
+  const code = { dir: "ltr", spellcheck: "false", autocapitalize: "off" };
+  return h(
+    "div",
+    {},
+    form(
+      {
+        submit: "Check",
+        send: async ({ headers, body, secret }) => {
+          const results = await check({ headers, body, secret, nowMs: Date.now() });
+          fill(place, verdict(results), h("ol", { class: "rules" }, results.map(rule)));
+          announce(place.firstChild.textContent);
+        },
+      },
+      field({
+        name: "headers",
+        label: "Headers",
+        tag: "textarea",
+        required: true,
+        value: headers,
+        rows: 4,
+        ...code,
+        hint: "The lines with webhook-id, webhook-timestamp and webhook-signature. Other lines do no harm.",
+      }),
+      raw({
+        name: "body",
+        label: "Body",
+        tag: "textarea",
+        required: true,
+        value: body,
+        rows: 6,
+        ...code,
+        hint: "Exactly as it arrived: every blank counts.",
+      }),
+      field({
+        name: "secret",
+        label: "Secret",
+        required: true,
+        ...code,
+        hint: "whsec_… It stays in this page and is forgotten when you leave it.",
+      }),
+    ),
+    place,
+  );
+}
+
+/** A field whose value is not trimmed. */
+function raw(props) {
+  const node = field({ ...props, read: () => node.querySelector("textarea").value });
+  return node;
+}
+
+function verdict(results) {
+  const broken = results.find(({ state }) => state === "failed");
+  if (broken === results.at(-1))
+    return h("p", { class: "notice warn" }, "The signature is right, but the message is not from just now.");
+  if (!broken) return h("p", { class: "notice good" }, "The signature is right: a receiver has to accept this message.");
+  return h("p", { class: "notice bad" }, `The rule that is broken: ${broken.rule.toLowerCase()}.`);
+}
+
+const rule = ({ rule: name, state, text }) =>
+  h("li", {}, h("p", {}, h("strong", {}, name), " ", badge(...WORDS[state])), h("p", {}, text));

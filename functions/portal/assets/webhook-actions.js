@@ -1,0 +1,126 @@
+// Pauses, starts and deletes a webhook, and replaces its secret. Each question says what stops working.
+
+import { get, patch, path, remove } from "./api.js";
+import { LIMITS } from "./domain.js";
+import { confirm, showSecret } from "./dialogs.js";
+import { h } from "./dom.js";
+import { ago, count, host, time } from "./format.js";
+import { go } from "./router.js";
+import { action, button, link } from "./ui.js";
+
+const HOUR_MS = 3_600_000;
+
+const base = endpoint => path`/settings/webhooks/${endpoint.id}`;
+
+const screen = endpoint => path`/webhooks/${endpoint.id}`;
+
+/** A button that switches a webhook on. */
+export const start = (endpoint, page, text) =>
+  action(
+    text,
+    async () => {
+      await patch(base(endpoint), { enabled: true });
+      await page.refresh("Sending is on. Events that were missed are not sent by themselves: use “Send missed events again”.");
+    },
+    { kind: "main" },
+  );
+
+/** "Pause", or nothing for a webhook that gets nothing: its notice has the way out. */
+export const pauseOrStart = (endpoint, page) =>
+  endpoint.status === "enabled" &&
+  button("Pause", async () => {
+    const done = await confirm({
+      title: "Pause this webhook?",
+      verb: "Pause",
+      words: [
+        h("p", {}, host(endpoint.url), " gets no events until you start it again. ", await lastUse(endpoint)),
+        endpoint.last_24h.pending > 0 &&
+          h("p", {}, `${count(endpoint.last_24h.pending, "event")} waiting for another attempt will fail.`),
+        h("p", {}, "Events of that time are kept for 30 days. You can send them afterwards."),
+      ],
+      run: () => patch(base(endpoint), { enabled: false }),
+    });
+    if (done) await page.refresh("The webhook is paused.");
+  });
+
+/** "Delete". */
+export const askToDelete = endpoint =>
+  button(
+    "Delete",
+    async () => {
+      const done = await confirm({
+        title: "Delete this webhook?",
+        verb: "Delete the webhook",
+        words: [
+          h(
+            "p",
+            {},
+            host(endpoint.url),
+            " gets no more events, and what is waiting is not sent. Automations that send to it send nothing. ",
+            await lastUse(endpoint),
+          ),
+          h("p", {}, "This cannot be undone: its secret and its list of deliveries are gone."),
+        ],
+        run: () => remove(base(endpoint)),
+      });
+      if (done) go("/webhooks", "The webhook is deleted.");
+    },
+    { kind: "danger" },
+  );
+
+/** "Replace the secret". */
+export const replaceSecret = endpoint =>
+  endpoint.status !== "gone" &&
+  button("Replace the secret", async () => {
+    let rotated;
+    const done = await confirm({
+      title: "Replace the secret?",
+      verb: "Replace the secret",
+      words: [
+        h(
+          "p",
+          {},
+          `The other system needs the new secret within ${LIMITS.secretOverlapHours} hours. Until then both secrets are good; after that it refuses the events if it has only the old one.`,
+        ),
+        h("p", {}, "Do this if the secret was lost or somebody else may have seen it. ", await lastUse(endpoint)),
+      ],
+      run: async (_, once) => {
+        rotated = await once.post(`${base(endpoint)}/rotate-secret`);
+      },
+    });
+    if (!done) return;
+    const until = time(new Date(Date.now() + LIMITS.secretOverlapHours * HOUR_MS).toISOString());
+    await secretDialog("The new secret", rotated, h("p", {}, "The old secret works until ", until, "."));
+    await go(screen(endpoint), `The secret is replaced. The old one works until ${until.textContent}.`);
+  });
+
+/** Shows the secret of a new webhook or a replaced one, with a note for whoever runs the receiver. */
+export function secretDialog(title, endpoint, ...words) {
+  const note = [
+    ...words,
+    h(
+      "p",
+      {},
+      "This is the signing secret of the webhook to ",
+      host(endpoint.url),
+      ". Every request carries a signature made with it, by the rules of Standard Webhooks 1.0.0.",
+    ),
+    h(
+      "p",
+      {},
+      "Keep it in the configuration of the receiver, for example as WEBHOOK_SECRET, and check the signature of each request before anything else. ",
+      link("/docs/guides/verifying", "How to check it, with examples"),
+    ),
+  ];
+  const lost = "It was made, but too long ago: the secret can be shown no more. Use “Replace the secret” to get another one.";
+  return showSecret({ title, what: "The secret", value: endpoint.secret, note, lost });
+}
+
+/** When the other system last accepted an event, so that the coach knows what is in use. */
+async function lastUse(endpoint) {
+  const page = await get(`${base(endpoint)}/deliveries`, { status: "delivered", limit: 1 }).catch(() => null);
+  if (!page) return null;
+  const [latest] = page.data;
+  const at = latest?.attempts.at(-1)?.at ?? latest?.created_at;
+  return at ? ["It last accepted an event ", ago(at), "."] : "It has accepted no event in the last 30 days.";
+}

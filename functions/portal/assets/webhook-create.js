@@ -1,0 +1,129 @@
+// Creates a webhook in steps: address, events, data, check. Then the secret is shown, and a test event can be sent.
+
+import { Once, get, path } from "./api.js";
+import { announce } from "./announce.js";
+import { fill, h, userText } from "./dom.js";
+import { eventTypes, titleOf } from "./event-types.js";
+import { choices, form, showError, values } from "./forms.js";
+import { list } from "./format.js";
+import { button, facts, link, notice } from "./ui.js";
+import { secretDialog } from "./webhook-actions.js";
+import { addressField, descriptionField, eventsField } from "./webhook-edit.js";
+import { MODES, wholeAddress } from "./webhook-status.js";
+import { testPanel } from "./webhook-test.js";
+
+const PARENT = { href: "/webhooks", text: "Webhooks" };
+
+export async function createWebhook(_, page) {
+  const like = page.query.get("like");
+  const [workspace, types, model] = await Promise.all([
+    get("/settings/workspace", {}, page.signal),
+    eventTypes(),
+    like ? get(path`/settings/webhooks/${like}`, {}, page.signal) : {},
+  ]);
+  const { count: taken, max } = workspace.endpoints;
+  const content = taken >= max ? full(max) : steps(types, model, page);
+  return { title: "Create a webhook", parent: PARENT, content };
+}
+
+const full = max =>
+  notice(
+    "warn",
+    "You have as many webhooks as you can have",
+    h("p", {}, `The limit is ${max}. Delete a webhook that you do not use, then come back. `, link("#/webhooks", "All webhooks")),
+  );
+
+function steps(types, model, page) {
+  const place = h("div", {});
+  const fields = fieldsOf(types, model);
+  const draft = () => Object.assign({}, ...fields.map(({ nodes }) => values(h("div", {}, nodes))));
+  const once = new Once();
+  const show = (at, error) => {
+    const heading = h(
+      "h2",
+      { tabindex: "-1" },
+      `Step ${at + 1} of ${fields.length + 1}: ${fields[at]?.title ?? "Check and create"}`,
+    );
+    const back = at > 0 && button("Back", () => show(at - 1));
+    const step =
+      at < fields.length
+        ? form({ submit: "Next", cancel: back, send: () => show(at + 1) }, fields[at].nodes)
+        : form({ submit: "Create the webhook", cancel: back, send: () => create(draft()) }, summary(draft(), types));
+    fill(place, heading, step);
+    announce(heading.textContent);
+    heading.focus();
+    if (error) showError(step, step.querySelector(".outcome"), error);
+  };
+  const create = async body => {
+    let endpoint;
+    try {
+      endpoint = await once.post("/settings/webhooks", { ...body, description: body.description || undefined });
+    } catch (error) {
+      const at = fields.findIndex(({ names }) => error.kind === "refused" && names.includes(error.field?.split(/[.[]/)[0]));
+      if (at < 0) throw error;
+      return show(at, error);
+    }
+    await secretDialog("The secret of your webhook", endpoint);
+    tryIt(place, endpoint, types, page);
+  };
+  show(0);
+  return place;
+}
+
+function fieldsOf(types, model) {
+  const modes = Object.entries(MODES).map(([value, [label, hint]]) => ({ value, label, hint }));
+  return [
+    { title: "Where to", names: ["url", "description"], nodes: [addressField("", ""), descriptionField(model.description)] },
+    { title: "Which events", names: ["events"], nodes: [eventsField(types, model.events ?? []), computed(types)] },
+    {
+      title: "Which data",
+      names: ["payload_mode"],
+      nodes: [
+        choices({
+          name: "payload_mode",
+          legend: "Data included",
+          kind: "radio",
+          required: true,
+          choices: modes,
+          chosen: [model.payload_mode],
+        }),
+        h(
+          "p",
+          { class: "notice warn" },
+          "This cannot be changed later: you would create another webhook and delete this one. " +
+            "In neither case do answers of check-ins, messages, photos, grades or lab results leave this service.",
+        ),
+      ],
+    },
+  ];
+}
+
+const computed = types =>
+  h(
+    "p",
+    { class: "hint" },
+    "Not in this list: ",
+    list(types.filter(({ kind }) => kind === "computed").map(({ title }) => `“${title}”`)),
+    ". Your automations send those, with a Webhook step.",
+  );
+
+const summary = ({ url, events, payload_mode: mode, description }, types) =>
+  facts([
+    ["Web address", wholeAddress(url)],
+    ["Note", description && userText(description)],
+    ["Events", events.length ? list(events.map(type => titleOf(types, type))) : "only what your automations send"],
+    ["Data", `${MODES[mode][0]} (cannot be changed later)`],
+  ]);
+
+function tryIt(place, endpoint, types, page) {
+  const heading = h("h2", { tabindex: "-1" }, "Try it");
+  fill(
+    place,
+    h("p", { class: "notice good" }, "The webhook is created and on."),
+    heading,
+    h("p", {}, "Does the other system know the secret already? Then see whether an event arrives."),
+    testPanel(endpoint, types, page),
+    h("p", {}, h("a", { class: "button main", href: path`#/webhooks/${endpoint.id}` }, "Done")),
+  );
+  heading.focus();
+}

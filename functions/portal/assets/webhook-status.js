@@ -1,0 +1,69 @@
+// What a webhook and a delivery are doing, in words.
+
+import { h } from "./dom.js";
+import { address, count, host, list } from "./format.js";
+import { badge } from "./ui.js";
+
+const SHORT_ADDRESS = 160;
+
+const DISABLED = { by_hand: ["calm", "Paused"], failing: ["bad", "Stopped"] };
+
+const DELIVERY = { pending: ["warn", "Waiting"], delivered: ["good", "Delivered"], failed: ["bad", "Failed"] };
+
+/** Returns true if the webhook needs its coach: it fails, or it gets nothing though nobody paused it. */
+export const hasProblem = endpoint =>
+  endpoint.status === "gone" ||
+  Boolean(endpoint.failing_since) ||
+  (endpoint.status === "disabled" && endpoint.disabled_reason_code !== "by_hand");
+
+/** The status of a webhook in a word. */
+export function statusBadge(endpoint) {
+  if (endpoint.status === "gone") return badge("bad", "Gone");
+  if (endpoint.status === "disabled") return badge(...(DISABLED[endpoint.disabled_reason_code] ?? DISABLED.failing));
+  return endpoint.failing_since ? badge("bad", "Failing") : badge("good", "On");
+}
+
+/** The status of a delivery in a word. */
+export const deliveryBadge = ({ status }) => badge(...(DELIVERY[status] ?? ["calm", status]));
+
+/** The choices of a status filter. */
+export const DELIVERY_CHOICES = Object.entries(DELIVERY).map(([status, [, word]]) => [status, word]);
+
+/** "12 delivered, 1 failed and 2 waiting", or "nothing was sent". */
+export function lastDay({ delivered, failed, pending }) {
+  if (!delivered && !failed && !pending) return "nothing to send";
+  const parts = [
+    [delivered, "delivered"],
+    [failed, "failed"],
+    [pending, "waiting"],
+  ].filter(([number]) => number);
+  return list(parts.map(([number, word]) => `${count(number, word, word)}`));
+}
+
+/** What a payload mode sends, and what follows from it. */
+export const MODES = {
+  identifiers: [
+    "Without contact details",
+    "Only ids, figures and dates leave this service: nothing that names a person. " +
+      "A system that finds people by e-mail address or phone number finds nobody.",
+  ],
+  contact_details: [
+    "With contact details",
+    "The client's name, e-mail address and phone number are sent too. Choose it if the " +
+      "other system finds people by e-mail address or phone number, and may have these data.",
+  ],
+};
+
+/** The host of a web address as text, for titles. */
+export const hostName = url => (URL.canParse(url) ? new URL(url).host : url);
+
+/** A whole web address. A long one opens on demand. */
+export function wholeAddress(url) {
+  if (url.length <= SHORT_ADDRESS) return address(url);
+  return h(
+    "details",
+    {},
+    h("summary", {}, host(url), ` and ${count(url.length - hostName(url).length, "more character")}`),
+    address(url),
+  );
+}

@@ -1,0 +1,70 @@
+// Sends a test event and shows what the other system answered.
+
+import { announce } from "./announce.js";
+import { Once, path } from "./api.js";
+import { follow } from "./delivery-follow.js";
+import { fill, h } from "./dom.js";
+import { field, form } from "./forms.js";
+import { advice, isAccepted, outcome } from "./outcome.js";
+import { link } from "./ui.js";
+
+/** A form that sends an example event to the webhook, and the outcome below it. */
+export function testPanel(endpoint, types, { signal }) {
+  const base = path`/settings/webhooks/${endpoint.id}`;
+  const outcomePlace = h("div", {});
+  let once = new Once();
+  const chosen = endpoint.events[0] ?? types[0]?.type;
+  return h(
+    "div",
+    {},
+    h("p", {}, "A test event is an example about nobody. It is marked as a test, so that the other system can tell."),
+    form(
+      {
+        submit: "Send a test event",
+        kind: null,
+        send: async ({ type }) => {
+          fill(outcomePlace, h("p", {}, "Sending…"));
+          try {
+            const { delivery_id: id } = await once.post(`${base}/test`, { type });
+            once = new Once();
+            const delivery = await follow(path`/settings/webhooks/${endpoint.id}/deliveries/${id}`, null, signal);
+            if (!delivery) return;
+            fill(outcomePlace, result(delivery, endpoint));
+            announce(outcomePlace.textContent);
+          } catch (error) {
+            fill(outcomePlace);
+            throw error;
+          }
+        },
+      },
+      field({
+        name: "type",
+        label: "Event",
+        tag: "select",
+        options: types.map(({ type, title }) => [type, title]),
+        value: chosen,
+      }),
+    ),
+    outcomePlace,
+  );
+}
+
+function result(delivery, endpoint) {
+  const details = link(path`#/webhooks/${endpoint.id}/deliveries/${delivery.id}`, "See this delivery");
+  const attempt = delivery.attempts.at(-1);
+  if (!attempt) return h("p", { class: "notice warn" }, "It is still waiting. ", details);
+  if (isAccepted(attempt))
+    return h(
+      "p",
+      { class: "notice good" },
+      `It works: the other system accepted the test event (${attempt.status_code}). `,
+      details,
+    );
+  return h(
+    "p",
+    { class: "notice bad" },
+    `It did not work: ${outcome(attempt)}. `,
+    advice(attempt) && `${advice(attempt)} `,
+    details,
+  );
+}

@@ -1,0 +1,69 @@
+// The list of webhooks, those with problems first.
+
+import { get, path } from "./api.js";
+import { eventTypes, titleOf } from "./event-types.js";
+import { h, userText } from "./dom.js";
+import { ago, host, list } from "./format.js";
+import { cards, facts, link, notice } from "./ui.js";
+import { MODES, hasProblem, lastDay, statusBadge } from "./webhook-status.js";
+
+export async function webhooks(_, { signal }) {
+  const [{ endpoints }, workspace, types] = await Promise.all([
+    get("/settings/webhooks", {}, signal),
+    get("/settings/workspace", {}, signal),
+    eventTypes(),
+  ]);
+  const sorted = endpoints.toSorted((one, other) => hasProblem(other) - hasProblem(one));
+  return {
+    title: "Webhooks",
+    content: [
+      intro(),
+      creation(workspace),
+      endpoints.length
+        ? cards(
+            "Webhooks",
+            sorted.map(one => card(one, types)),
+          )
+        : empty(),
+      more(),
+    ],
+  };
+}
+
+const intro = () =>
+  h(
+    "p",
+    { class: "lead" },
+    "When something happens with your clients, a webhook tells another system at once: your ",
+    "booking tool, a spreadsheet, an automation service. It sends the event to a web address that the other system gives you.",
+  );
+
+const empty = () => h("p", { class: "empty" }, "You have no webhook yet.");
+
+function creation({ endpoints: { count: taken, max } }) {
+  if (taken < max) return h("p", {}, h("a", { class: "button main", href: "#/webhooks/new" }, "Create a webhook"));
+  return notice(
+    "warn",
+    "You have as many webhooks as you can have",
+    h("p", {}, `Delete one of the ${max} that you do not use. Then you can create another.`),
+  );
+}
+
+const more = () => h("p", {}, link("#/deliveries", "All deliveries"), " · ", link("#/events", "Which events there are"));
+
+function card(endpoint, types) {
+  return [
+    h("h2", {}, link(path`#/webhooks/${endpoint.id}`, host(endpoint.url)), " ", statusBadge(endpoint)),
+    endpoint.description && h("p", {}, userText(endpoint.description)),
+    facts([
+      [
+        "Events",
+        endpoint.events.length ? list(endpoint.events.map(type => titleOf(types, type))) : "only what your automations send",
+      ],
+      ["Data", MODES[endpoint.payload_mode][0]],
+      ["Last 24 hours", lastDay(endpoint.last_24h)],
+      ["Failing since", endpoint.status === "enabled" && endpoint.failing_since && ago(endpoint.failing_since)],
+      ["Off since", endpoint.disabled_at && ago(endpoint.disabled_at)],
+    ]),
+  ];
+}

@@ -1,0 +1,53 @@
+// Plain words for refusals. A refusal without words here shows the service's own sentence.
+
+import { count } from "./format.js";
+
+const WORDS = {
+  workspace_unknown: "Your application has not told us of your workspace yet. Try again in a minute.",
+  key_limit_reached: "You have as many active keys as you can have. Revoke one that you do not use, then try again.",
+  key_not_live: "This key is revoked or has expired, so it cannot be replaced. Create a new key.",
+  key_not_active: "This key has expired or was replaced, so its end cannot be changed.",
+  key_revoked: "This key is revoked. A revoked key cannot be changed.",
+  endpoint_limit_reached: "You have as many webhooks as you can have. Delete one that you do not use, then try again.",
+  endpoint_gone: "The other system said that this address is gone for good. Create a webhook for its new address.",
+  endpoint_disabled: "This webhook is paused. Switch it on first.",
+  secret_limit_reached: "The secret was replaced too often within 24 hours. Try again tomorrow.",
+  delivery_in_progress: "This event is being sent right now. Look again in a minute.",
+  delivery_erased: "The client that this event is about was erased. It cannot be sent again.",
+  recovery_running: "Events are being sent again already. Wait until that has finished.",
+  idempotency_in_progress: "This is being done right now. Wait a few seconds, then press the button again.",
+  idempotency_payload_mismatch:
+    "This form was sent already with other content. Load the page again to see what was made.",
+  not_found: "It does not exist any more.",
+};
+
+/** Returns the sentence for an `ApiError`. */
+export function sentence(error) {
+  switch (error.kind) {
+    case "offline":
+      return "No answer came. Check your connection, then press the button again: nothing is done twice.";
+    case "session":
+      return "Your session has ended. Sign in to your application again, then press the button again.";
+    case "limit":
+      return `There were too many requests in a short time. Try again in ${wait(error.retryAfterS)}.`;
+    case "unavailable":
+      return `Something went wrong on our side. Press the button again: nothing is done twice.${reference(error)}`;
+    case "refused":
+      return WORDS[error.code] ?? capitalized(withoutField(error));
+    default:
+      return "Something went wrong in this page. Load it again.";
+  }
+}
+
+const wait = seconds => (seconds ? count(seconds, "second") : "a minute");
+
+const reference = error => (error.reference ? ` (Reference for support: ${error.reference})` : "");
+
+// The sentence is shown at the field, so the field's name in the API is of no use.
+const withoutField = ({ field, message }) =>
+  field && message.startsWith(`${field} `) ? `This ${message.slice(field.length + 1)}` : message;
+
+function capitalized(text) {
+  const whole = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(whole) ? whole : `${whole}.`;
+}

@@ -1,0 +1,168 @@
+//! The page and its files. Files have a hash in their names, so browsers keep them for good; the page is revalidated.
+
+use std::collections::BTreeMap;
+
+use domain::html::escape;
+use edge::Resource;
+use sha2::{Digest, Sha256};
+
+use crate::bundle::{BundleError, bundle};
+use crate::origin::Origin;
+use crate::vocabulary;
+
+const HTML: &str = "text/html; charset=utf-8";
+const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
+const CSS: &str = "text/css; charset=utf-8";
+/// `Content-Security-Policy` of a file: a file by itself loads and runs nothing.
+const FILE_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
+const IMMUTABLE: &str = "public, max-age=31536000, immutable";
+const REVALIDATED: &str = "no-cache";
+/// Bytes of the hash in a file's name.
+const HASH_BYTES: usize = 8;
+
+macro_rules! asset {
+    ($name:literal) => {
+        include_str!(concat!("../assets/", $name))
+    };
+}
+
+macro_rules! modules {
+    ($($name:literal,)+) => {
+        [$(($name, asset!($name))),+]
+    };
+}
+
+/// The modules of the page's script. `main.js` is its beginning.
+const MODULES: [(&str, &str); MODULE_COUNT] = modules![
+    "activity.js",
+    "announce.js",
+    "api.js",
+    "deliveries.js",
+    "delivery-filters.js",
+    "delivery-follow.js",
+    "delivery-list.js",
+    "delivery.js",
+    "dialogs.js",
+    "dom.js",
+    "event-types.js",
+    "events.js",
+    "format.js",
+    "forms.js",
+    "key-actions.js",
+    "key-create.js",
+    "key-list.js",
+    "key-words.js",
+    "key.js",
+    "keys.js",
+    "main.js",
+    "outcome.js",
+    "overview.js",
+    "problems.js",
+    "recover.js",
+    "router.js",
+    "session.js",
+    "signature.js",
+    "states.js",
+    "ui.js",
+    "verify.js",
+    "webhook-actions.js",
+    "webhook-banner.js",
+    "webhook-create.js",
+    "webhook-edit.js",
+    "webhook-routes.js",
+    "webhook-status.js",
+    "webhook-test.js",
+    "webhook.js",
+    "webhooks.js",
+    "words.js",
+];
+const MODULE_COUNT: usize = 41;
+const STYLES: [&str; 2] = [asset!("style.css"), asset!("style-webhooks.css")];
+
+/// The page and its files by name.
+pub(crate) struct Assets {
+    pub(crate) page: Resource,
+    pub(crate) files: BTreeMap<String, Resource>,
+}
+
+impl Assets {
+    /// Builds the page for an application at `origin`, which may frame it.
+    pub(crate) fn new(origin: &Origin) -> Result<Self, BundleError> {
+        let script = script()?;
+        let style = STYLES.concat();
+        let script_name = hashed_name(&script, "js");
+        let style_name = hashed_name(&style, "css");
+        let page = asset!("portal.html")
+            .replace("{{origin}}", &escape(&origin.to_string()))
+            .replace("{{script}}", &script_name)
+            .replace("{{style}}", &style_name);
+        let file = |text: String, media_type| Resource::new(|| text, media_type, FILE_POLICY).cached(IMMUTABLE);
+        Ok(Self {
+            page: Resource::new(|| page, HTML, policy(origin)).cached(REVALIDATED),
+            files: BTreeMap::from([(script_name, file(script, JAVASCRIPT)), (style_name, file(style, CSS))]),
+        })
+    }
+}
+
+fn script() -> Result<String, BundleError> {
+    let mut modules: BTreeMap<&str, String> = MODULES.map(|(name, text)| (name, text.to_owned())).into();
+    modules.insert("domain.js", vocabulary::module());
+    bundle(modules, "main.js")
+}
+
+/// `Content-Security-Policy` of the page. Its icon is a `data:` URL.
+fn policy(origin: &Origin) -> String {
+    format!(
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+         base-uri 'none'; form-action 'none'; frame-ancestors {origin}; require-trusted-types-for 'script'"
+    )
+}
+
+fn hashed_name(text: &str, extension: &str) -> String {
+    let digest = Sha256::digest(text);
+    format!("{}-portal.{extension}", hex::encode(&digest[..HASH_BYTES]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    /// Most bytes of all files with gzip, as a browser loads them.
+    const MOST_BYTES: usize = 60 * 1024;
+    const MOST_LINES: usize = 150;
+
+    fn folder() -> BTreeSet<String> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets");
+        let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+        names.map(|name| name.into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn every_module_of_the_folder_is_listed_used_and_small() {
+        let listed: BTreeSet<String> = MODULES.map(|(name, _)| name.to_owned()).into();
+        let modules: BTreeSet<String> = folder().into_iter().filter(|name| name.ends_with(".js")).collect();
+        assert_eq!(listed, modules);
+        let script = script().unwrap();
+        for (name, text) in MODULES {
+            assert!(text.lines().count() <= MOST_LINES, "{name} is too long");
+            let start = format!("const ${} = (() => {{\n", name.trim_end_matches(".js").replace('-', "_"));
+            assert!(script.contains(&start), "no module imports {name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_page_names_its_files_and_all_fit_the_limit() {
+        use axum::extract::FromRequest;
+        let assets = Assets::new(&"https://app.example.com".parse().unwrap()).unwrap();
+        let request = http::Request::builder().uri("/portal").header("accept-encoding", "gzip");
+        let inbound = edge::Inbound::from_request(request.body(axum::body::Body::empty()).unwrap(), &()).await.unwrap();
+        let mut bytes = 0;
+        for resource in assets.files.values().chain([&assets.page]) {
+            let body = resource.answer(&inbound).into_body();
+            bytes += axum::body::to_bytes(body, usize::MAX).await.unwrap().len();
+        }
+        assert!(bytes <= MOST_BYTES, "{bytes} bytes");
+    }
+}

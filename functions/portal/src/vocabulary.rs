@@ -1,0 +1,40 @@
+//! The module `domain.js`: names and limits of the domain with words for coaches.
+//!
+//! The page has no list of its own.
+
+use domain::api_key::{Permission, Scope};
+use domain::delivery::DELIVERY_RETENTION;
+use domain::endpoint::{MAX_DESCRIPTION_CHARS, MAX_SECRETS, SECRET_OVERLAP};
+use domain::key::{MAX_KEY_NAME_CHARS, ROTATION_OVERLAP};
+use domain::receiver_url::MAX_URL_CHARS;
+use serde_json::{Value, json};
+
+/// Renders the module.
+pub(crate) fn module() -> String {
+    let scopes = Scope::ALL.map(scope);
+    let permissions = Permission::ALL.map(|permission| json!({ "name": permission, "title": permission.title() }));
+    let limits = json!({
+        "keyName": MAX_KEY_NAME_CHARS,
+        "keyOverlapHours": ROTATION_OVERLAP.num_hours(),
+        "endpointUrl": MAX_URL_CHARS,
+        "endpointDescription": MAX_DESCRIPTION_CHARS,
+        "endpointSecrets": MAX_SECRETS,
+        "secretOverlapHours": SECRET_OVERLAP.num_hours(),
+        "deliveriesKeptDays": DELIVERY_RETENTION.num_days(),
+    });
+    format!(
+        "export const SCOPES = {};\nexport const PERMISSIONS = {};\nexport const LIMITS = {limits};\n",
+        Value::from_iter(scopes),
+        Value::from_iter(permissions),
+    )
+}
+
+fn scope(scope: Scope) -> Value {
+    let (title, hint) = match scope {
+        Scope::Partner => {
+            ("Clients", "Add clients, see them and their activity, switch them on and off, and sign them in.")
+        }
+        Scope::Crm => ("CRM", "Work with contacts, opportunities and appointments, as far as you allow it."),
+    };
+    json!({ "name": scope, "title": title, "hint": hint })
+}

@@ -1,0 +1,63 @@
+"""The portal in a real browser: every flow by mouse and by keyboard alone, every state at three widths in both colour
+schemes with axe, and every operation of the settings API called by some flow.
+
+Takes the path of the stack under test, and the names of flows to run no others. Runs with PYTHONPATH=tests. Needs
+Chromium, and `playwright` and `axe-playwright-python` from PyPI. With PICTURES=<folder> it keeps a picture of each state.
+"""
+
+import json
+import os
+import re
+import shutil
+import sys
+import time
+import urllib.request
+
+import portal_deliveries
+import portal_keys
+import portal_session
+import portal_webhooks
+from local_stack import stack
+from playwright.sync_api import sync_playwright
+from portal_kit import Keyboard, Kit, Mouse, Stack, receiver
+
+HANDS = (Mouse, Keyboard)
+FLOWS = [*portal_keys.FLOWS, *portal_webhooks.FLOWS, *portal_deliveries.FLOWS, *portal_session.FLOWS]
+
+
+def uncalled(base_url, called):
+    """The settings operations of the OpenAPI document that no flow has called."""
+    with urllib.request.urlopen(f"{base_url}/openapi.json") as answer:
+        paths = json.load(answer)["paths"]
+    operations = {(method.upper(), path) for path, item in paths.items() if path.startswith("/settings/") for method in item}
+    assert operations, "the document describes the settings"
+    form = {operation: re.compile(re.sub(r"\{\w+\}", "[^/]+", operation[1])) for operation in operations}
+    return {
+        operation
+        for operation in operations
+        if not any(method == operation[0] and form[operation].fullmatch(path) for method, path in called)
+    }
+
+
+def main(binary, names):
+    began = time.monotonic()
+    flows = [flow for flow in FLOWS if not names or flow.__name__ in names]
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with stack(binary) as (base_url, aws_url), receiver() as hooks, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=arguments)
+        kit = Kit(Stack(base_url, aws_url), hooks, browser, os.environ.get("PICTURES"))
+        for flow in flows:
+            for hand in HANDS:
+                started = time.monotonic()
+                flow(kit, hand)
+                print(f"  {flow.__name__} by {hand.name}: {time.monotonic() - started:.1f} s", flush=True)
+        if not names:
+            left = uncalled(base_url, kit.called)
+            assert not left, f"no flow calls {left}"
+        browser.close()
+    seconds = time.monotonic() - began
+    print(f"portal: {len(flows)} flows by mouse and by keyboard, {len(kit.looked)} states looked at, {seconds:.0f} s")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])

@@ -1,0 +1,277 @@
+"""Flows of the portal about keys, the overview, the activity, and the guide for applications that embed the page."""
+
+import pathlib
+import urllib.error
+import urllib.request
+from datetime import datetime, timedelta
+
+from playwright.sync_api import expect
+
+GUIDE = pathlib.Path(__file__).parents[2] / "infra" / "guides" / "portal.md"
+HOSTILE_NAME = ("<b>Key</b> \u202eמפתח 🔑 " + "x" * 100)[:100]
+MOST_LIVE = 50
+MORE_THAN_A_PAGE = 105
+DAY_S = 24 * 3_600
+
+
+def creates_a_key(kit, hand):
+    """A coach who starts creates a key for clients, and the key works."""
+    coach = kit.coach()
+    with kit.visit(coach, hand) as visitor:
+        visitor.open()
+        visitor.sees("Connect another system")
+        visitor.look("overview-empty")
+        visitor.follow("Keys")
+        visitor.sees("No keys yet")
+        visitor.look("keys-empty")
+        visitor.follow("Create a key")
+        visitor.sees_heading("Create a key")
+        visitor.press("Create the key")
+        assert visitor.frame.locator(":focus").get_attribute("name") == "name", "the browser asks for a name"
+        visitor.write("Name", "Website")
+        visitor.press("Create the key")
+        assert coach.api("GET", "/keys")["keys"] == [], "no kind is chosen beforehand"
+        visitor.check("Clients")
+        visitor.check("In one year")
+        visitor.look("key-create")
+        visitor.double_press("Create the key")
+        secret = visitor.take_secret("key-secret")
+        visitor.sees_heading("Website")
+        visitor.sees("The key is created and works at once.")
+        keys = coach.api("GET", "/keys")["keys"]
+        assert len(keys) == 1, "a double click creates one"
+        assert (keys[0]["scope"], keys[0]["expires_at"] is None) == ("partner", False), keys
+        assert status_of(kit, "/v1/ping", secret) == 200
+        visitor.look("key")
+        visitor.follow("Overview")
+        visitor.sees("1 of at most 50")
+        visitor.look("overview")
+
+
+def creates_a_crm_key(kit, hand):
+    """A key for the CRM may do what was chosen, and needs at least one choice."""
+    coach = kit.coach()
+    with kit.visit(coach, hand) as visitor:
+        visitor.open("/keys/new")
+        visitor.write("Name", "Booking desk")
+        visitor.check("CRM")
+        assert not visitor.frame.locator("input[type=checkbox]:checked").count(), "nothing is chosen beforehand"
+        visitor.press("Create the key")
+        assert coach.api("GET", "/keys")["keys"] == [], "a key without permissions cannot be created"
+        visitor.check("See contacts", "checkbox")
+        visitor.check("On a date that I choose")
+        write_date(visitor, "03012031")
+        visitor.look("key-create-crm")
+        visitor.press("Create the key")
+        secret = visitor.take_secret("key-secret-crm")
+        key = coach.api("GET", "/keys")["keys"][0]
+        assert (key["permissions"], key["expires_at"]) == (["contacts.read"], "2031-03-02T05:00:00.000Z"), key
+        assert (status_of(kit, "/v1/crm/contacts", secret), status_of(kit, "/v1/crm/bookings", secret)) == (200, 403)
+
+
+def changes_a_key(kit, hand):
+    """A key is renamed, gets another end, is replaced, and both are told apart until the old one is revoked."""
+    coach = kit.coach()
+    first = coach.api("POST", "/keys", {"name": "Desk", "scope": "partner"})
+    with kit.visit(coach, hand) as visitor:
+        visitor.open("/keys")
+        visitor.follow("Desk")
+        visitor.press("Rename")
+        visitor.look("key-rename")
+        visitor.page.keyboard.press("Escape")
+        visitor.press("Rename")
+        visitor.write("Name", HOSTILE_NAME)
+        visitor.press("Save")
+        visitor.sees("The key is renamed.")
+        assert coach.api("GET", "/keys")["keys"][0]["name"] == HOSTILE_NAME
+        visitor.look("key-hostile")
+        visitor.press("Change its end")
+        visitor.check("On a date that I choose")
+        write_date(visitor, "12312030")
+        visitor.look("key-end")
+        visitor.press("Save")
+        visitor.sees("The end of the key is changed.")
+        visitor.sees("Works until")
+        visitor.press("Change its end")
+        visitor.check("Never")
+        visitor.press("Save")
+        visitor.sees("Works until you revoke it")
+        visitor.press("Replace")
+        visitor.sees("The old key goes on working until")
+        visitor.look("key-replace")
+        visitor.double_press("Replace the key")
+        second = visitor.take_secret("key-replaced-secret")
+        assert len(coach.api("GET", "/keys")["keys"]) == 2, "a double click replaces once"
+        assert [status_of(kit, "/v1/ping", secret) for secret in (first["key"], second)] == [200, 200]
+        visitor.follow("Overview")
+        visitor.sees("A replaced key still works")
+        visitor.look("overview-replaced")
+        visitor.go(f"/keys/{first['id']}")
+        visitor.sees("This key was replaced")
+        visitor.look("key-replaced")
+        visitor.press("Revoke")
+        visitor.sees("Whatever uses it stops working at once.")
+        visitor.sees("Last used")
+        visitor.look("key-revoke")
+        visitor.press("Cancel")
+        assert status_of(kit, "/v1/ping", first["key"]) == 200
+        visitor.press("Revoke")
+        visitor.press("Revoke the key")
+        visitor.sees("The key is revoked.")
+        visitor.look("key-revoked")
+        assert [status_of(kit, "/v1/ping", secret) for secret in (first["key"], second)] == [401, 200]
+
+
+def sees_keys_end(kit, hand):
+    """A key that ends soon is a problem; an ended key says so."""
+    coach = kit.coach()
+    key = coach.api("POST", "/keys", {"name": "Old site", "scope": "partner"})
+    with kit.visit(coach, hand) as visitor:
+        visitor.page.clock.set_system_time(kit.stack.now())
+        visitor.open("/keys")
+        visitor.sees("Active")
+        coach.api("PATCH", f"/keys/{key['id']}", {"expires_at": later(kit, days=2)})
+        visitor.follow("Overview")
+        visitor.sees("A key ends soon")
+        visitor.look("overview-ending")
+        visitor.follow("Old site")
+        visitor.sees("This key ends soon")
+        kit.stack.advance(3 * DAY_S)
+        visitor.follow("Keys")
+        visitor.sees("Expired")
+        visitor.follow("Old site")
+        visitor.sees("This key has ended")
+        visitor.look("key-expired")
+
+
+def reaches_the_limit(kit, hand):
+    """With as many keys as a coach can have, the page says so before and after a try, and shows them page by page."""
+    coach = kit.coach()
+    kit.stack.advance(60)
+    for number in range(MORE_THAN_A_PAGE):
+        key = coach.api("POST", "/keys", {"name": f"Key {number}", "scope": "partner"})
+        if number < MORE_THAN_A_PAGE - MOST_LIVE:
+            coach.api("DELETE", f"/keys/{key['id']}")
+    kit.stack.advance(60)
+    with kit.visit(coach, hand) as visitor:
+        visitor.open("/keys")
+        visitor.sees("You have as many active keys as you can have")
+        cards = visitor.frame.locator(".card")
+        expect(cards).to_have_count(100)
+        visitor.press("Show more")
+        expect(cards).to_have_count(MORE_THAN_A_PAGE)
+        visitor.look("keys-limit")
+        visitor.go("/keys/new")
+        visitor.write("Name", "One more")
+        visitor.check("Clients")
+        with visitor.expecting(409):
+            visitor.press("Create the key")
+            visitor.sees("Revoke one that you do not use")
+        visitor.look("key-create-limit")
+        live = coach.api("GET", "/keys?status=live")["keys"]
+        coach.api("DELETE", f"/keys/{live[0]['id']}")
+        visitor.press("Create the key")
+        visitor.take_secret("key-secret-after-limit")
+
+
+def is_not_entitled(kit, hand):
+    """A coach whose plan has no integrations reads so before a key is created, and on the overview."""
+    coach = kit.coach(entitled=False)
+    with kit.visit(coach, hand) as visitor:
+        visitor.open()
+        visitor.sees("Your plan does not include integrations yet")
+        visitor.look("overview-not-entitled-empty")
+        visitor.follow("Create a key")
+        visitor.write("Name", "Too early")
+        visitor.check("CRM")
+        visitor.sees("CRM keys are refused until your plan includes it.")
+        visitor.check("Clients")
+        visitor.sees("Keys for clients are refused until your plan includes it.")
+        visitor.look("key-create-not-entitled")
+        visitor.press("Create the key")
+        secret = visitor.take_secret("key-secret-not-entitled")
+        assert status_of(kit, "/v1/ping", secret) == 402
+        visitor.follow("Overview")
+        visitor.sees("Your plan does not include access to clients")
+        visitor.look("overview-not-entitled")
+
+
+def reads_the_activity(kit, hand):
+    """The activity tells who changed what, page by page."""
+    coach = kit.coach()
+    key = coach.api("POST", "/keys", {"name": HOSTILE_NAME, "scope": "partner"})
+    with kit.visit(coach, hand) as visitor:
+        visitor.open("/activity")
+        visitor.sees("Key created")
+        visitor.sees("by you")
+        for number in range(51):
+            coach.api("PATCH", f"/keys/{key['id']}", {"name": f"Key {number}"})
+        visitor.follow("Overview")
+        visitor.follow("Activity")
+        visitor.sees("changed: name")
+        cards = visitor.frame.locator(".card")
+        expect(cards).to_have_count(50)
+        visitor.press("Show more")
+        expect(cards).to_have_count(52)
+        visitor.look("activity")
+        visitor.follow("Key 50")
+        visitor.sees_heading("Key 50")
+
+
+def is_embedded_by_the_guide(kit, hand):
+    """The lines of the guide give the page its session and its height, and another one when the first is refused."""
+    coach = kit.coach()
+    base_url = kit.stack.base_url
+    snippet = GUIDE.read_text().split("```html\n")[1].split("```")[0].replace("https://api.example.com", base_url)
+    tokens = ["refused", coach.token(), coach.token()]
+    script = f"const tokens = {tokens!r}; window.given = []; function settingsToken() {{ given.push(tokens[given.length]); return given.at(-1); }}"
+    with kit.visit(coach, hand) as visitor:
+        body = f"<!doctype html><html lang='en'><title>Application</title><link rel='icon' href='data:,'><script>{script}</script>{snippet}"
+        visitor.page.route("**/embedding", lambda route: route.fulfill(body=body, content_type="text/html"))
+        with visitor.expecting(401):
+            visitor.page.goto(f"{base_url}/embedding")
+            visitor.frame = visitor.page.frame_locator("#integrations")
+            visitor.sees("Connect another system")
+        assert visitor.page.evaluate("given.length") == 2, "the page has asked again once"
+        visitor.page.wait_for_function("frame.getBoundingClientRect().height > 400")
+        before = visitor.page.evaluate("frame.getBoundingClientRect().height")
+        visitor.follow("Create a key")
+        visitor.page.wait_for_function(f"frame.getBoundingClientRect().height !== {before}")
+
+
+FLOWS = [
+    creates_a_key,
+    creates_a_crm_key,
+    changes_a_key,
+    sees_keys_end,
+    reaches_the_limit,
+    is_not_entitled,
+    reads_the_activity,
+    is_embedded_by_the_guide,
+]
+
+
+def write_date(visitor, digits):
+    """Types a date (MMDDYYYY) into the date field, as both hands do."""
+    field = visitor.within().get_by_label("Last day")
+    if visitor.hand.name == "mouse":
+        field.click(position={"x": 14, "y": 16})
+    else:
+        visitor.hand.reach(field)
+    visitor.page.keyboard.type(digits)
+
+
+def later(kit, days):
+    """A time some days from now, by the stack's clock."""
+    then = datetime.fromisoformat(kit.stack.now().replace("Z", "+00:00")) + timedelta(days=days)
+    return then.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def status_of(kit, path, key):
+    """The status of a request with a key."""
+    request = urllib.request.Request(f"{kit.stack.base_url}{path}", headers={"authorization": f"Bearer {key}"})
+    try:
+        with urllib.request.urlopen(request) as answer:
+            return answer.status
+    except urllib.error.HTTPError as answer:
+        return answer.code

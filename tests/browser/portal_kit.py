@@ -1,0 +1,444 @@
+"""Parts of the portal's browser tests: coaches on the local stack, a receiver whose answers the test chooses, and a
+visitor who uses the portal by mouse or by keyboard alone.
+
+A visitor fails on any error or warning in the console (violations of CSP and Trusted Types among them), on a request to
+another host, and on a server's refusal that the test did not announce.
+"""
+
+import json
+import re
+import threading
+import time
+import urllib.error
+import urllib.request
+import uuid
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from axe_playwright_python.sync_playwright import Axe
+from local_stack import call
+from playwright.sync_api import expect
+
+WIDTHS = (360, 390, 1280)
+SCHEMES = ("light", "dark")
+HEIGHT = 800
+# axe leaves this rule out unless it is asked for.
+AXE = {"rules": {"target-size": {"enabled": True}}}
+MOST_TABS = 600
+REFUSAL = re.compile(r"the server responded with a status of (\d+)")
+SETTINGS = re.compile(r"https?://[^/]+(/settings/[^?#]*)")
+
+
+@contextmanager
+def receiver():
+    """Starts a receiver of webhooks. `answers` gives a path its status, 200 by default; `seen` lists the requests."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            path = self.path.split("?")[0]
+            server.seen.append((path, dict(self.headers), body))
+            answer = server.answers.get(path, 200)
+            if answer is None:
+                self.close_connection = True
+                return
+            text = b"<b>no</b> \xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d" if answer >= 300 else b"ok"
+            self.send_response(answer)
+            self.send_header("content-length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.answers, server.seen = {}, []
+    server.url = f"http://127.0.0.1:{server.server_port}"
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+
+
+class Refused(Exception):
+    """An answer of 400 or above."""
+
+    def __init__(self, status, body):
+        super().__init__(f"{status} {body}")
+        self.status, self.body = status, body
+
+
+class Stack:
+    """The local stack: its clock, its faults, and facts of the application."""
+
+    def __init__(self, base_url, aws_url):
+        self.base_url, self.aws_url = base_url, aws_url
+
+    def local(self, path, body):
+        return call(f"{self.base_url}/_local/{path}", body)
+
+    def now(self):
+        return call(f"{self.base_url}/_local/health")["now"]
+
+    def advance(self, seconds):
+        self.local("clock", {"advance_s": int(seconds)})
+
+    def publish(self, facts):
+        """Puts facts on the bus, `(name, fields)` each, and waits until the service has applied them."""
+        at = self.now()
+        entries = [
+            {
+                "EventBusName": "partner-api",
+                "Source": "coaching.application",
+                "DetailType": name,
+                "Detail": json.dumps({"id": uuid.uuid4().hex, "occurred_at": at} | fields),
+            }
+            for name, fields in facts
+        ]
+        for first in range(0, len(entries), 10):
+            call(self.aws_url, {"Entries": entries[first : first + 10]}, x_amz_target="AWSEvents.PutEvents")
+        self.local("settle", {})
+
+
+class Coach:
+    """A coach with a workspace, and the settings API as this coach."""
+
+    def __init__(self, stack, coach_id, name="Ada <b>Lovelace</b>", entitled=True, has_workspace=True):
+        self.stack, self.id = stack, coach_id
+        workspace = {
+            "coach_id": coach_id,
+            "email": f"{coach_id}@coaches.example",
+            "name": name,
+            "team_id": None,
+            "canonical_host": "https://coach.example",
+            "time_zone": "UTC",
+            "country": "US",
+            "plan": {"client_cap": None},
+            "entitlements": {"partner_api": entitled, "pro_crm": entitled, "gym": entitled},
+            "crm": {"pipeline_id": "sales", "initial_stage": "new"} if entitled else None,
+        }
+        if has_workspace:
+            stack.publish([("workspace.saved", workspace)])
+
+    def token(self):
+        return self.stack.local("session", {"coach_id": self.id})["token"]
+
+    def api(self, method, path, body=None):
+        """Calls the settings API."""
+        headers = {"authorization": f"Bearer {self.token()}", "content-type": "application/json"}
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"{self.stack.base_url}/settings{path}", data, headers, method=method)
+        try:
+            with urllib.request.urlopen(request) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as answer:
+            raise Refused(answer.status, answer.read()) from None
+
+    def api_or_refusal(self, method, path):
+        """Calls the settings API, whatever it answers."""
+        try:
+            return self.api(method, path)
+        except Refused:
+            return None
+
+    def webhook(self, url, events=("new_client",), mode="identifiers", **more):
+        """Registers a webhook. Returns it with its secret."""
+        return self.api("POST", "/webhooks", {"url": url, "events": list(events), "payload_mode": mode, **more})
+
+    def clients(self, *names):
+        """Creates clients, which emits `new_client` for each. Returns their ids."""
+        ids = [f"{self.id}-{name}" for name in names]
+        self.stack.publish([("client.saved", self.client(client_id)) for client_id in ids])
+        return ids
+
+    def client(self, client_id):
+        profile = {"full_name": "Grace Hopper", "email": f"{client_id}@clients.example", "phone": None, "goals": None}
+        state = {"health_notes": None, "height_in": None, "weight_lbs": None, "is_active": True, "current_phase": None}
+        origin = {"phase_started_on": None, "programme_id": None, "created_at": self.stack.now(), "origin": "application"}
+        return {"client_id": client_id, "coach_id": self.id} | profile | state | origin
+
+    def messages(self, client_id, number):
+        """Has a client send messages, which emits `message_received` for each."""
+        fact = {"client_id": client_id, "received_at": self.stack.now()}
+        self.stack.publish([("message.received", fact | {"message_id": f"{client_id}-{n}"}) for n in range(number)])
+
+
+class Mouse:
+    """Uses the page by mouse, and types into the field that was clicked."""
+
+    name = "mouse"
+
+    def __init__(self, page):
+        self.page = page
+
+    def press(self, target):
+        target.click()
+
+    def check(self, box):
+        box.check()
+
+    def select(self, box, text):
+        box.select_option(label=text)
+
+    def write(self, field, text):
+        field.click()
+        self.page.keyboard.press("ControlOrMeta+A")
+        self.page.keyboard.insert_text(text) if text else self.page.keyboard.press("Delete")
+
+
+class Keyboard:
+    """Uses the page by keyboard alone."""
+
+    name = "keyboard"
+
+    def __init__(self, page):
+        self.page = page
+
+    def reach(self, target, same="e => document.activeElement === e"):
+        """Presses Tab until the target has the focus, which has to be visible."""
+        target.wait_for()
+        for _ in range(MOST_TABS):
+            if target.evaluate(same):
+                outline = target.evaluate("() => getComputedStyle(document.activeElement).outlineStyle")
+                assert outline != "none", f"the focus on {target} cannot be seen"
+                return
+            self.page.keyboard.press("Tab")
+        raise AssertionError(f"{target} cannot be reached by keyboard")
+
+    def press(self, target):
+        self.reach(target)
+        self.page.keyboard.press("Enter")
+
+    def check(self, box):
+        if box.get_attribute("type") == "radio":
+            self.reach(box, "e => document.activeElement.name === e.name")
+            for _ in range(MOST_TABS):
+                if box.evaluate("e => document.activeElement === e"):
+                    break
+                self.page.keyboard.press("ArrowDown")
+            if not box.is_checked():
+                self.page.keyboard.press("Space")
+        else:
+            self.reach(box)
+            if not box.is_checked():
+                self.page.keyboard.press("Space")
+        assert box.is_checked(), box
+
+    def select(self, box, text):
+        self.reach(box)
+        self.page.keyboard.press("Home")
+        for _ in range(box.locator("option").count()):
+            if box.evaluate("e => e.selectedOptions[0].label") == text:
+                return
+            self.page.keyboard.press("ArrowDown")
+        assert box.evaluate("e => e.selectedOptions[0].label") == text, f"{text} is no option"
+
+    def write(self, field, text):
+        self.reach(field)
+        self.page.keyboard.press("ControlOrMeta+A")
+        self.page.keyboard.insert_text(text) if text else self.page.keyboard.press("Delete")
+
+
+class Visitor:
+    """A coach in the portal, opened by its own link or framed by the stand-in of the application."""
+
+    def __init__(self, kit, coach, hand, width=1280, scheme="light"):
+        self.kit, self.coach, self.base_url = kit, coach, kit.stack.base_url
+        viewport = {"width": width, "height": HEIGHT}
+        self.context = kit.browser.new_context(viewport=viewport, color_scheme=scheme, locale="en-US", timezone_id="America/New_York")
+        self.page = self.context.new_page()
+        self.hand = hand(self.page)
+        self.frame = self.page
+        self.announced, self.complaints, self.addresses = set(), [], []
+        self.page.on("console", self.listen)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", self.note)
+
+    def listen(self, message):
+        refused = REFUSAL.search(message.text)
+        expected = int(refused[1]) in self.announced if refused else "offline" in self.announced and "net::ERR" in message.text
+        if message.type in ("error", "warning") and not expected:
+            self.complaints.append(message.text)
+
+    def note(self, request):
+        self.addresses.append(request.url)
+        if not request.url.startswith((f"{self.base_url}/", "data:")):
+            self.complaints.append(f"requests {request.url}")
+        if found := SETTINGS.match(request.url):
+            self.kit.called.add((request.method, found[1]))
+
+    def open(self, place="/"):
+        """Opens a screen by the coach's own link, on the stack's time."""
+        self.context.clock.set_system_time(self.kit.stack.now())
+        self.page.goto(f"{self.base_url}/portal#token={self.coach.token()}")
+        expect(self.page.locator("nav")).to_be_visible()
+        assert "token" not in self.page.url, self.page.url
+        expect(self.page.locator("main .loading")).to_have_count(0)
+        return self.go(place) if place != "/" else self
+
+    def open_framed(self):
+        """Opens the overview as the application shows it."""
+        self.page.goto(f"{self.base_url}/_local/settings#token={self.coach.token()}")
+        self.frame = self.page.frame_locator("iframe")
+        expect(self.frame.locator("nav")).to_be_visible()
+        return self
+
+    def go(self, place):
+        """Goes to a screen by its address, as a bookmark or a link in a mail would."""
+        with self.another_screen():
+            self.page.evaluate(f"location.hash = {json.dumps(place)}")
+        return self
+
+    def go_back(self):
+        """Goes back in the browser's history."""
+        with self.another_screen():
+            self.page.go_back()
+
+    @contextmanager
+    def another_screen(self):
+        """Waits until another screen has replaced the present one."""
+        self.frame.locator("h1").evaluate("heading => { heading.dataset.old = true; }")
+        yield
+        expect(self.frame.locator("h1[data-old]")).to_have_count(0)
+        expect(self.frame.locator("h1")).to_have_count(1)
+
+    def within(self):
+        """The open dialog, or else the page."""
+        dialog = self.frame.locator("dialog[open]")
+        return dialog if dialog.count() else self.frame
+
+    def press(self, name, role="button", nth=0):
+        target = self.within().get_by_role(role, name=name, exact=True).nth(nth)
+        # A button rests for a moment after its work, so that a double click is one.
+        expect(target).not_to_have_attribute("aria-disabled", "true")
+        self.hand.press(target)
+
+    def follow(self, name, nth=0):
+        """Follows a link to another screen."""
+        with self.another_screen():
+            self.press(name, "link", nth)
+
+    def unfold(self, text):
+        self.hand.press(self.within().locator("summary", has_text=text).first)
+
+    def write(self, label, text):
+        self.hand.write(self.within().get_by_label(label, exact=True).locator("visible=true"), text)
+
+    def check(self, label, role="radio", nth=0):
+        self.hand.check(self.within().get_by_role(role, name=re.compile(f"^{re.escape(label)}")).nth(nth))
+
+    def select(self, label, text):
+        self.hand.select(self.within().get_by_label(label, exact=True), text)
+
+    def sees(self, text):
+        """Asserts that a text is on the screen within a few seconds."""
+        places = self.frame.locator("main, dialog[open]")
+        expect(places.get_by_text(text).locator("visible=true").first).to_be_visible(timeout=40_000)
+
+    def sees_heading(self, text):
+        """Asserts the screen's heading, the tab's title and that the focus is on the screen."""
+        expect(self.frame.locator("h1")).to_contain_text(text)
+        assert self.frame.locator(":focus").count(), "the focus is lost"
+
+    def double_press(self, name):
+        """Presses a button twice, as an impatient coach does."""
+        if self.hand.name == "mouse":
+            self.within().get_by_role("button", name=name, exact=True).dblclick()
+        else:
+            self.press(name)
+            self.page.keyboard.press("Enter")
+
+    @contextmanager
+    def expecting(self, *statuses):
+        """Announces refusals of the service, or `offline`. The browser logs them as errors."""
+        self.announced |= set(statuses)
+        yield
+        self.page.wait_for_timeout(50)
+        self.announced -= set(statuses)
+
+    def take_secret(self, state):
+        """Reads a secret from its dialog, which Escape does not close, stores it, and asserts that the page forgets it."""
+        dialog = self.frame.locator("dialog[open]")
+        expect(dialog).to_be_visible()
+        secret = dialog.locator(".secret").inner_text()
+        for _ in range(3):
+            self.page.keyboard.press("Escape")
+        expect(dialog).to_be_visible()
+        self.look(state)
+        self.press("I have stored it")
+        expect(self.frame.locator("dialog")).to_have_count(0)
+        self.has_forgotten(secret)
+        return secret
+
+    def has_forgotten(self, secret):
+        kept = self.page.evaluate(
+            """async () => JSON.stringify([document.documentElement.outerHTML, location.href, history.state, {...localStorage},
+            {...sessionStorage}, document.cookie, await indexedDB.databases(), await caches.keys(),
+            [...document.querySelectorAll('input, textarea')].map(field => field.value)])"""
+        )
+        assert secret not in kept, "the page keeps a secret"
+        assert not any(secret in address for address in self.addresses), "a secret in an address"
+
+    def has_forgotten_after_leaving(self, secret):
+        """Asserts that the page forgets a secret that the visitor wrote into it."""
+        self.go("/webhooks")
+        self.has_forgotten(secret)
+
+    def look(self, state):
+        """Asserts for a state of a screen, at all widths and in both schemes: no sideways scroll, no finding of axe."""
+        if state in self.kit.looked:
+            return
+        self.kit.looked.add(state)
+        before = self.page.viewport_size
+        for scheme in SCHEMES:
+            self.page.emulate_media(color_scheme=scheme)
+            for width in WIDTHS:
+                self.page.set_viewport_size({"width": width, "height": HEIGHT})
+                wide = self.page.evaluate("document.documentElement.scrollWidth")
+                assert wide <= width, f"{state} is {wide} px wide at {width} px"
+                results = Axe().run(self.page, options=AXE)
+                assert results.response["passes"], "axe has looked at something"
+                assert results.violations_count == 0, f"{state} ({width} px, {scheme}): {results.generate_report()}"
+                if self.kit.pictures:
+                    self.page.screenshot(path=f"{self.kit.pictures}/{state}-{width}-{scheme}.png", full_page=True)
+        self.page.set_viewport_size(before)
+        self.page.emulate_media(color_scheme="light")
+
+    def leave(self):
+        """Ends the visit. Asserts that the console is clean."""
+        assert not self.complaints, (self.page.url, self.complaints)
+        self.context.close()
+
+
+class Kit:
+    """Everything that a flow gets. A flow takes the kit and a hand, makes its own coach, and can run beside no other."""
+
+    def __init__(self, stack, receiver, browser, pictures=None):
+        self.stack, self.receiver, self.browser, self.pictures = stack, receiver, browser, pictures
+        self.called, self.looked, self.coaches = set(), set(), 0
+
+    def coach(self, **workspace):
+        self.coaches += 1
+        return Coach(self.stack, f"coach{self.coaches}", **workspace)
+
+    @contextmanager
+    def visit(self, coach, hand, **look):
+        visitor = Visitor(self, coach, hand, **look)
+        yield visitor
+        visitor.leave()
+
+
+def until(condition, deadline_s=20):
+    """Waits for a condition and returns its value."""
+    end = time.monotonic() + deadline_s
+    while time.monotonic() < end:
+        if value := condition():
+            return value
+        time.sleep(0.1)
+    raise AssertionError("the condition was not met in time")
+
+
+def parse_time(text):
+    return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(timezone.utc)

@@ -1,0 +1,277 @@
+"""Flows of the portal about webhooks: create, test, change, pause, repair, end."""
+
+from playwright.sync_api import expect
+from portal_kit import Refused, until
+
+HOUR_S = 3_600
+DAY_S = 24 * HOUR_S
+LONGEST_URL = 2_048
+HOSTILE_NOTE = "<b>Büro</b> \u202eשלום 🎉 <script>alert(1)</script> " + "x" * 100
+
+
+def creates_a_webhook(kit, hand):
+    """A coach without webhooks creates one in steps, and sees a test event arrive."""
+    coach = kit.coach()
+    with kit.visit(coach, hand) as visitor:
+        visitor.open("/webhooks")
+        visitor.sees("You have no webhook yet.")
+        visitor.look("webhooks-empty")
+        visitor.follow("Create a webhook")
+        visitor.sees_heading("Create a webhook")
+        visitor.sees("Step 1 of 4")
+        visitor.press("Next")
+        visitor.sees("Step 1 of 4")
+        visitor.look("webhook-create-1")
+        visitor.write("Web address", "https://10.0.0.1/coaching")
+        visitor.write("Note (optional)", "Booking desk")
+        visitor.press("Next")
+        visitor.sees("Step 2 of 4")
+        assert not visitor.frame.locator("input:checked").count(), "no event is chosen beforehand"
+        visitor.look("webhook-create-2")
+        visitor.check("New client", "checkbox")
+        visitor.press("Next")
+        visitor.sees("Step 3 of 4")
+        visitor.press("Next")
+        visitor.sees("Step 3 of 4")
+        visitor.sees("cannot be changed later")
+        visitor.check("Without contact details")
+        visitor.look("webhook-create-3")
+        visitor.press("Next")
+        visitor.sees("Step 4 of 4")
+        visitor.look("webhook-create-4")
+        with visitor.expecting(400):
+            visitor.press("Create the webhook")
+            visitor.sees("This must not point to a private")
+        visitor.sees("Step 1 of 4")
+        expect(visitor.frame.locator(":focus")).to_have_attribute("aria-invalid", "true")
+        visitor.look("webhook-create-refused")
+        visitor.write("Web address", f"{kit.receiver.url}/created")
+        visitor.press("Next")
+        visitor.press("Back")
+        for _ in range(3):
+            visitor.press("Next")
+        visitor.double_press("Create the webhook")
+        visitor.take_secret("webhook-secret")
+        webhooks = coach.api("GET", "/webhooks")["endpoints"]
+        assert len(webhooks) == 1, "a double click creates one"
+        assert (webhooks[0]["events"], webhooks[0]["description"]) == (["new_client"], "Booking desk"), webhooks
+        visitor.sees("Try it")
+        visitor.press("Send a test event")
+        visitor.sees("It works: the other system accepted the test event (200).")
+        visitor.look("webhook-created")
+        assert [path for path, *_ in kit.receiver.seen].count("/created") == 1
+        visitor.follow("Done")
+        visitor.sees_heading("Webhook to 127.0.0.1")
+        visitor.go("/webhooks")
+        visitor.sees("1 delivered")
+        visitor.look("webhooks")
+
+
+def changes_a_webhook(kit, hand):
+    """A webhook is changed to the longest address and a hostile note, paused, started, given a new secret, and deleted."""
+    coach = kit.coach()
+    address = f"{kit.receiver.url}/" + "a" * LONGEST_URL
+    webhook = coach.webhook(f"{kit.receiver.url}/changed")
+    path = f"/webhooks/{webhook['id']}"
+    with kit.visit(coach, hand, width=390) as visitor:
+        visitor.open(path)
+        visitor.follow("Edit")
+        visitor.sees_heading("Edit the webhook")
+        visitor.write("Web address", address[:LONGEST_URL])
+        visitor.write("Note (optional)", HOSTILE_NOTE)
+        visitor.check("Message received", "checkbox")
+        visitor.look("webhook-edit")
+        visitor.press("Save")
+        visitor.sees("The changes are saved.")
+        changed = coach.api("GET", path)
+        assert (changed["url"], changed["description"]) == (address[:LONGEST_URL], HOSTILE_NOTE), changed
+        assert changed["events"] == ["new_client", "message_received"], changed
+        visitor.sees(HOSTILE_NOTE)
+        visitor.look("webhook-hostile")
+        visitor.unfold("more characters")
+        visitor.sees(address[:LONGEST_URL])
+        visitor.press("Pause")
+        visitor.sees("Pause this webhook?")
+        visitor.sees("It has accepted no event")
+        visitor.look("webhook-pause")
+        visitor.page.keyboard.press("Escape")
+        expect(visitor.frame.locator("dialog")).to_have_count(0)
+        assert coach.api("GET", path)["status"] == "enabled"
+        visitor.press("Pause")
+        visitor.within().get_by_role("button", name="Cancel").wait_for()
+        visitor.press("Pause")
+        visitor.sees("The webhook is paused.")
+        visitor.look("webhook-paused")
+        visitor.press("Start sending again")
+        visitor.sees("Sending is on.")
+        visitor.press("Replace the secret")
+        visitor.sees("both secrets are good")
+        visitor.look("webhook-replace-secret")
+        visitor.double_press("Replace the secret")
+        secret = visitor.take_secret("webhook-new-secret")
+        assert secret != webhook["secret"]
+        visitor.sees("The old one works until")
+        visitor.press("Delete")
+        visitor.sees("Delete this webhook?")
+        visitor.look("webhook-delete")
+        visitor.press("Delete the webhook")
+        visitor.sees("The webhook is deleted.")
+        assert not coach.api("GET", "/webhooks")["endpoints"]
+        with visitor.expecting(404):
+            visitor.go(path)
+            visitor.sees_heading("Not found")
+        visitor.look("not-found")
+
+
+def repairs_a_webhook(kit, hand):
+    """At 11 at night: a receiver answers 500 until sending stops. The coach finds out why, repairs, and recovers."""
+    coach = kit.coach()
+    where = f"/{coach.id}-broken"
+    webhook = coach.webhook(f"{kit.receiver.url}{where}")
+    path = f"/webhooks/{webhook['id']}"
+    kit.receiver.answers[where] = 500
+    coach.clients("one", "two", "three")
+    with kit.visit(coach, hand, width=360, scheme="dark") as visitor:
+        visitor.open("/")
+        visitor.sees("is failing")
+        visitor.look("overview-failing")
+        visitor.go("/webhooks")
+        visitor.follow("127.0.0.1:" + kit.receiver.url.rsplit(":")[-1])
+        visitor.sees("This webhook is failing")
+        visitor.sees("the other system answered with an error (500)")
+        visitor.look("webhook-failing")
+        visitor.press("Send a test event")
+        visitor.sees("It did not work: the other system answered with an error (500).")
+        visitor.look("webhook-test-failed")
+        # Eight retries end after 27 hours. The decision falls at a failed attempt after five days.
+        kit.stack.advance(5 * DAY_S + HOUR_S)
+        coach.clients("four")
+        visitor.go("/webhooks")
+        visitor.sees("Stopped")
+        visitor.go_back()
+        visitor.sees("Sending has stopped")
+        visitor.look("webhook-stopped")
+        coach.clients("five")
+        kit.receiver.answers[where] = 200
+        visitor.press("Start sending again")
+        visitor.sees("Sending is on.")
+        visitor.press("Send a test event")
+        visitor.sees("It works")
+        visitor.follow("Send missed events again")
+        visitor.sees_heading("Send missed events again")
+        visitor.check("All of the 30 days")
+        visitor.look("recover")
+        before = len(kit.receiver.seen)
+        visitor.press("Count the events")
+        visitor.sees("Send 5 events again?")
+        assert len(kit.receiver.seen) == before, "counting sends nothing"
+        visitor.look("recover-counted")
+        visitor.double_press("Send 5 events again")
+        visitor.sees("5 events are on the way")
+        kit.stack.local("settle", {})
+        assert len(kit.receiver.seen) == before + 5, "each event is sent once"
+        visitor.go(path + "/recover")
+        visitor.check("All of the 30 days")
+        visitor.press("Count the events")
+        visitor.sees("There is nothing to send again")
+        visitor.look("recover-nothing")
+        visitor.unfold("Only some events")
+        visitor.check("New client", "checkbox")
+        visitor.check("Between two times")
+        visitor.look("recover-choices")
+        visitor.press("Count the events")
+        expect(visitor.frame.get_by_label("From", exact=True)).to_be_focused()
+
+
+def replaces_a_gone_webhook(kit, hand):
+    """The receiver answers 410: the webhook is gone, and the coach creates another like it."""
+    coach = kit.coach()
+    where = f"/{coach.id}-gone"
+    webhook = coach.webhook(f"{kit.receiver.url}{where}", ["phase_advanced"], "contact_details")
+    kit.receiver.answers[where] = 410
+    with kit.visit(coach, hand, width=390, scheme="dark") as visitor:
+        visitor.open(f"/webhooks/{webhook['id']}")
+        visitor.press("Send a test event")
+        visitor.sees("the other system wants no more events (410)")
+        visitor.go("/webhooks")
+        visitor.sees("Gone")
+        visitor.go_back()
+        visitor.sees("The other system is gone")
+        visitor.look("webhook-gone")
+        visitor.follow("Create a webhook like this one")
+        visitor.write("Web address", f"{kit.receiver.url}/moved")
+        visitor.press("Next")
+        assert visitor.frame.get_by_role("checkbox", name="Phase advanced").is_checked()
+        visitor.press("Next")
+        assert visitor.frame.get_by_role("radio", name="With contact details").is_checked()
+        visitor.press("Next")
+        visitor.press("Create the webhook")
+        visitor.take_secret("webhook-secret")
+        visitor.follow("Done")
+        visitor.sees("On")
+
+
+def reaches_the_limits(kit, hand):
+    """20 webhooks are all; ten test events a minute are all; another coach's webhook is none."""
+    coach, other = kit.coach(), kit.coach()
+    webhooks = [coach.webhook(f"{kit.receiver.url}/{number}", description=f"{number} " + "🎉" * 99) for number in range(20)]
+    try:
+        coach.webhook(f"{kit.receiver.url}/more")
+        raise AssertionError("a 21st webhook")
+    except Refused as refused:
+        assert refused.status == 409
+    with kit.visit(coach, hand) as visitor:
+        visitor.open("/webhooks")
+        visitor.sees("You have as many webhooks as you can have")
+        assert visitor.frame.locator(".card").count() == 20
+        visitor.look("webhooks-full")
+        visitor.go("/webhooks/new")
+        visitor.sees("The limit is 20.")
+        visitor.look("webhook-create-full")
+        for _ in range(10):
+            coach.api("POST", f"/webhooks/{webhooks[0]['id']}/test", {})
+        visitor.go(f"/webhooks/{webhooks[0]['id']}")
+        with visitor.expecting(429):
+            visitor.press("Send a test event")
+            visitor.sees("Try again in")
+        visitor.look("webhook-test-limit")
+    with kit.visit(other, hand) as visitor, visitor.expecting(404):
+        visitor.open(f"/webhooks/{webhooks[0]['id']}")
+        visitor.sees_heading("Not found")
+
+
+def creates_one_webhook_on_a_bad_line(kit, hand):
+    """The answer to a creation gets lost, and the coach presses the button again: there is one webhook, and its secret."""
+    coach = kit.coach()
+    with kit.visit(coach, hand, width=360) as visitor:
+        visitor.open("/webhooks/new")
+        visitor.write("Web address", f"{kit.receiver.url}/lost")
+        visitor.press("Next")
+        visitor.press("Next")
+        visitor.check("With contact details")
+        visitor.press("Next")
+
+        def lose(route):
+            route.fetch()
+            route.abort("connectionreset")
+
+        with visitor.expecting("offline"):
+            visitor.page.route("**/settings/webhooks", lose, times=1)
+            visitor.press("Create the webhook")
+            visitor.sees("nothing is done twice")
+        visitor.look("webhook-create-offline")
+        until(lambda: len(coach.api("GET", "/webhooks")["endpoints"]) == 1)
+        visitor.press("Create the webhook")
+        secret = visitor.take_secret("webhook-secret")
+        assert secret.startswith("whsec_"), secret
+        assert len(coach.api("GET", "/webhooks")["endpoints"]) == 1
+
+
+FLOWS = [
+    creates_a_webhook,
+    changes_a_webhook,
+    repairs_a_webhook,
+    replaces_a_gone_webhook,
+    reaches_the_limits,
+    creates_one_webhook_on_a_bad_line,
+]
