@@ -37,7 +37,7 @@ pub(super) struct Group {
 }
 
 /// All groups, in the order of the reference page.
-pub(super) const GROUPS: [Group; 12] = [
+pub(super) const GROUPS: [Group; 13] = [
     group("Key", "Check a key and its coach.", ping::operations),
     group("Clients", "Create, find, activate and deactivate clients.", clients::operations),
     group(
