@@ -10,8 +10,8 @@
 //! 7. `acquire_slot`, `release_slot`, `reserve_place`, `note_pace` UpdateItem: module `slots`.
 //! 8. `count_test`, `begin_recovery`, `end_recovery` UpdateItem: module `by_hand`.
 //! 9. `count` GetItem.
-//! 10. `note_success` UpdateItem; `note_failure`, `note_gone` Read, then a transaction on the version read if the health
-//!     changes: module `health`.
+//! 10. `note_success` UpdateItem; `note_failure`, `note_gone` Read, then a transaction on the version read if the
+//!     health changes: module `health`.
 
 mod by_hand;
 mod health;
