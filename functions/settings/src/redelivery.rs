@@ -24,8 +24,10 @@ use crate::recorder::Recorder;
 use crate::session::Session;
 use crate::webhooks::find;
 
-/// Time within which a recovery starts retry chains. Work under an idempotency key has 19 s.
-const RECOVERY: Duration = Duration::from_secs(16);
+/// Time within which a recovery starts retry chains. The function has 25 s.
+const RECOVERY: Duration = Duration::from_secs(18);
+/// The same under an idempotency key, where the work and the record of its answer have 19 s.
+const RECORDED_RECOVERY: Duration = Duration::from_secs(16);
 
 /// `POST /settings/webhooks/{id}/test`
 pub(crate) async fn test(State(app): State<App>, inbound: Inbound) -> Response {
@@ -95,7 +97,7 @@ pub(crate) async fn recover(State(app): State<App>, inbound: Inbound) -> Respons
                 }
             };
         let endpoint_ref = EndpointRef { coach: session.coach.clone(), id: endpoint.id.clone() };
-        let until = Instant::now() + RECOVERY;
+        let until = Instant::now() + if recorder.records() { RECORDED_RECOVERY } else { RECOVERY };
         let recovered = app.deliveries.recover(&endpoint_ref, since, &app.outbox, session.now, until).await;
         let last = recovered.as_ref().ok().and_then(|recovery| recovery.last.as_ref());
         if let Err(error) = app.endpoints.end_recovery(&lease, last).await {
