@@ -232,7 +232,13 @@ async fn refusals_are_replayed_also_once_their_cause_is_gone() {
     let settings = &scene.settings;
     let (endpoint, delivery) = scene.failed_delivery().await;
     let at = format!("/settings/webhooks/{endpoint}");
-    let mut refused = Vec::new();
+    let mut answered = Vec::new();
+    let mut refuse = async |call: Call, status: u16| {
+        let call = call.idempotent(&format!("key-{}", scene.world.number()));
+        let first = call.clone().await.expect(status);
+        assert!(!first.is_replay());
+        answered.push((call, first));
+    };
     for (path, body, status) in [
         ("/settings/keys".to_owned(), json!({ "name": "x" }), 400),
         ("/settings/keys/key_0/rotate".to_owned(), json!({}), 404),
@@ -241,20 +247,13 @@ async fn refusals_are_replayed_also_once_their_cause_is_gone() {
         (format!("{at}/recover"), json!({}), 400),
         (format!("{at}/deliveries/dlv_0/retry"), json!({}), 404),
     ] {
-        refused.push((settings.post(&path, body), status));
+        refuse(settings.post(&path, body), status).await;
     }
-    refused.push((settings.post("/settings/keys", json!({})).body("{\"name\":"), 400));
+    refuse(settings.post("/settings/keys", json!({})).body("{\"name\":"), 400).await;
     settings.patch(&at, json!({ "enabled": false })).await.expect(200);
     for what in ["test", "recover", &format!("deliveries/{delivery}/retry")] {
         let body = if what == "recover" { json!({ "since": "2026-01-01T00:00:00Z" }) } else { json!({}) };
-        refused.push((settings.post(&format!("{at}/{what}"), body), 409));
-    }
-    let mut answered = Vec::new();
-    for (number, (call, status)) in refused.into_iter().enumerate() {
-        let call = call.idempotent(&format!("key-{number}"));
-        let first = call.clone().await.expect(status);
-        assert!(!first.is_replay());
-        answered.push((call, first));
+        refuse(settings.post(&format!("{at}/{what}"), body), 409).await;
     }
     settings.patch(&at, json!({ "enabled": true })).await.expect(200);
     for (call, first) in answered {

@@ -26,6 +26,10 @@ impl Recorder {
         Self(Some(Record { claims: claims.clone(), claim, now }))
     }
 
+    pub(crate) fn records(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Part of the work's transaction: the answer.
     pub(crate) fn answer(&self, reply: &Reply) -> Vec<Write> {
         let answer = |record: &Record| record.claims.answer_to_coach(&record.claim, &reply.to_answer(), record.now);

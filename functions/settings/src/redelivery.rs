@@ -26,8 +26,10 @@ use crate::recorder::Recorder;
 use crate::session::Session;
 use crate::webhooks::find;
 
-/// Time within which a recovery starts retry chains, or counts them. Work under an idempotency key has 19 s.
-const RECOVERY: Duration = Duration::from_secs(16);
+/// Time within which a recovery starts retry chains, or counts them. The function has 25 s.
+const RECOVERY: Duration = Duration::from_secs(18);
+/// The same under an idempotency key, where the work and the record of its answer have 19 s.
+const RECORDED_RECOVERY: Duration = Duration::from_secs(16);
 
 /// `POST /settings/webhooks/{id}/test`
 pub(crate) async fn test(State(app): State<App>, inbound: Inbound) -> Response {
@@ -92,8 +94,8 @@ pub(crate) async fn recover(State(app): State<App>, inbound: Inbound) -> Respons
     let work = async |session: Session, recorder: Recorder| {
         let RecoveryRequest { selection, dry_run } = RecoveryRequest::parse(Fields::body(inbound.json()?)?)?;
         let endpoint = enabled(find(&app, &session, inbound.parameter(0)).await?)?;
+        let until = Instant::now() + if recorder.records() { RECORDED_RECOVERY } else { RECOVERY };
         if dry_run {
-            let until = Instant::now() + RECOVERY;
             let deliveries = app.deliveries.count_recoverable(&endpoint.id, &selection, session.now, until).await?;
             return recorder.finish(Reply::ok(&Recovered { deliveries })?).await;
         }
@@ -105,7 +107,6 @@ pub(crate) async fn recover(State(app): State<App>, inbound: Inbound) -> Respons
                 }
             };
         let endpoint_ref = EndpointRef { coach: session.coach.clone(), id: endpoint.id.clone() };
-        let until = Instant::now() + RECOVERY;
         let recovered = app.deliveries.recover(&endpoint_ref, &selection, &app.outbox, session.now, until).await;
         let last = recovered.as_ref().ok().and_then(|recovery| recovery.last.as_ref());
         if let Err(error) = app.endpoints.end_recovery(&lease, last).await {

@@ -48,7 +48,7 @@ async fn a_secret_is_replayed_for_ten_minutes_and_then_leaves_the_store() {
         scene.world.advance_s(10 * MINUTE_S - 30).await;
         assert_replay_of(&prepared.send().await, &first);
         assert!(!secret_items(&scene.world).await.is_empty());
-        scene.world.advance_s(31).await;
+        scene.world.advance_s(32).await;
         assert_eq!(secret_items(&scene.world).await, [] as [Value; 0], "{path}");
         for _ in 0..2 {
             let late = prepared.send().await;

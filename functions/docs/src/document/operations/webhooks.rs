@@ -143,7 +143,7 @@ fn recover(schemas: &mut Schemas) -> Operation {
                  `webhook-id`. `types` limits the recovery to some events. Test events are left out, and events that a \
                  recovery sent again less than {pause} minutes ago. With `dry_run: true` the answer is 200 with the \
                  number of deliveries that a recovery would send, and nothing is sent. One call enqueues as many \
-                 deliveries as it can in 16 seconds, some thousands: repeat the call until the answer is 0. An endpoint \
+                 deliveries as it can in 18 seconds, some thousands: repeat the call until the answer is 0. An endpoint \
                  has one recovery at a time. A recovery ends with the first attempt at its last event, after {lease} \
                  seconds at most. Until then another recovery is 409 `recovery_running`.",
             pause = RECOVERY_PAUSE.num_minutes(),
