@@ -48,7 +48,7 @@ function figures({ keys, endpoints: limit }, endpoints, failed) {
       { class: "figures" },
       figure("Keys", link("#/keys", `${keys.live} of at most ${keys.max}`)),
       figure("Webhooks", link("#/webhooks", `${limit.count} of at most ${limit.max}`)),
-      figure("Events in the last 24 hours", [count(sum("delivered"), "event"), " arrived"]),
+      figure("Arrived in 24 hours", count(sum("delivered"), "event")),
       figure("Still being sent", count(sum("pending"), "event")),
       figure("Not arrived", link("#/deliveries?status=failed", count(sum("failed"), "event"))),
     ),

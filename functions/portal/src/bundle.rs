@@ -1,8 +1,8 @@
 //! Joins the page's modules into one script: one request instead of forty, which a burst limit would refuse.
 //!
-//! Each module becomes a function that returns its exports, in the order of the imports. A module may use `import { a, b
-//! as c } from "./x.js"`, `import * as x from "./x.js"`, and `export` before `const`, `function` and `class`. Everything
-//! else, and a circle of imports, is an error.
+//! Each module becomes a function that returns its exports, in the order of the imports. A module may use
+//! `import { a, b as c }` and `import * as a` from `"./x.js"`, and `export` before `const`, `function` and `class`.
+//! Everything else, and a circle of imports, is an error.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

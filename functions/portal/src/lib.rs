@@ -1,4 +1,5 @@
-//! The portal: the page on which coaches manage keys and webhooks. An application frames it, or opens it with a session.
+//! The portal: the page on which coaches manage keys and webhooks. An application frames the page, or opens it with a
+//! session.
 //!
 //! The function serves the page, its script and its style sheet. It has no tables and no secrets: the page calls the
 //! settings API of the same origin with the coach's session.
