@@ -4,7 +4,8 @@
 //! partition. `sealed`: the body, rendered once. `chain`, `next_attempt`: the order that counts. `lease_owner`,
 //! `lease_until`: the attempt under way. `hop`: the last recorded hop of the next attempt's order. `sent_to`, `sent_s`,
 //! `signature`: the request of the latest attempt. GSI `failed`: `pk`, `failed_at`. GSI `by_coach`: `coach_id`, `sk`.
-//! sk `EVENT#<event_id>`: the mark of an event that may be emitted again. Each claim writes a random owner. If a repeat is refused and the item has this owner, the first try succeeded.
+//! sk `EVENT#<event_id>`: the mark of an event that may be emitted again.
+//! Each claim writes a random owner. If a repeat is refused and the item has this owner, the first try succeeded.
 //! 1. `create` PutItem, unless it exists, or a transaction with the mark. `put_back` UpdateItem, once per hop.
 //! 2. `claim` UpdateItem: takes the lease if the attempt is next. `record` UpdateItem on the lease.
 //! 3. `page` Query, newest first, of `by_coach` with BatchGetItem: module `log`. `counts_since` Query: module `counts`.

@@ -6,7 +6,7 @@
 //! date's last fact in ms, negative for a deletion.
 //! sk `DOSES#<yyyy-mm>`, `DOSES#SCHEDULE`: module `doses`. sk `DOSES_WATCH`: module `watch`. sk `DOSELOG#<id>`: a log
 //! of a dose, or its tombstone.
-//! sk `SEEN#<event_id>`, `SEEN#MESSAGE#<message_id>`: the mark of an emitted event, kept for 14 days.
+//! sk `SEEN#<event_id>`, `SEEN#MESSAGE#<message_id>`: the mark of an emitted event, kept for 30 days.
 //! Doses are counted per month: 90 days are one query of a few hundred bytes. A dose log costs a transaction of three
 //! items.
 //! 1. `check_ins`, `logged_dates`, `doses` Query, newest first.
@@ -21,6 +21,7 @@ mod emitted;
 
 use aws_sdk_dynamodb::types::{DeleteRequest, WriteRequest};
 use chrono::TimeDelta;
+use domain::delivery::DELIVERY_RETENTION;
 use domain::id::ClientId;
 use domain::time::Timestamp;
 use futures::future::try_join;
@@ -37,8 +38,8 @@ use crate::outbox::Outbox;
 use crate::vault::Vault;
 use crate::watch::Watches;
 
-/// Retention of the marks of emitted events.
-const SEEN_RETENTION: TimeDelta = TimeDelta::days(14);
+/// Retention of the marks of emitted events: as long as the events' deliveries are kept.
+const SEEN_RETENTION: TimeDelta = DELIVERY_RETENTION;
 /// Items per erasing call.
 const MAX_ERASED: i32 = 1_000;
 /// Items per BatchWriteItem.

@@ -1,8 +1,7 @@
 //! Filters of the delivery log.
 //!
 //! Ids of deliveries begin with the time of creation. So the time of a filter is a range of ids, and the log is read in
-//! the order of ids. Ids of deliveries that an older release stored begin with the event's time, so the time of creation
-//! is compared, too.
+//! the order of ids. The time of creation is compared, too: ids from an older release begin with the event's time.
 
 use std::ops::RangeInclusive;
 

@@ -1,5 +1,5 @@
-//! The recent deliveries of endpoints by their present status. The endpoint's partition is exact: an index would have to
-//! be written with each attempt.
+//! The recent deliveries of endpoints by their present status. They are counted in the endpoint's partition, which is
+//! exact: an index would have to be written with each attempt.
 
 use domain::delivery::{DeliveryCounts, DeliveryFilter, DeliveryStatus};
 use domain::id::EndpointId;

@@ -3,10 +3,12 @@
 //! audit record. So an accepted retry happens even if the function dies after its answer. Orders of older chains no
 //! longer count: a delivery has one chain at a time.
 //!
-//! A recovery sends no test events, and each delivery at most once within [`domain::delivery::RECOVERY_PAUSE`]. So a
-//! coach who switches an endpoint off and on and recovers in a loop sends nothing twice. A recovery that finds a failed
-//! test event removes it from the index `failed`. The index is sorted by the time of failure: ids start with the time
-//! of creation, which may be days earlier. A dry run counts with the same reads and the same rule, and writes nothing.
+//! A recovery sends no test events, and each delivery at most once within [`RECOVERY_PAUSE`]. So a coach who switches
+//! an endpoint off and on and recovers in a loop sends nothing twice. A recovery that finds a failed test event removes
+//! it from the index `failed`. The index is sorted by the time of failure: ids start with the time of creation, which
+//! may be days earlier. A dry run counts with the same reads and the same rule, and writes nothing.
+//!
+//! [`RECOVERY_PAUSE`]: domain::delivery::RECOVERY_PAUSE
 //!
 //! A chain can begin for as long as deliveries are kept. It prolongs that time only by its own length, so no number of
 //! retries keeps a body for good.
