@@ -3,11 +3,14 @@
 import json
 import re
 import subprocess
+import time
 from pathlib import Path
 
 from samcli.yamlhelper import yaml_parse
 
 NAME = "partner-api"
+# Seconds between two lines about a command that still runs.
+LINE_EVERY_S = 15
 PARAMETERS = {
     "SettingsIssuer": "https://app.example.com",
     "SettingsAudience": "settings",
@@ -61,24 +64,32 @@ class Stack:
         command = [self.folder / "tools/bin/sam", "deploy", "--template-file", self.template, "--stack-name", NAME]
         command += ["--resolve-s3", "--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-progressbar"]
         command += ["--parameter-overrides", *(f"{name}={value}" for name, value in given.items())]
-        log = self.folder / "deploy.log"
-        with log.open("a") as output:
-            done = subprocess.run(command, cwd=self.folder, env=self.cloud.environment, stdout=output, stderr=output)
-        assert done.returncode == 0, f"sam deploy failed: see {log}"
+        self.run_sam(command)
         return f"{len(self.resources())} resources"
+
+    def run_sam(self, command):
+        """Runs a command of sam. Its output goes to a log. Lines on the terminal show that it still runs."""
+        log, began = self.folder / "deploy.log", time.monotonic()
+        with log.open("a") as output:
+            running = subprocess.Popen(command, cwd=self.folder, env=self.cloud.environment, stdout=output, stderr=output)
+            while True:
+                try:
+                    status = running.wait(LINE_EVERY_S)
+                    break
+                except subprocess.TimeoutExpired:
+                    print(f"        {time.monotonic() - began:5.0f} s  sam {command[1]} runs, its log is {log}", flush=True)
+        assert status == 0, f"sam {command[1]} failed: see {log}"
 
     def upgrade(self):
         """Upgrades with a packaged template, as in the guide to upgrading, which needs it for a rollback."""
         before = self.outputs()
         releases = self.folder / "releases"
         releases.mkdir(exist_ok=True)
-        release, sam, log = releases / "release.yaml", self.folder / "tools/bin/sam", self.folder / "deploy.log"
+        release, sam = releases / "release.yaml", self.folder / "tools/bin/sam"
         package = [sam, "package", "--resolve-s3", "--template-file", self.template, "--output-template-file", release]
         deploy = [sam, "deploy", "--template-file", release, "--stack-name", NAME, "--resolve-s3", "--capabilities", "CAPABILITY_IAM"]
         for command in [package, [*deploy, "--no-confirm-changeset", "--no-fail-on-empty-changeset"]]:
-            with log.open("a") as output:
-                done = subprocess.run(command, cwd=self.folder, env=self.cloud.environment, stdout=output, stderr=output)
-            assert done.returncode == 0, f"sam {command[1]} failed: see {log}"
+            self.run_sam(command)
         assert self.outputs() == before
         self.functions()
         return f"{release.stat().st_size:,} bytes"
