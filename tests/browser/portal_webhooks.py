@@ -45,7 +45,7 @@ def creates_a_webhook(kit, hand):
         visitor.sees("Step 1 of 4")
         expect(visitor.frame.locator(":focus")).to_have_attribute("aria-invalid", "true")
         visitor.look("webhook-create-refused")
-        visitor.write("Web address", f"{kit.receiver.url}/created")
+        visitor.write("Web address", f"{kit.receiver.url}/{coach.id}-created")
         visitor.press("Next")
         visitor.press("Back")
         for _ in range(3):
@@ -59,7 +59,7 @@ def creates_a_webhook(kit, hand):
         visitor.press("Send a test event")
         visitor.sees("It works: the other system accepted the test event (200).")
         visitor.look("webhook-created")
-        assert [path for path, *_ in kit.receiver.seen].count("/created") == 1
+        assert [path for path, *_ in kit.receiver.seen].count(f"/{coach.id}-created") == 1
         visitor.follow("Done")
         visitor.sees_heading("Webhook to 127.0.0.1")
         visitor.go("/webhooks")
@@ -133,7 +133,7 @@ def repairs_a_webhook(kit, hand):
     coach.clients("one", "two", "three")
     with kit.visit(coach, hand, width=360, scheme="dark") as visitor:
         visitor.open("/")
-        visitor.sees("is failing")
+        visitor.sees("A webhook has problems")
         visitor.look("overview-failing")
         visitor.go("/webhooks")
         visitor.follow("127.0.0.1:" + kit.receiver.url.rsplit(":")[-1])

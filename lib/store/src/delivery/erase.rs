@@ -1,6 +1,6 @@
-//! Erasure of a client's deliveries: removes the rendered bodies, their signatures, and the receivers' answers, which may
-//! repeat the bodies. With a signature and the endpoint's secret, guesses of a body could be confirmed. Ids, times and
-//! statuses stay in the log. A pending delivery ends. An attempt under way is still recorded.
+//! Erasure of a client's deliveries: removes the rendered bodies, their signatures, and the receivers' answers, which
+//! may repeat the bodies. With a signature and the endpoint's secret, guesses of a body could be confirmed. Ids, times
+//! and statuses stay in the log. A pending delivery ends. An attempt under way is still recorded.
 
 use domain::delivery::DeliveryStatus;
 use domain::id::ClientId;
