@@ -60,7 +60,8 @@ pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response
 pub(crate) async fn read(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let SignedEndpoint { endpoint, health, .. } = find_signed(&app, &session, inbound.parameter(0)).await?;
-        Reply::ok(&shown(&app, WatchedEndpoint { endpoint, health }, session.now).await?)
+        let counts = counts_of(&app, &endpoint.id, session.now).await?;
+        Reply::ok(&EndpointView::new(WatchedEndpoint { endpoint, health }, counts))
     };
     app.sessions.answer(&inbound, work).await
 }
@@ -72,12 +73,14 @@ pub(crate) async fn change(State(app): State<App>, inbound: Inbound) -> Response
         if let Some(url) = &change.url {
             receiver::check(url, app.reach).await?;
         }
+        // Counted before the change: nothing may fail after it.
+        let counts = counts_of(&app, &id, session.now).await?;
         match app.endpoints.change(session.context(), &id, &change).await? {
             EndpointUpdate::Done(watched) => {
                 if change.enabled == Some(false) {
                     end_pending(&app, &watched.endpoint.id, &watched.endpoint.not_sent(), session.now).await;
                 }
-                Reply::ok(&shown(&app, *watched, session.now).await?)
+                Reply::ok(&EndpointView::new(*watched, counts))
             }
             EndpointUpdate::Gone => Err(Problem::EndpointGone),
             EndpointUpdate::NotFound => Err(Problem::NotFound(ENDPOINT)),
@@ -140,12 +143,6 @@ pub(crate) async fn find(app: &App, session: &Session, id: &str) -> Result<Endpo
 async fn find_signed(app: &App, session: &Session, id: &str) -> Result<SignedEndpoint, Problem> {
     let found = app.endpoints.get(&session.coach, &parse(id)?, session.now).await?;
     found.ok_or(Problem::NotFound(ENDPOINT))
-}
-
-/// The endpoint with the counts of its recent deliveries.
-async fn shown(app: &App, watched: WatchedEndpoint, now: Timestamp) -> Result<EndpointView, Problem> {
-    let counts = counts_of(app, &watched.endpoint.id, now).await?;
-    Ok(EndpointView::new(watched, counts))
 }
 
 /// The counts of an endpoint's recent deliveries. An unknown endpoint has none.
