@@ -24,8 +24,8 @@ pub(crate) fn bundle(mut modules: BTreeMap<&str, String>, entry: &str) -> Result
 }
 
 /// Adds a module behind those that it imports. A module is taken out of `modules` when its turn begins.
-fn add<'m>(
-    modules: &mut BTreeMap<&'m str, String>,
+fn add(
+    modules: &mut BTreeMap<&str, String>,
     added: &mut Vec<String>,
     name: &str,
     script: &mut String,
