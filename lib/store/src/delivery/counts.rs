@@ -21,7 +21,7 @@ struct CountedDelivery {
 }
 
 impl Deliveries {
-    /// Counts the deliveries of each endpoint that were created since `since`. Of more than fit in [`MAX_PAGES`] the
+    /// Counts the deliveries of each endpoint that were created since `since`. Of more than fit in `MAX_PAGES` the
     /// newest are counted.
     pub async fn counts_since<'e>(
         &self,
