@@ -73,14 +73,15 @@ pub(crate) async fn change(State(app): State<App>, inbound: Inbound) -> Response
         if let Some(url) = &change.url {
             receiver::check(url, app.reach).await?;
         }
-        // Counted before the change: nothing may fail after it.
+        // Counted before the change: after it, nothing may fail the request.
         let counts = counts_of(&app, &id, session.now).await?;
         match app.endpoints.change(session.context(), &id, &change).await? {
             EndpointUpdate::Done(watched) => {
-                if change.enabled == Some(false) {
-                    end_pending(&app, &watched.endpoint.id, &watched.endpoint.not_sent(), session.now).await;
-                }
-                Reply::ok(&EndpointView::new(*watched, counts))
+                let ended = match change.enabled {
+                    Some(false) => end_pending(&app, &id, &watched.endpoint.not_sent(), session.now).await,
+                    Some(true) | None => None,
+                };
+                Reply::ok(&EndpointView::new(*watched, ended.unwrap_or(counts)))
             }
             EndpointUpdate::Gone => Err(Problem::EndpointGone),
             EndpointUpdate::NotFound => Err(Problem::NotFound(ENDPOINT)),
@@ -95,7 +96,7 @@ pub(crate) async fn delete(State(app): State<App>, inbound: Inbound) -> Response
         let counts = counts_of(&app, &id, session.now).await?;
         let deleted = app.endpoints.delete(session.context(), &id).await?;
         let deleted = deleted.ok_or(Problem::NotFound(ENDPOINT))?;
-        end_pending(&app, &id, DELETED, session.now).await;
+        let counts = end_pending(&app, &id, DELETED, session.now).await.unwrap_or(counts);
         Reply::ok(&EndpointView::new(deleted, counts))
     };
     app.sessions.answer(&inbound, work).await
@@ -162,13 +163,18 @@ fn parse(id: &str) -> Result<EndpointId, Problem> {
     EndpointId::parse(id).map_err(|_| Problem::NotFound(ENDPOINT))
 }
 
-/// Ends the pending deliveries. The change succeeds even if this fails: deliveries that are left end at their due time.
-async fn end_pending(app: &App, endpoint: &EndpointId, reason: &str, now: Timestamp) {
-    let ended = tokio::time::timeout(ENDING, app.deliveries.end_waiting(endpoint, reason, now)).await;
-    let left = match ended {
-        Ok(Ok(())) => return,
+/// Ends the pending deliveries, and counts the recent ones then. The change succeeds even if this fails, which is
+/// `None`: deliveries that are left end at their due time.
+async fn end_pending(app: &App, endpoint: &EndpointId, reason: &str, now: Timestamp) -> Option<DeliveryCounts> {
+    let end = async {
+        app.deliveries.end_waiting(endpoint, reason, now).await?;
+        counts_of(app, endpoint, now).await
+    };
+    let left = match tokio::time::timeout(ENDING, end).await {
+        Ok(Ok(counts)) => return Some(counts),
         Ok(Err(error)) => error_chain(&error),
         Err(_) => "timed out".to_owned(),
     };
     tracing::warn!(endpoint_id = %endpoint, error = left, "could not end all pending deliveries of an endpoint");
+    None
 }
