@@ -340,7 +340,7 @@ class Visitor:
     def sees_heading(self, text):
         """Asserts the screen's heading, the tab's title and that the focus is on the screen."""
         expect(self.frame.locator("h1")).to_contain_text(text)
-        assert self.frame.locator(":focus").count(), "the focus is lost"
+        expect(self.frame.locator(":focus"), "the focus is lost").not_to_have_count(0)
 
     def double_press(self, name):
         """Presses a button twice, as an impatient coach does."""

@@ -136,8 +136,9 @@ def waits_for_the_workspace(kit, hand):
     """Before the application's first fact, each screen says that the workspace is being set up."""
     coach = kit.coach(has_workspace=False)
     with kit.visit(coach, hand, width=360) as visitor, visitor.expecting(409):
+        # A page that was just opened leaves the focus where the browser puts it.
         visitor.open("/")
-        visitor.sees_heading("Your workspace is being set up")
+        visitor.sees("Your workspace is being set up")
         visitor.look("no-workspace")
         for place in ("/keys", "/webhooks", "/deliveries", "/activity"):
             visitor.go(place)
