@@ -271,12 +271,16 @@ class Visitor:
 
     def open(self, place="/"):
         """Opens a screen by the coach's own link, on the stack's time."""
-        self.context.clock.set_system_time(self.kit.stack.now())
+        self.catch_up()
         self.page.goto(f"{self.base_url}/portal#token={self.coach.token()}")
         expect(self.page.locator("nav")).to_be_visible()
         assert "token" not in self.page.url, self.page.url
         expect(self.page.locator("main .loading")).to_have_count(0)
         return self.go(place) if place != "/" else self
+
+    def catch_up(self):
+        """Sets the browser's clock to the stack's time."""
+        self.context.clock.set_system_time(self.kit.stack.now())
 
     def open_framed(self):
         """Opens the overview as the application shows it."""

@@ -146,10 +146,12 @@ def repairs_a_webhook(kit, hand):
         # Eight retries end after 27 hours. The decision falls at a failed attempt after five days.
         kit.stack.advance(5 * DAY_S + HOUR_S)
         coach.clients("four")
+        visitor.catch_up()
         visitor.go("/webhooks")
         visitor.sees("Stopped")
         visitor.go_back()
         visitor.sees("Sending has stopped")
+        visitor.sees("Not sent: sending had stopped, because every delivery failed.")
         visitor.look("webhook-stopped")
         coach.clients("five")
         kit.receiver.answers[where] = 200

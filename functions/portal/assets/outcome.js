@@ -23,8 +23,14 @@ const ERRORS = {
   "not sent: client erased": ["not sent: the client was erased", null],
   "not sent: endpoint deleted": ["not sent: this web address was deleted", null],
   "not sent: endpoint gone": ["not sent: the other system wants no more events", null],
-  "not sent: endpoint disabled": ["not sent: sending was paused", "Start sending again, then use “Send missed events”."],
+  "not sent: endpoint disabled": ["not sent: sending was paused", "Start sending again, then use “Send missed events again”."],
 };
+
+// The reason follows in the delivery log. It can only be that every delivery had failed: a pause by hand has none there.
+const STOPPED = [
+  "not sent: sending had stopped, because every delivery failed",
+  "Start sending again, then use “Send missed events again”.",
+];
 
 const STATUSES = {
   400: ["the other system did not accept the event", "Its signature check may hold an old or a wrong secret."],
@@ -61,7 +67,7 @@ function byClass(status) {
 
 function explainError(error) {
   if (ERRORS[error]) return ERRORS[error];
-  if (error.startsWith("not sent: endpoint disabled")) return ERRORS["not sent: endpoint disabled"];
+  if (error.startsWith("not sent: endpoint disabled")) return STOPPED;
   if (error.startsWith("TLS:")) return [`no secure connection (${error.slice("TLS:".length).trim()})`, CERTIFICATE];
   return [error || "no answer", null];
 }

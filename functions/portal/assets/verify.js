@@ -37,7 +37,7 @@ export function verifyForm({ headers, body }) {
         send: async ({ headers, body, secret }) => {
           const results = await check({ headers, body, secret, nowMs: Date.now() });
           fill(place, verdict(results), h("ol", { class: "rules" }, results.map(rule)));
-          announce(place.firstChild.textContent);
+          announce([place.firstChild.textContent, results.find(({ state }) => state === "failed")?.text ?? ""].join(" "));
         },
       },
       field({
