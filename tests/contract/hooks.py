@@ -99,10 +99,12 @@ schemathesis.openapi.format("date-time", LATER.map(lambda at: at.isoformat(times
 schemathesis.openapi.format("cursor", st.sampled_from(ACCESS["cursors"]))
 
 TURNS = itertools.count()
+PORTAL_FILES = itertools.cycle(ACCESS["portal_files"])
 SETTINGS_CALLS = itertools.count(1)
 # Below 300, since some checks make calls of their own.
 SETTINGS_CALLS_A_MINUTE = 200
 ENDPOINTS = itertools.cycle(ACCESS["endpoints"])
+KEPT_ENDPOINTS = {given[0] for given in ACCESS["endpoints"]}
 TO_SHOW = itertools.cycle(ACCESS["tokens"][:50])
 TO_USE = itertools.cycle(ACCESS["tokens"][50:])
 
@@ -116,6 +118,8 @@ def before_call(context, case, kwargs):
         case.headers.setdefault("Accept", "application/problem+json, application/json;q=0.9, */*;q=0.8")
     if case.operation.path == "/login/{token}":
         set_login_token(case)
+    elif case.operation.path == "/portal/assets/{file}" and case.meta.generation.mode.is_positive:
+        case.path_parameters["file"] = next(PORTAL_FILES)
     elif case.operation.path == "/v1/clients":
         make_unique(case, f"{turn:08x}")
     elif case.operation.path.startswith("/v1/crm/"):
@@ -153,6 +157,9 @@ def set_expiry(case):
 def set_endpoint(case):
     """Sets an existing endpoint and its delivery in a positive request. A deletion keeps its own: others need these."""
     in_chain = case.meta.phase.name.value == "stateful"
+    if case.method == "DELETE" and case.path_parameters.get("id") in KEPT_ENDPOINTS:
+        # Ids of earlier answers are tried too.
+        case.path_parameters["id"] = "we_" + "0" * 32
     if case.meta.generation.mode.is_positive and not in_chain and case.method != "DELETE":
         given = dict(zip(["id", "delivery_id"], next(ENDPOINTS)))
         # Parameters that are not in the path would make the request invalid.

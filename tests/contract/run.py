@@ -95,6 +95,7 @@ def main(binary, *options):
         code, missing = check(binary, seconds, options)
         if code != 0 or options or not missing:
             return code
+        print(f"not successful yet: {', '.join(missing)}", flush=True)
     raise AssertionError(f"never successful: {missing}")
 
 

@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import re
+import urllib.request
 
 import crm_world
 from local_stack import call
@@ -110,8 +112,11 @@ def access(base_url):
         url = f"{base_url}/v1/clients/client-{number % INACTIVE}/login-link"
         return call(url, {}, x_api_key=keys[number % KEYS])["login_url"]
 
+    with urllib.request.urlopen(f"{base_url}/portal") as shell:
+        portal_files = re.findall(r"/portal/assets/([^\"]+)", shell.read().decode())
     return {
         "keys": keys,
+        "portal_files": portal_files,
         "session": tokens["settings"],
         "clock": f"{base_url}/_local/clock",
         "cursors": [page["next_cursor"] for page in pages],
