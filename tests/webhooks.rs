@@ -4,7 +4,7 @@ mod attempts;
 pub(crate) mod automations;
 mod batches;
 mod check_in_events;
-mod deliveries;
+pub(crate) mod deliveries;
 pub(crate) mod endpoint_states;
 mod events;
 mod isolation;

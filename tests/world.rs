@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 
 pub(crate) use application::{Application, Invitation};
 pub(crate) use aws::{Fact, bytes_of, fact};
-pub(crate) use caller::{Call, Caller, Reply};
+pub(crate) use caller::{Call, Caller, Reply, the_one_answer};
 pub(crate) use coach::{CRM_PERMISSIONS, Coach, Endpoint};
 pub(crate) use costs::{Bill, assert_cost};
 pub(crate) use crm::{PIPELINE, ids, uuid};
@@ -39,6 +39,9 @@ use stack::Stack;
 /// Longest wait for a condition, generous because the machine may be busy.
 const POLL_DEADLINE: Duration = Duration::from_secs(60);
 const POLL_EVERY: Duration = Duration::from_millis(25);
+
+/// Longer than the lease of an idempotency claim.
+pub(crate) const LAPSED_S: u64 = 61;
 
 /// Polls until the condition holds. Fails after [`POLL_DEADLINE`].
 pub(crate) async fn until(what: &str, holds: impl AsyncFn() -> bool) {
@@ -121,6 +124,26 @@ impl World {
     /// Sets faults.
     pub(crate) async fn faults(&self, plan: Value) {
         self.local.post("/_local/faults", plan).await.expect(200);
+    }
+
+    /// Switches all faults off, of every function.
+    pub(crate) async fn clear_faults(&self) {
+        let off = json!({
+            "spared_calls": 0, "crash_before_call": 0, "crash_after_commit": 0, "stalled_calls": 0, "mail_failures": 0,
+            "store_failures": 0, "store_lost_answers": 0, "store_conflicts": 0, "function": "",
+        });
+        self.faults(off).await;
+    }
+
+    /// Repeats a request until it has a definite answer. An abandoned claim has to lapse first.
+    pub(crate) async fn answered(&self, send: impl AsyncFn() -> Reply) -> Reply {
+        let reply = send().await;
+        if reply.status != 409 {
+            return reply;
+        }
+        reply.assert_in_progress();
+        self.advance_s(LAPSED_S).await;
+        send().await
     }
 
     /// Faults that have not been used up yet.

@@ -363,7 +363,7 @@ class Visitor:
         self.announced -= set(statuses)
 
     def take_secret(self, state):
-        """Reads a secret from its dialog, which Escape does not close, stores it, and asserts that the page forgets it."""
+        """Reads a secret from its dialog, which Escape does not close, and asserts that the page forgets it afterwards."""
         dialog = self.frame.locator("dialog[open]")
         expect(dialog).to_be_visible()
         secret = dialog.locator(".secret").inner_text()
@@ -417,7 +417,7 @@ class Visitor:
 
 
 class Kit:
-    """Everything that a flow gets. A flow takes the kit and a hand, makes its own coach, and can run beside no other."""
+    """Everything that a flow gets. A flow takes the kit and a hand, and makes its own coach."""
 
     def __init__(self, stack, receiver, browser, pictures=None):
         self.stack, self.receiver, self.browser, self.pictures = stack, receiver, browser, pictures

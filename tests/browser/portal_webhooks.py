@@ -68,7 +68,7 @@ def creates_a_webhook(kit, hand):
 
 
 def changes_a_webhook(kit, hand):
-    """A webhook is changed to the longest address and a hostile note, paused, started, given a new secret, and deleted."""
+    """A webhook gets the longest address and a hostile note, is paused, started, given a new secret, and deleted."""
     coach = kit.coach()
     address = f"{kit.receiver.url}/" + "a" * LONGEST_URL
     webhook = coach.webhook(f"{kit.receiver.url}/changed")
@@ -243,7 +243,7 @@ def reaches_the_limits(kit, hand):
 
 
 def creates_one_webhook_on_a_bad_line(kit, hand):
-    """The answer to a creation gets lost, and the coach presses the button again: there is one webhook, and its secret."""
+    """The answer to a creation gets lost, and the coach presses again: there is one webhook, and its secret."""
     coach = kit.coach()
     with kit.visit(coach, hand, width=360) as visitor:
         visitor.open("/webhooks/new")

@@ -3,11 +3,9 @@
 
 use serde_json::{Value, json};
 
-use crate::crm::idempotency::{CrmScene, Prepared, WRITES, Write};
-use crate::world::Reply;
+use crate::crm::idempotency::{CrmScene, WRITES, Write};
+use crate::world::{LAPSED_S, Reply};
 
-/// Longer than a claim's lease.
-const LAPSED_S: u64 = 61;
 /// The key, the claim, the transaction.
 const FEWEST_CALLS: usize = 3;
 /// More than any write makes, retries included.
@@ -26,34 +24,6 @@ async fn faults(scene: &CrmScene, write: Write, spared_calls: usize, fault: &str
     scene.world.faults(json!({ "function": write.function(), "spared_calls": spared_calls, fault: times })).await;
 }
 
-async fn no_faults(scene: &CrmScene) {
-    let mut off = json!({ "function": "" });
-    for fault in [
-        "spared_calls",
-        "crash_before_call",
-        "crash_after_commit",
-        "stalled_calls",
-        "store_failures",
-        "store_lost_answers",
-        "store_conflicts",
-    ] {
-        off[fault] = json!(0);
-    }
-    scene.world.faults(off).await;
-}
-
-/// Repeats a request until it has a definite answer. An abandoned claim has to lapse first.
-async fn retry_until_answered(scene: &CrmScene, prepared: &Prepared) -> Reply {
-    let reply = prepared.send().await;
-    if reply.status != 409 {
-        return reply;
-    }
-    let busy = reply.refused(409, "idempotency_in_progress");
-    assert_eq!(busy.header("retry-after"), Some("5"));
-    scene.world.advance_s(LAPSED_S).await;
-    prepared.send().await
-}
-
 /// A fault meets a request at each of its calls in turn, until none is left. Checks the answer under the fault and the
 /// answer of the repeat.
 async fn fault_at_each_call(
@@ -68,14 +38,14 @@ async fn fault_at_each_call(
         faults(scene, write, spared_calls, fault, times).await;
         let reply = prepared.send().await;
         let met = scene.world.remaining_faults().await[fault].as_u64() != Some(times as u64);
-        no_faults(scene).await;
+        scene.world.clear_faults().await;
         if !met {
             scene.assert_done_once(&prepared, &reply).await;
             return spared_calls;
         }
         if reply.status >= 300 {
             check_answer(&reply);
-            let found = retry_until_answered(scene, &prepared).await;
+            let found = scene.world.answered(async || prepared.send().await).await;
             scene.assert_done_once(&prepared, &found).await;
         } else {
             scene.assert_done_once(&prepared, &reply).await;
@@ -100,7 +70,7 @@ async fn a_write_that_dies_after_its_commit_is_replayed_at_once() {
         let prepared = scene.prepare(write).await;
         faults(&scene, write, 0, "crash_after_commit", 1).await;
         prepared.send().await.expect(500);
-        no_faults(&scene).await;
+        scene.world.clear_faults().await;
         let replay = prepared.send().await;
         assert!(replay.is_replay(), "{}", replay.text);
         scene.assert_done_once(&prepared, &replay).await;
@@ -140,8 +110,8 @@ async fn assert_retry_finds_result(scene: &CrmScene, write: Write, spared_calls:
     let prepared = scene.prepare(write).await;
     faults(scene, write, spared_calls, fault, MANY_FAULTS).await;
     assert_unconfirmed(&prepared.send().await);
-    no_faults(scene).await;
-    let found = retry_until_answered(scene, &prepared).await;
+    scene.world.clear_faults().await;
+    let found = scene.world.answered(async || prepared.send().await).await;
     scene.assert_done_once(&prepared, &found).await;
 }
 
@@ -161,7 +131,7 @@ async fn conflicts_are_retried_and_then_answered_as_unconfirmed() {
         let prepared = scene.prepare(write).await;
         faults(&scene, write, 0, "store_conflicts", 4).await;
         let reply = prepared.send().await;
-        no_faults(&scene).await;
+        scene.world.clear_faults().await;
         scene.assert_done_once(&prepared, &reply).await;
         assert_retry_finds_result(&scene, write, FEWEST_CALLS - 1, "store_conflicts").await;
     })
@@ -186,7 +156,7 @@ async fn a_write_in_flight_refuses_its_repeat_and_another_payload() {
     scene.world.advance_s(LAPSED_S).await;
     let reply = prepared.send().await;
     scene.assert_done_once(&prepared, &reply).await;
-    no_faults(&scene).await;
+    scene.world.clear_faults().await;
     let late = stalled.await.unwrap();
     assert_ne!(late.status, 201, "{}", late.text);
     scene.assert_done_once(&prepared, &reply).await;

@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::crm::bookings::{Desk, event, slot};
-use crate::partner::clients::create::crashes::{CreationScene, FEWEST_CALLS, HANDED, LAPSED_S, MAILED};
+use crate::partner::clients::create::crashes::{CreationScene, FEWEST_CALLS, HANDED, MAILED};
 use crate::partner::clients::login_link::{client, mint};
 use crate::world::sweep::{SweepScene, daily_log};
-use crate::world::{Answer, Bill, Fact, Receiver, Reply, World, members, uuid};
+use crate::world::{Answer, Bill, Fact, LAPSED_S, Receiver, Reply, World, members, uuid};
 
 const BY_FUNCTION: &[&[&str]] = &[&["function"]];
 const BY_ROUTE: &[&[&str]] = &[&["route", "status"], &["function"]];

@@ -4,23 +4,12 @@ mod requests;
 
 use serde_json::{Value, json};
 
+use crate::webhooks::deliveries::DELIVERY;
 use crate::webhooks::endpoint_states::EndpointScene;
 use crate::webhooks::simulation::SimulationRandom;
 use crate::world::{Bill, Caller, Endpoint, Fact, World, assert_cost, list, members, rendered, time};
 
 const DAY_S: u64 = 86_400;
-const DELIVERY: [&str; 10] = [
-    "attempts",
-    "client_id",
-    "created_at",
-    "endpoint_id",
-    "id",
-    "next_attempt_at",
-    "status",
-    "test",
-    "type",
-    "webhook_id",
-];
 
 /// All pages of a list.
 async fn walk(settings: &Caller, path: &str) -> Vec<Value> {

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use crate::world::{Answer, Caller, Coach, Endpoint, Receiver, World, list, members, time};
 
-const DELIVERY: [&str; 10] = [
+/// The members of a delivery.
+pub(crate) const DELIVERY: [&str; 10] = [
     "attempts",
     "client_id",
     "created_at",

@@ -216,7 +216,30 @@ pub(crate) struct Reply {
     pub(crate) bytes: usize,
 }
 
+/// The answer to simultaneous requests with one idempotency key, of which one did the work. The others replay its
+/// answer, or are asked to come again.
+#[track_caller]
+pub(crate) fn the_one_answer(replies: &[Reply]) -> &Reply {
+    let first: Vec<&Reply> = replies.iter().filter(|reply| reply.status < 300 && !reply.is_replay()).collect();
+    assert_eq!(first.len(), 1);
+    for reply in replies {
+        if reply.status == 409 {
+            reply.assert_in_progress();
+        } else {
+            assert_eq!(reply.text, first[0].text);
+        }
+    }
+    first[0]
+}
+
 impl Reply {
+    /// Asserts that another request with the same idempotency key is at work.
+    #[track_caller]
+    pub(crate) fn assert_in_progress(&self) {
+        let busy = self.clone().refused(409, "idempotency_in_progress");
+        assert_eq!(busy.header("retry-after"), Some("5"));
+    }
+
     /// Asserts the status.
     #[track_caller]
     pub(crate) fn expect(self, status: u16) -> Self {

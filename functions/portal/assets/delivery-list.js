@@ -13,8 +13,8 @@ import { deliveryBadge } from "./webhook-status.js";
 const PAGE = 50;
 
 /**
- * The deliveries of `source` (a path of the API) with the filters of the address. `endpoints`: all webhooks, if the list
- * is of all; `of`: the one webhook, if it is of one. Returns the node and the first `items`.
+ * The deliveries of `source` (a path of the API) with the filters of the address. `endpoints`: all webhooks, if the
+ * list is of all; `of`: the one webhook, if it is of one. Returns the node and the first `items`.
  */
 export async function deliveryList({ source, page, types, endpoints = null, of = null }) {
   const filters = Object.fromEntries(FILTERS.map(name => [name, page.query.get(name)]));

@@ -26,7 +26,7 @@ const ERRORS = {
   "not sent: endpoint disabled": ["not sent: sending was paused", "Start sending again, then use “Send missed events again”."],
 };
 
-// The reason follows in the delivery log. It can only be that every delivery had failed: a pause by hand has none there.
+// The delivery log adds the reason. It can only be that every delivery had failed: a pause by hand adds none.
 const STOPPED = [
   "not sent: sending had stopped, because every delivery failed",
   "Start sending again, then use “Send missed events again”.",

@@ -15,6 +15,9 @@ export function banner(endpoint, deliveries, page) {
   return endpoint.failing_since ? failing(endpoint, deliveries) : null;
 }
 
+const repair = ({ id }) =>
+  h("li", {}, "Have the other system repaired, or ", link(path`#/webhooks/${id}/edit`, "correct the web address"), ".");
+
 const failing = (endpoint, deliveries) =>
   notice(
     "bad",
@@ -33,13 +36,7 @@ const failing = (endpoint, deliveries) =>
     h(
       "ol",
       {},
-      h(
-        "li",
-        {},
-        "Have the other system repaired, or ",
-        link(path`#/webhooks/${endpoint.id}/edit`, "correct the web address"),
-        ".",
-      ),
+      repair(endpoint),
       h("li", {}, "Send a test event below, to see that it works."),
       h("li", {}, link(path`#/webhooks/${endpoint.id}/recover`, "Send the missed events again"), "."),
     ),
@@ -63,13 +60,7 @@ const stopped = (endpoint, deliveries, page) =>
     h(
       "ol",
       {},
-      h(
-        "li",
-        {},
-        "Have the other system repaired, or ",
-        link(path`#/webhooks/${endpoint.id}/edit`, "correct the web address"),
-        ".",
-      ),
+      repair(endpoint),
       h("li", {}, start(endpoint, page, "Start sending again")),
       h("li", {}, "Then send the missed events again: they are kept for 30 days."),
     ),

@@ -3,11 +3,9 @@
 
 use serde_json::json;
 
-use crate::settings::idempotency::{Counts, Prepared, RECOVER, Scene, effect, posts};
-use crate::world::Reply;
+use crate::settings::idempotency::{Counts, RECOVER, Scene, effect, posts};
+use crate::world::LAPSED_S;
 
-/// Longer than a claim's lease and a recovery's.
-const LAPSED_S: u64 = 61;
 /// The count, the workspace, the claim.
 const CALLS_TO_CLAIM: usize = 3;
 /// More than any request makes.
@@ -20,33 +18,6 @@ async fn for_all_posts(play: impl AsyncFn(Scene, &'static str)) {
     futures::future::join_all(posts().into_iter().map(async |path| play(Scene::start().await, path).await)).await;
 }
 
-async fn no_faults(scene: &Scene) {
-    let mut off = json!({ "function": "" });
-    for fault in [
-        "spared_calls",
-        "crash_before_call",
-        "crash_after_commit",
-        "stalled_calls",
-        "store_failures",
-        "store_lost_answers",
-    ] {
-        off[fault] = json!(0);
-    }
-    scene.world.faults(off).await;
-}
-
-/// Repeats a request until it has a definite answer. An abandoned claim has to lapse first.
-async fn retry_until_answered(scene: &Scene, prepared: &Prepared) -> Reply {
-    let reply = prepared.send().await;
-    if reply.status != 409 {
-        return reply;
-    }
-    let busy = reply.refused(409, "idempotency_in_progress");
-    assert_eq!(busy.header("retry-after"), Some("5"));
-    scene.world.advance_s(LAPSED_S).await;
-    prepared.send().await
-}
-
 /// A fault meets a request at each of its calls in turn, until none is left. Returns the number of its calls.
 async fn fault_at_each_call(scene: &Scene, path: &'static str, fault: &str, times: usize) -> usize {
     for spared_calls in 0..MOST_CALLS {
@@ -54,8 +25,8 @@ async fn fault_at_each_call(scene: &Scene, path: &'static str, fault: &str, time
         scene.world.faults(json!({ "function": "settings", "spared_calls": spared_calls, fault: times })).await;
         let reply = prepared.send().await;
         let met = scene.world.remaining_faults().await[fault].as_u64() != Some(times as u64);
-        no_faults(scene).await;
-        let reply = if reply.status < 300 { reply } else { retry_until_answered(scene, &prepared).await };
+        scene.world.clear_faults().await;
+        let reply = if reply.status < 300 { reply } else { scene.world.answered(async || prepared.send().await).await };
         scene.assert_done_once(&prepared, &reply).await;
         if !met {
             return spared_calls;
@@ -80,7 +51,7 @@ async fn a_post_that_dies_after_its_commit_is_replayed_at_once() {
         let prepared = scene.prepare(path).await;
         scene.world.faults(json!({ "function": "settings", "crash_after_commit": 1 })).await;
         prepared.send().await.expect(500);
-        no_faults(&scene).await;
+        scene.world.clear_faults().await;
         let replay = prepared.send().await;
         assert!(replay.is_replay(), "{path}: {}", replay.text);
         scene.assert_done_once(&prepared, &replay).await;
@@ -93,7 +64,7 @@ async fn a_recovery_that_dies_after_a_commit_is_continued_and_sends_nothing_twic
     let prepared = scene.prepare(RECOVER).await;
     scene.world.faults(json!({ "function": "settings", "crash_after_commit": 1 })).await;
     prepared.send().await.expect(500);
-    no_faults(&scene).await;
+    scene.world.clear_faults().await;
     prepared.send().await.refused(409, "idempotency_in_progress");
     scene.world.advance_s(LAPSED_S).await;
     let continued = prepared.send().await.expect(202);
@@ -134,7 +105,7 @@ async fn a_post_in_flight_refuses_its_repeat_and_changes_nothing_once_it_has_los
         assert_eq!(scene.effect_since(prepared.before).await, Counts::default(), "{path}");
         scene.world.advance_s(LAPSED_S).await;
         let reply = prepared.send().await;
-        no_faults(&scene).await;
+        scene.world.clear_faults().await;
         let late = stalled.await.unwrap();
         assert!(late.status >= 400 || late.is_replay(), "{path}: {}", late.text);
         scene.assert_done_once(&prepared, &reply).await;

@@ -5,10 +5,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use tokio::task::JoinSet;
 
-use crate::world::{Application, Call, Caller, Invitation, Receiver, Reply, World, bytes_of, until};
+use crate::world::{Application, Call, Caller, Invitation, LAPSED_S, Receiver, Reply, World, bytes_of, until};
 
-/// Longer than a claim's lease.
-pub(crate) const LAPSED_S: u64 = 61;
 /// Longer than a visibility time-out, the longest wait of a stream's retries and a run of the schedule together.
 const RECOVERED_S: u64 = 20 * 60;
 /// Fewest calls of a creation: the key, the claim, two reads, the transaction.
@@ -61,11 +59,7 @@ impl CreationScene {
     }
 
     pub(crate) async fn no_faults(&self) {
-        let off = json!({
-            "spared_calls": 0, "crash_before_call": 0, "crash_after_commit": 0, "stalled_calls": 0, "mail_failures": 0,
-            "store_failures": 0, "store_lost_answers": 0, "store_conflicts": 0, "function": "",
-        });
-        self.world.faults(off).await;
+        self.world.clear_faults().await;
     }
 
     /// Repeats an unanswered request until the client is created. Returns whether the first repeat succeeded.

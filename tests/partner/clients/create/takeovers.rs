@@ -7,10 +7,9 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::partner::clients::create::crashes::{
-    CreationScene, FEWEST_CALLS, HANDED, HANDED_DERIVED, LAPSED_S, MAILED, MAILED_DERIVED, MODES, MOST_CALLS,
-    for_all_modes,
+    CreationScene, FEWEST_CALLS, HANDED, HANDED_DERIVED, MAILED, MAILED_DERIVED, MODES, MOST_CALLS, for_all_modes,
 };
-use crate::world::{Fact, Reply};
+use crate::world::{Fact, LAPSED_S, Reply};
 
 #[tokio::test]
 async fn a_takeover_absorbs_a_lost_answer_at_each_of_its_calls() {
