@@ -1,7 +1,7 @@
 //! Seed data: a coach with keys, a CRM, and a client with 90 days of records.
 
 use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
-use local_stack::demo::PERMISSIONS;
+use domain::api_key::Permission;
 use serde_json::{Value, json};
 
 use crate::error::BenchError;
@@ -47,7 +47,7 @@ pub(crate) async fn seed(stack: &BenchStack) -> Result<Credentials, BenchError> 
     let mut credentials = Credentials { partner_keys: Vec::new(), crm_keys: Vec::new(), session };
     for _ in 0..KEYS {
         let partner = json!({ "name": "Bench", "scope": "partner" });
-        let crm = json!({ "name": "Bench", "scope": "crm", "permissions": PERMISSIONS });
+        let crm = json!({ "name": "Bench", "scope": "crm", "permissions": Permission::ALL });
         let made = stack.call(ApiCall::post("/settings/keys", partner).bearer(&credentials.session)).await?;
         credentials.partner_keys.push(text(&made, "key")?);
         let made = stack.call(ApiCall::post("/settings/keys", crm).bearer(&credentials.session)).await?;

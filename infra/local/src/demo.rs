@@ -11,7 +11,6 @@ mod seed;
 use serde::{Deserialize, Serialize};
 
 pub use print::{print_bare, print_ready, seed_and_print};
-pub use seed::PERMISSIONS;
 
 /// The coach who owns the demo workspace.
 const COACH_ID: &str = "coach_demo";

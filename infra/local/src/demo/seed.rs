@@ -2,6 +2,8 @@
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
+use domain::api_key::Permission;
+use domain::event::EventType;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{Method, Request};
 use serde_json::{Value, json};
@@ -16,24 +18,6 @@ use runtime::Clock;
 const MAX_ANSWER_BYTES: usize = 1024 * 1024;
 /// Maximum number of entries in a PutEvents request.
 const MAX_ENTRIES: usize = 10;
-const EVENTS: [&str; 6] = [
-    "new_client",
-    "check_in_submitted",
-    "low_check_in_score",
-    "system_grade_drop",
-    "phase_advanced",
-    "message_received",
-];
-/// All permissions of a CRM key.
-pub const PERMISSIONS: [&str; 7] = [
-    "contacts.read",
-    "contacts.write",
-    "opportunities.read",
-    "opportunities.write",
-    "bookings.read",
-    "bookings.write",
-    "workflows.read",
-];
 
 /// The reason why the demo was not created.
 #[derive(Debug, thiserror::Error)]
@@ -83,10 +67,10 @@ pub(super) async fn load_or_create(running: &Running) -> Result<Demo, SeedError>
 async fn create(running: &Running, base_url: String) -> Result<Demo, SeedError> {
     let partner = json!({ "name": "Demo partner", "scope": "partner" });
     let partner = call_settings(running, Method::POST, "/settings/keys", partner).await?;
-    let crm = json!({ "name": "Demo CRM", "scope": "crm", "permissions": PERMISSIONS });
+    let crm = json!({ "name": "Demo CRM", "scope": "crm", "permissions": Permission::ALL });
     let crm = call_settings(running, Method::POST, "/settings/keys", crm).await?;
     let endpoint = json!({
-        "url": hook_url(&base_url), "events": EVENTS, "payload_mode": "contact_details",
+        "url": hook_url(&base_url), "events": EventType::ALL, "payload_mode": "contact_details",
         "description": "The local stack's own receiver",
     });
     let endpoint = call_settings(running, Method::POST, "/settings/webhooks", endpoint).await?;
