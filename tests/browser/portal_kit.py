@@ -85,6 +85,10 @@ class Stack:
     def advance(self, seconds):
         self.local("clock", {"advance_s": int(seconds)})
 
+    def advance_to_the_next_minute(self):
+        """Moves the clock to the beginning of a minute, where the windows of the rate limits begin."""
+        self.advance(60 - int(self.now()[17:19]))
+
     def publish(self, facts):
         """Puts facts on the bus, `(name, fields)` each, and waits until the service has applied them."""
         at = self.now()
