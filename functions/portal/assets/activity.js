@@ -55,7 +55,7 @@ export async function activity(_, { signal }) {
   ]);
   const show = line => [
     h("h2", {}, ACTIONS[line.action] ?? line.action),
-    h("p", {}, names.get(line.target)?.cloneNode(true) ?? nameless(line), details(line, types)),
+    h("p", {}, names.get(line.target)?.cloneNode(true) ?? targetOfDeleted(line), details(line, types)),
     h("p", { class: "hint" }, time(line.at), " · ", actor(line.actor, workspace.coach_id)),
   ];
   return {
@@ -73,7 +73,7 @@ function actor(name, coach) {
 }
 
 // The name of something that is not in the lists: deleted, or a delivery.
-function nameless({ target, detail }) {
+function targetOfDeleted({ target, detail }) {
   if (detail.endpoint_id)
     return link(
       `#/webhooks/${encodeURIComponent(detail.endpoint_id)}/deliveries/${encodeURIComponent(target)}`,

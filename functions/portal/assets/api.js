@@ -5,7 +5,7 @@ import * as session from "./session.js";
 /**
  * A request that did not succeed. `kind`: `offline` (no answer came), `session` (no session any more), `limit` (429;
  * `retryAfterS`), `unavailable` (500 and above), or `refused` (any other answer: `status`, `code`, `field`). After
- * `offline` and `unavailable` a write may or may not have happened: send it again through the same `Once`.
+ * `offline` and `unavailable` a write may or may not have happened: send it again through the same `IdempotentPost`.
  */
 export class ApiError extends Error {
   constructor(kind, message, details = {}) {
@@ -28,9 +28,9 @@ export const remove = path => send("DELETE", path);
 /**
  * One form or button that posts: however often it is sent, the same content has one effect. It keeps its
  * `Idempotency-Key` after an unclear outcome and after success, and takes a new one for other content or after a
- * refusal (which the service would repeat). Create another `Once` to do the same thing a second time.
+ * refusal (which the service would repeat). Create another `IdempotentPost` to do the same thing a second time.
  */
-export class Once {
+export class IdempotentPost {
   #content = null;
   #key = null;
 

@@ -87,6 +87,6 @@ export function local(iso) {
 /** Keeps the filters in the address, so that "back" returns to the same list. */
 export function remember(filters) {
   const used = Object.entries(filters).filter(([name, value]) => FILTERS.includes(name) && value);
-  const [place] = location.hash.split("?");
-  history.replaceState(null, "", used.length ? `${place}?${new URLSearchParams(used)}` : place);
+  const [address] = location.hash.split("?");
+  history.replaceState(null, "", used.length ? `${address}?${new URLSearchParams(used)}` : address);
 }

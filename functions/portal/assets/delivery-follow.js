@@ -7,17 +7,17 @@ const EVERY_MS = 1000;
 const PATIENCE_MS = 30_000;
 
 /**
- * Waits until the delivery of `source` has an attempt that is not `before` (its latest one, if any), or for 30 seconds.
- * Returns the delivery as it is then, or null if the screen was left.
+ * Waits until the delivery of `source` has another latest attempt than `previousAttempt`, or for 30 seconds. Returns
+ * the delivery as it is then, or null if the screen was left.
  */
-export async function follow(source, before, signal) {
+export async function follow(source, previousAttempt, signal) {
   const end = Date.now() + PATIENCE_MS;
   try {
     for (;;) {
       await pause(signal);
       const delivery = await get(source, {}, signal);
       const latest = delivery.attempts.at(-1);
-      if ((latest && latest.at !== before?.at) || Date.now() > end) return delivery;
+      if ((latest && latest.at !== previousAttempt?.at) || Date.now() > end) return delivery;
     }
   } catch (error) {
     if (signal.aborted) return null;

@@ -14,14 +14,14 @@ const PAGE = 50;
 
 /**
  * The deliveries of `source` (a path of the API) with the filters of the address. `endpoints`: all webhooks, if the
- * list is of all; `of`: the one webhook, if it is of one. Returns the node and the first `items`.
+ * list is of all; `endpoint`: the one webhook, if it is of one. Returns the node and the first `items`.
  */
-export async function deliveryList({ source, page, types, endpoints = null, of = null }) {
+export async function deliveryList({ source, page, types, endpoints = null, endpoint = null }) {
   const filters = Object.fromEntries(FILTERS.map(name => [name, page.query.get(name)]));
   const results = h("div", {});
   const first = await load(source, filters, page);
   const hosts = new Map((endpoints ?? []).map(({ id, url }) => [id, url]));
-  const show = delivery => card(delivery, types, hosts, of);
+  const show = delivery => card(delivery, types, hosts, endpoint);
   const list = (used, read) =>
     pages({
       label: "Deliveries",
@@ -50,16 +50,16 @@ async function load(source, query, { signal }) {
 const empty = filters =>
   h("p", {}, Object.values(filters).some(Boolean) ? "No delivery fits the filter." : "Nothing was sent in the last 30 days.");
 
-function card(delivery, types, hosts, of) {
-  const { id, endpoint_id: endpoint, attempts } = delivery;
+function card(delivery, types, hosts, endpoint) {
+  const { id, endpoint_id: endpointId, attempts } = delivery;
   const last = attempts.at(-1);
-  const url = hosts.get(endpoint);
+  const url = hosts.get(endpointId);
   const title = titleOf(types, delivery.type);
   return [
     h(
-      of ? "h3" : "h2",
+      endpoint ? "h3" : "h2",
       {},
-      of || url ? link(path`#/webhooks/${endpoint}/deliveries/${id}`, title) : title,
+      endpoint || url ? link(path`#/webhooks/${endpointId}/deliveries/${id}`, title) : title,
       " ",
       deliveryBadge(delivery),
       delivery.test && [" ", badge("calm", "Test")],
@@ -68,7 +68,7 @@ function card(delivery, types, hosts, of) {
       "p",
       {},
       time(delivery.created_at),
-      !of && [", to ", url ? host(url) : "a deleted webhook"],
+      !endpoint && [", to ", url ? host(url) : "a deleted webhook"],
       ". ",
       attempts.length > 1 && `${count(attempts.length, "attempt")}. `,
       last && !isAccepted(last) && `${capital(outcome(last))}.`,

@@ -20,7 +20,7 @@ export async function deliveryScreen({ id, delivery: deliveryId }, page) {
     title,
     heading: [title, " ", deliveryBadge(delivery), delivery.test && [" ", badge("calm", "Test")]],
     parent: { href: path`/webhooks/${id}`, text: ["Webhook to ", host(endpoint.url)] },
-    content: [about(delivery), again(delivery, endpoint, source, page), attempts(delivery), request(delivery)],
+    content: [about(delivery), sendAgainControl(delivery, endpoint, source, page), attempts(delivery), request(delivery)],
   };
 }
 
@@ -33,7 +33,7 @@ const about = delivery =>
     ["Next attempt", delivery.next_attempt_at && [time(delivery.next_attempt_at), " (", ago(delivery.next_attempt_at), ")"]],
   ]);
 
-function again(delivery, endpoint, source, page) {
+function sendAgainControl(delivery, endpoint, source, page) {
   if (delivery.body_erased)
     return notice("calm", "The client was erased", h("p", {}, "This event was erased with the client. It cannot be sent again."));
   if (endpoint.status !== "enabled")

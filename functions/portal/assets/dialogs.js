@@ -46,7 +46,7 @@ export function open(title, content, { mustAnswer = false } = {}) {
     node.append(...[content(close)].flat(Infinity).filter(Boolean));
     document.body.append(node);
     node.showModal();
-    place(node, before);
+    positionDialog(node, before);
   });
 }
 
@@ -120,7 +120,7 @@ export async function showSecret({ title, what, value, note, lost }) {
 
 // The frame is as high as the page, so the middle of the frame may be out of sight: the dialog opens where the coach
 // is.
-function place(node, before) {
+function positionDialog(node, before) {
   const top = Math.max(MARGIN, (before?.getBoundingClientRect().top ?? 0) - MARGIN * 4);
   if (window.parent === window) return;
   document.body.style.minBlockSize = `${top + node.scrollHeight + 2 * MARGIN}px`;

@@ -1,17 +1,17 @@
 // Forms: fields with labels, hints and errors; native validation; the service's refusal at its field.
 
-import { Once } from "./api.js";
+import { IdempotentPost } from "./api.js";
 import { fill, h, uniqueId } from "./dom.js";
-import { guarded, tell } from "./ui.js";
+import { runUnlessBusy, showAndAnnounce } from "./ui.js";
 import { sentence } from "./words.js";
 
 /**
- * A form. `children` hold fields anywhere within; `send(values, once)` gets the values by field name and a `Once`. If
- * it throws, the error is shown at the field that it names, or above the buttons. `kind`: of the button, as for
- * `button`.
+ * A form. `children` hold fields anywhere within; `send(values, once)` gets the values by field name and an
+ * `IdempotentPost`. If it throws, the error is shown at the field that it names, or above the buttons. `kind`: of the
+ * button, as for `button`.
  */
 export function form({ submit, send, cancel, kind = "main" }, ...children) {
-  const once = new Once();
+  const once = new IdempotentPost();
   const outcome = h("div", { class: "outcome" });
   const press = h("button", { class: kind }, submit);
   const node = h(
@@ -19,7 +19,7 @@ export function form({ submit, send, cancel, kind = "main" }, ...children) {
     {
       onsubmit: event => {
         event.preventDefault();
-        guarded(press, async () => {
+        runUnlessBusy(press, async () => {
           fill(outcome);
           fieldsOf(node).forEach(({ clear }) => clear());
           try {
@@ -48,7 +48,7 @@ export const isValid = node =>
 export function showError(node, outcome, error) {
   const field = error.kind === "refused" && fieldsOf(node).find(({ name }) => name === error.field?.split(/[.[]/)[0]);
   if (field) field.fail(sentence(error));
-  else tell(outcome, "bad", sentence(error));
+  else showAndAnnounce(outcome, "bad", sentence(error));
 }
 
 /**
@@ -139,7 +139,7 @@ function asField(node, name, read, control, error) {
     control?.removeAttribute("aria-invalid");
   };
   const fail = text => {
-    tell(error, "bad", text);
+    showAndAnnounce(error, "bad", text);
     control?.setAttribute("aria-invalid", "true");
     control?.focus();
   };

@@ -5,7 +5,7 @@ import { LIMITS, PERMISSIONS, SCOPES } from "./domain.js";
 import { showSecret } from "./dialogs.js";
 import { fill, h } from "./dom.js";
 import { choices, field, form } from "./forms.js";
-import { developerNote, expiry, obstacle, presets, tomorrow } from "./key-words.js";
+import { developerNote, entitlementWarning, expiry, presets, tomorrow } from "./key-words.js";
 import { go } from "./router.js";
 import { link } from "./ui.js";
 
@@ -15,7 +15,7 @@ export async function createKey(_, { signal }) {
   const permissions = h("div", {});
   const warning = h("div", {});
   const chooseScope = scope => {
-    fill(warning, obstacle(workspace, scope));
+    fill(warning, entitlementWarning(workspace, scope));
     fill(permissions, scope === "crm" && permissionChoices());
   };
   const node = form(
@@ -70,10 +70,10 @@ function permissionChoices() {
 
 /** The fields for the end of a key: `until` (a preset) and `date`. */
 export function expiryFields(chosen) {
-  const place = h("div", {});
+  const dateArea = h("div", {});
   const choose = until =>
     fill(
-      place,
+      dateArea,
       until === "date" && field({ name: "date", label: "Last day", type: "date", required: true, min: tomorrow() }),
     );
   return [
@@ -87,7 +87,7 @@ export function expiryFields(chosen) {
       hint: "After its end the key is refused, and whatever uses it stops working.",
       choices: presets(),
     }),
-    place,
+    dateArea,
   ];
 }
 

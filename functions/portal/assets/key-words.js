@@ -67,7 +67,7 @@ export function ending(key) {
 export const lastUse = key => (key.last_used_at ? ["Last used ", ago(key.last_used_at)] : "Never used");
 
 /** Says why keys of this kind do not work in this workspace, or returns null if they do. */
-export function obstacle({ entitlements, crm_configured }, scope) {
+export function entitlementWarning({ entitlements, crm_configured }, scope) {
   if (scope === "partner" && !entitlements.partner_api) {
     return warning(
       "Your plan does not include access to clients",

@@ -21,8 +21,8 @@ export async function overview(_, { signal, refresh }) {
     title: "Overview",
     heading: ["Private integrations of ", userText(workspace.name)],
     content: [
-      problems.length ? h("section", { "aria-label": "Problems" }, problems) : started(live, endpoints) && allWell(),
-      started(live, endpoints) ? figures(workspace, endpoints, failed.data[0]) : firstSteps(workspace),
+      problems.length ? h("section", { "aria-label": "Problems" }, problems) : hasIntegrations(live, endpoints) && allWell(),
+      hasIntegrations(live, endpoints) ? figures(workspace, endpoints, failed.data[0]) : firstSteps(workspace),
       h(
         "p",
         { class: "buttons" },
@@ -33,7 +33,7 @@ export async function overview(_, { signal, refresh }) {
   };
 }
 
-const started = (live, endpoints) => live.length > 0 || endpoints.length > 0;
+const hasIntegrations = (live, endpoints) => live.length > 0 || endpoints.length > 0;
 
 const allWell = () =>
   notice("good", "Everything works", h("p", {}, "No key ends soon, and every webhook reaches its receiver."));

@@ -2,7 +2,7 @@
 
 import { h, userText } from "./dom.js";
 import { ago, host, time } from "./format.js";
-import { isExpiringSoon, lastUse, obstacle } from "./key-words.js";
+import { entitlementWarning, isExpiringSoon, lastUse } from "./key-words.js";
 import { link, notice } from "./ui.js";
 
 /** Returns a notice for each problem, the worst first. `live`: the keys that work. */
@@ -17,12 +17,12 @@ export function problemsOf(workspace, endpoints, live) {
 
 function planProblems(workspace, live) {
   const used = ["partner", "crm"].filter(scope => live.some(key => key.scope === scope));
-  return used.map(scope => obstacle(workspace, scope)).filter(Boolean);
+  return used.map(scope => entitlementWarning(workspace, scope)).filter(Boolean);
 }
 
 function endpointProblem(endpoint) {
   const where = host(endpoint.url);
-  const out = h("p", {}, link(`#/webhooks/${encodeURIComponent(endpoint.id)}`, "See what to do"));
+  const detailsLink = h("p", {}, link(`#/webhooks/${encodeURIComponent(endpoint.id)}`, "See what to do"));
   if (endpoint.status === "gone") {
     return [
       notice(
@@ -35,7 +35,7 @@ function endpointProblem(endpoint) {
           where,
           " said that this address is gone for good. It receives " + "nothing any more.",
         ),
-        out,
+        detailsLink,
       ),
     ];
   }
@@ -53,7 +53,7 @@ function endpointProblem(endpoint) {
           ago(endpoint.disabled_at, "lately"),
           ". It receives nothing until you switch it on.",
         ),
-        out,
+        detailsLink,
       ),
     ];
   }
@@ -71,7 +71,7 @@ function endpointProblem(endpoint) {
           ago(endpoint.disabled_at, "lately"),
           ". It receives nothing " + "until you switch it on.",
         ),
-        out,
+        detailsLink,
       ),
     ];
   }
@@ -89,7 +89,7 @@ function endpointProblem(endpoint) {
         time(endpoint.failing_since),
         ". They are sent again for about a day.",
       ),
-      out,
+      detailsLink,
     ),
   ];
 }

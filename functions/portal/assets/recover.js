@@ -1,6 +1,6 @@
 // Sends missed events again: first counts them, then asks, then sends.
 
-import { Once, get, path } from "./api.js";
+import { IdempotentPost, get, path } from "./api.js";
 import { LIMITS } from "./domain.js";
 import { instant } from "./delivery-filters.js";
 import { fill, h } from "./dom.js";
@@ -8,7 +8,7 @@ import { eventTypes, titleOf } from "./event-types.js";
 import { choices, field, form } from "./forms.js";
 import { count, host, list, time } from "./format.js";
 import { go } from "./router.js";
-import { link, notice, tell } from "./ui.js";
+import { link, notice, showAndAnnounce } from "./ui.js";
 import { hostName } from "./webhook-status.js";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -29,7 +29,7 @@ const off = endpoint =>
   );
 
 function countForm(endpoint, types, base) {
-  const place = h("div", {});
+  const resultArea = h("div", {});
   const custom = h("div", {});
   const opened = Date.now();
   const choose = since => fill(custom, since === "custom" && dates());
@@ -39,10 +39,10 @@ function countForm(endpoint, types, base) {
       send: async values => {
         const wanted = body(values, opened);
         if (wanted.until && wanted.since >= wanted.until)
-          return tell(fill(place), "bad", "“Before” has to be later than “From”.");
-        const { deliveries } = await new Once().post(`${base}/recover`, { ...wanted, dry_run: true });
-        fill(place, deliveries ? question(endpoint, types, base, wanted, deliveries) : none());
-        place.querySelector("h2").focus();
+          return showAndAnnounce(fill(resultArea), "bad", "“Before” has to be later than “From”.");
+        const { deliveries } = await new IdempotentPost().post(`${base}/recover`, { ...wanted, dry_run: true });
+        fill(resultArea, deliveries ? question(endpoint, types, base, wanted, deliveries) : none());
+        resultArea.querySelector("h2").focus();
       },
     },
     choices({
@@ -69,7 +69,7 @@ function countForm(endpoint, types, base) {
     ),
   );
   // The count is of the choice that was counted.
-  node.addEventListener("change", () => fill(place));
+  node.addEventListener("change", () => fill(resultArea));
   return [
     h(
       "p",
@@ -77,7 +77,7 @@ function countForm(endpoint, types, base) {
       "Events that failed or were not sent, because the other system was broken or this webhook was paused, can be sent again. First they are counted: nothing is sent yet.",
     ),
     node,
-    place,
+    resultArea,
   ];
 }
 

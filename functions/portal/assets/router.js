@@ -9,7 +9,7 @@ const LOADING_AFTER_MS = 150;
 
 let routes = [];
 let main = null;
-let leaving = new AbortController();
+let currentScreen = new AbortController();
 let notice = null;
 
 /**
@@ -29,16 +29,16 @@ export function start(table, element) {
   return show({ focus: null });
 }
 
-/** Goes to "/keys", say. `said`: a sentence that the next screen shows above its content ("The key is revoked."). */
-export function go(path, said = null) {
-  notice = said;
+/** Goes to a path such as "/keys". The next screen shows the sentence `confirmation` above its content. */
+export function go(path, confirmation = null) {
+  notice = confirmation;
   if (location.hash === `#${path}`) return show({ focus: "heading" });
   location.hash = path;
 }
 
 /** Shows the present screen anew, with focus where it was if that element has an id and is still there. */
-export function refresh(said = null) {
-  notice = said;
+export function refresh(confirmation = null) {
+  notice = confirmation;
   return show({ focus: document.activeElement?.id || "heading" });
 }
 
@@ -51,9 +51,9 @@ export function setQuery(query) {
 }
 
 async function show({ focus }) {
-  leaving.abort();
-  leaving = new AbortController();
-  const { signal } = leaving;
+  currentScreen.abort();
+  currentScreen = new AbortController();
+  const { signal } = currentScreen;
   const timer = setTimeout(() => signal.aborted || loading(), LOADING_AFTER_MS);
   const screen = await load(signal);
   clearTimeout(timer);
@@ -81,11 +81,11 @@ function render({ title, heading, parent, content }, focus) {
   document.title = `${title} · ${PRODUCT}`;
   markPlace();
   const head = h("h1", { tabindex: "-1" }, heading ?? title);
-  const said = notice && h("p", { class: "notice good" }, notice);
+  const confirmation = notice && h("p", { class: "notice good" }, notice);
   notice = null;
   main.removeAttribute("aria-busy");
-  fill(main, parent && h("p", { class: "up" }, h("a", { href: `#${parent.href}` }, parent.text)), head, said, content);
-  if (said) announce(said.textContent);
+  fill(main, parent && h("p", { class: "up" }, h("a", { href: `#${parent.href}` }, parent.text)), head, confirmation, content);
+  if (confirmation) announce(confirmation.textContent);
   if (focus === null) return;
   const target = document.getElementById(focus) ?? head;
   target.focus();

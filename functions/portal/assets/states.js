@@ -25,8 +25,8 @@ const STATES = {
   not_found: ["Not found", "It does not exist any more, or it belongs to another workspace.", false],
 };
 
-/** Returns the screen for an error that a screen threw. `again` shows the screen anew. */
-export function stateFor(error, again) {
+/** Returns the screen for an error that a screen threw. `retry` shows the screen anew. */
+export function stateFor(error, retry) {
   const [title, words, canRetry] = STATES[error.code] ?? STATES[error.kind] ?? STATES.unavailable;
   if (!error.kind) console.error(error);
   const content = h(
@@ -38,7 +38,7 @@ export function stateFor(error, again) {
       error.reference &&
       h("p", { class: "hint" }, `Reference for support: ${error.reference}`),
     canRetry
-      ? button("Try again", again, { kind: "main" })
+      ? button("Try again", retry, { kind: "main" })
       : error.kind !== "no-session" && h("a", { href: "#/" }, "Back to the overview"),
   );
   return { title, content };

@@ -1,7 +1,7 @@
 // The parts that screens are made of.
 
 import { announce } from "./announce.js";
-import { Once } from "./api.js";
+import { IdempotentPost } from "./api.js";
 import { fill, h } from "./dom.js";
 import { sentence } from "./words.js";
 
@@ -13,12 +13,12 @@ const SETTLE_MS = 600;
  * `id`.
  */
 export function button(text, run, { kind, ...props } = {}) {
-  const node = h("button", { type: "button", class: kind, ...props, onclick: () => guarded(node, run) }, text);
+  const node = h("button", { type: "button", class: kind, ...props, onclick: () => runUnlessBusy(node, run) }, text);
   return node;
 }
 
 /** Runs `run` unless `node` is busy. A busy button keeps the focus, so it is not `disabled` but `aria-disabled`. */
-export async function guarded(node, run) {
+export async function runUnlessBusy(node, run) {
   if (node.ariaDisabled === "true") return;
   node.ariaDisabled = "true";
   try {
@@ -29,24 +29,24 @@ export async function guarded(node, run) {
 }
 
 /**
- * A button that does something at once, with its outcome beside it. `run` gets a `Once` and returns the sentence that
- * is shown after success, or nothing. An error is shown with the same button as the way out.
+ * A button that does something at once, with its outcome beside it. `run` gets an `IdempotentPost` and returns the
+ * sentence that is shown after success, or nothing. An error is shown with the same button as the way out.
  */
 export function action(text, run, options = {}) {
-  let once = new Once();
+  let once = new IdempotentPost();
   const outcome = h("span", { class: "outcome" });
   const node = button(
     text,
     async () => {
       fill(outcome);
       try {
-        const said = await run(once);
-        once = new Once();
-        if (said) tell(outcome, "good", said);
+        const confirmation = await run(once);
+        once = new IdempotentPost();
+        if (confirmation) showAndAnnounce(outcome, "good", confirmation);
         // The second click of a double click still finds the button busy.
         await new Promise(resolve => setTimeout(resolve, SETTLE_MS));
       } catch (error) {
-        tell(outcome, "bad", sentence(error));
+        showAndAnnounce(outcome, "bad", sentence(error));
       }
     },
     options,
@@ -54,9 +54,9 @@ export function action(text, run, options = {}) {
   return h("span", { class: "action" }, node, outcome);
 }
 
-/** Shows a sentence in `place` and has screen readers say it. `kind`: `good` or `bad`. */
-export function tell(place, kind, text) {
-  fill(place, h("span", { class: `notice ${kind}` }, text));
+/** Shows a sentence in `resultArea` and has screen readers say it. `kind`: `good` or `bad`. */
+export function showAndAnnounce(resultArea, kind, text) {
+  fill(resultArea, h("span", { class: `notice ${kind}` }, text));
   announce(text);
 }
 

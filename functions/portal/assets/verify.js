@@ -26,7 +26,7 @@ export async function verify() {
 
 /** The form and its outcome. `headers` and `body`: filled in already, from a delivery. */
 export function verifyForm({ headers, body }) {
-  const place = h("div", {});
+  const resultArea = h("div", {});
   const code = { dir: "ltr", spellcheck: "false", autocapitalize: "off" };
   return h(
     "div",
@@ -36,8 +36,8 @@ export function verifyForm({ headers, body }) {
         submit: "Check",
         send: async ({ headers, body, secret }) => {
           const results = await check({ headers, body, secret, nowMs: Date.now() });
-          fill(place, verdict(results), h("ol", { class: "rules" }, results.map(rule)));
-          announce([place.firstChild.textContent, results.find(({ state }) => state === "failed")?.text ?? ""].join(" "));
+          fill(resultArea, verdict(results), h("ol", { class: "rules" }, results.map(rule)));
+          announce([resultArea.firstChild.textContent, results.find(({ state }) => state === "failed")?.text ?? ""].join(" "));
         },
       },
       field({
@@ -68,7 +68,7 @@ export function verifyForm({ headers, body }) {
         hint: "whsec_… It stays in this page and is forgotten when you leave it.",
       }),
     ),
-    place,
+    resultArea,
   );
 }
 

@@ -98,7 +98,7 @@ const gone = endpoint =>
     h(
       "p",
       {},
-      link(path`#/webhooks/new?like=${endpoint.id}`, "Create a webhook like this one"),
+      link(path`#/webhooks/new?template=${endpoint.id}`, "Create a webhook like this one"),
       " with the new address, then delete this one.",
     ),
   );

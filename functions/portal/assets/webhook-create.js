@@ -1,6 +1,6 @@
 // Creates a webhook in steps: address, events, data, check. Then the secret is shown, and a test event can be sent.
 
-import { Once, get, path } from "./api.js";
+import { IdempotentPost, get, path } from "./api.js";
 import { announce } from "./announce.js";
 import { fill, h, userText } from "./dom.js";
 import { eventTypes, titleOf } from "./event-types.js";
@@ -15,14 +15,14 @@ import { testPanel } from "./webhook-test.js";
 const PARENT = { href: "/webhooks", text: "Webhooks" };
 
 export async function createWebhook(_, page) {
-  const like = page.query.get("like");
-  const [workspace, types, model] = await Promise.all([
+  const templateId = page.query.get("template");
+  const [workspace, types, template] = await Promise.all([
     get("/settings/workspace", {}, page.signal),
     eventTypes(),
-    like ? get(path`/settings/webhooks/${like}`, {}, page.signal) : {},
+    templateId ? get(path`/settings/webhooks/${templateId}`, {}, page.signal) : {},
   ]);
   const { count: taken, max } = workspace.endpoints;
-  const content = taken >= max ? full(max) : steps(types, model, page);
+  const content = taken >= max ? full(max) : steps(types, template, page);
   return { title: "Create a webhook", parent: PARENT, content };
 }
 
@@ -33,11 +33,11 @@ const full = max =>
     h("p", {}, `The limit is ${max}. Delete a webhook that you do not use, then come back. `, link("#/webhooks", "All webhooks")),
   );
 
-function steps(types, model, page) {
-  const place = h("div", {});
-  const fields = fieldsOf(types, model);
+function steps(types, template, page) {
+  const stepArea = h("div", {});
+  const fields = fieldsOf(types, template);
   const draft = () => Object.assign({}, ...fields.map(({ nodes }) => values(h("div", {}, nodes))));
-  const once = new Once();
+  const once = new IdempotentPost();
   const show = (at, error) => {
     const heading = h(
       "h2",
@@ -49,7 +49,7 @@ function steps(types, model, page) {
       at < fields.length
         ? form({ submit: "Next", cancel: back, send: () => show(at + 1) }, fields[at].nodes)
         : form({ submit: "Create the webhook", cancel: back, send: () => create(draft()) }, summary(draft(), types));
-    fill(place, heading, step);
+    fill(stepArea, heading, step);
     announce(heading.textContent);
     heading.focus();
     if (error) showError(step, step.querySelector(".outcome"), error);
@@ -64,17 +64,17 @@ function steps(types, model, page) {
       return show(at, error);
     }
     await secretDialog("The secret of your webhook", endpoint);
-    tryIt(place, endpoint, types, page);
+    tryIt(stepArea, endpoint, types, page);
   };
   show(0);
-  return place;
+  return stepArea;
 }
 
-function fieldsOf(types, model) {
+function fieldsOf(types, template) {
   const modes = Object.entries(MODES).map(([value, [label, hint]]) => ({ value, label, hint }));
   return [
-    { title: "Where to", names: ["url", "description"], nodes: [addressField("", ""), descriptionField(model.description)] },
-    { title: "Which events", names: ["events"], nodes: [eventsField(types, model.events ?? []), computed(types)] },
+    { title: "Where to", names: ["url", "description"], nodes: [addressField("", ""), descriptionField(template.description)] },
+    { title: "Which events", names: ["events"], nodes: [eventsField(types, template.events ?? []), computed(types)] },
     {
       title: "Which data",
       names: ["payload_mode"],
@@ -85,7 +85,7 @@ function fieldsOf(types, model) {
           kind: "radio",
           required: true,
           choices: modes,
-          chosen: [model.payload_mode],
+          chosen: [template.payload_mode],
         }),
         h(
           "p",
@@ -115,10 +115,10 @@ const summary = ({ url, events, payload_mode: mode, description }, types) =>
     ["Data", `${MODES[mode][0]} (cannot be changed later)`],
   ]);
 
-function tryIt(place, endpoint, types, page) {
+function tryIt(stepArea, endpoint, types, page) {
   const heading = h("h2", { tabindex: "-1" }, "Try it");
   fill(
-    place,
+    stepArea,
     h("p", { class: "notice good" }, "The webhook is created and on."),
     heading,
     h("p", {}, "Does the other system know the secret already? Then see whether an event arrives."),

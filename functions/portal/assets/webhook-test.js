@@ -1,7 +1,7 @@
 // Sends a test event and shows what the other system answered.
 
 import { announce } from "./announce.js";
-import { Once, path } from "./api.js";
+import { IdempotentPost, path } from "./api.js";
 import { follow } from "./delivery-follow.js";
 import { fill, h } from "./dom.js";
 import { field, form } from "./forms.js";
@@ -11,8 +11,8 @@ import { link } from "./ui.js";
 /** A form that sends an example event to the webhook, and the outcome below it. */
 export function testPanel(endpoint, types, { signal }) {
   const base = path`/settings/webhooks/${endpoint.id}`;
-  const outcomePlace = h("div", {});
-  let once = new Once();
+  const resultArea = h("div", {});
+  let once = new IdempotentPost();
   const chosen = endpoint.events[0] ?? types[0]?.type;
   return h(
     "div",
@@ -23,16 +23,16 @@ export function testPanel(endpoint, types, { signal }) {
         submit: "Send a test event",
         kind: null,
         send: async ({ type }) => {
-          fill(outcomePlace, h("p", {}, "Sending…"));
+          fill(resultArea, h("p", {}, "Sending…"));
           try {
             const { delivery_id: id } = await once.post(`${base}/test`, { type });
-            once = new Once();
+            once = new IdempotentPost();
             const delivery = await follow(path`/settings/webhooks/${endpoint.id}/deliveries/${id}`, null, signal);
             if (!delivery) return;
-            fill(outcomePlace, result(delivery, endpoint));
-            announce(outcomePlace.textContent);
+            fill(resultArea, result(delivery, endpoint));
+            announce(resultArea.textContent);
           } catch (error) {
-            fill(outcomePlace);
+            fill(resultArea);
             throw error;
           }
         },
@@ -45,7 +45,7 @@ export function testPanel(endpoint, types, { signal }) {
         value: chosen,
       }),
     ),
-    outcomePlace,
+    resultArea,
   );
 }
 

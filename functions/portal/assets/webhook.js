@@ -14,7 +14,7 @@ import { testPanel } from "./webhook-test.js";
 export async function webhook({ id }, page) {
   const base = path`/settings/webhooks/${id}`;
   const [endpoint, types] = await Promise.all([get(base, {}, page.signal), eventTypes()]);
-  const log = await deliveryList({ source: `${base}/deliveries`, page, types, of: endpoint });
+  const log = await deliveryList({ source: `${base}/deliveries`, page, types, endpoint });
   return {
     title: `Webhook to ${hostName(endpoint.url)}`,
     heading: ["Webhook to ", host(endpoint.url), " ", statusBadge(endpoint)],
