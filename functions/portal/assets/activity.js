@@ -1,6 +1,6 @@
 // The screen "Activity": who changed what.
 
-import { get } from "./api.js";
+import { get, getPage } from "./api.js";
 import { code, h, userText } from "./dom.js";
 import { eventTypes, titleOf } from "./event-types.js";
 import { count, host, list, time } from "./format.js";
@@ -35,10 +35,7 @@ const ACTIONS = {
 };
 
 export async function activity(_, { signal }) {
-  const load = async cursor => {
-    const page = await get("/settings/audit", { cursor, limit: PAGE }, signal);
-    return { items: page.data, next: page.next_cursor };
-  };
+  const load = cursor => getPage("/settings/audit", { cursor, limit: PAGE }, signal);
   const [workspace, { items: keys }, { endpoints }, types, first] = await Promise.all([
     get("/settings/workspace", {}, signal),
     readKeys(null, signal),

@@ -1,7 +1,7 @@
 // A list of deliveries with its filters, read page by page.
 
 import { announce } from "./announce.js";
-import { get, path } from "./api.js";
+import { getPage, path } from "./api.js";
 import { titleOf } from "./event-types.js";
 import { FILTERS, filterForm, remember } from "./delivery-filters.js";
 import { fill, h } from "./dom.js";
@@ -42,10 +42,7 @@ export async function deliveryList({ source, page, types, endpoints = null, endp
   return { node: h("div", {}, filterForm({ filters, types, endpoints, apply, page }), results), items: first.items };
 }
 
-async function load(source, query, { signal }) {
-  const { data, next_cursor: next } = await get(source, { ...query, limit: PAGE }, signal);
-  return { items: data, next };
-}
+const load = (source, query, { signal }) => getPage(source, { ...query, limit: PAGE }, signal);
 
 const empty = filters =>
   h("p", {}, Object.values(filters).some(Boolean) ? "No delivery fits the filter." : "Nothing was sent in the last 30 days.");

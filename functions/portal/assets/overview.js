@@ -1,6 +1,6 @@
 // The screen "Overview": problems first, then what there is.
 
-import { get } from "./api.js";
+import { get, getPage } from "./api.js";
 import { h, userText } from "./dom.js";
 import { ago, count } from "./format.js";
 import { readKeys } from "./key-list.js";
@@ -13,7 +13,7 @@ export async function overview(_, { signal, refresh }) {
     get("/settings/workspace", {}, signal),
     readKeys(null, signal),
     get("/settings/webhooks", {}, signal),
-    get("/settings/deliveries", { status: "failed", limit: 1 }, signal),
+    getPage("/settings/deliveries", { status: "failed", limit: 1 }, signal),
   ]);
   const live = keys.filter(isLive);
   const problems = problemsOf(workspace, endpoints, live);
@@ -22,7 +22,7 @@ export async function overview(_, { signal, refresh }) {
     heading: ["Private integrations of ", userText(workspace.name)],
     content: [
       problems.length ? h("section", { "aria-label": "Problems" }, problems) : hasIntegrations(live, endpoints) && allWell(),
-      hasIntegrations(live, endpoints) ? figures(workspace, endpoints, failed.data[0]) : firstSteps(workspace),
+      hasIntegrations(live, endpoints) ? figures(workspace, endpoints, failed.items[0]) : firstSteps(workspace),
       h(
         "p",
         { class: "buttons" },
