@@ -1,6 +1,6 @@
 // Follows a delivery that was just ordered, until its attempt has ended.
 
-import { get } from "./api.js";
+import { get, isTemporary } from "./api.js";
 
 const EVERY_MS = 1000;
 // A receiver has 15 seconds, and the queue takes a moment.
@@ -15,15 +15,23 @@ export async function follow(source, previousAttempt, signal) {
   try {
     for (;;) {
       await pause(signal);
-      const delivery = await get(source, {}, signal);
-      const latest = delivery.attempts.at(-1);
-      if ((latest && latest.at !== previousAttempt?.at) || Date.now() > end) return delivery;
+      const isLate = Date.now() > end;
+      const delivery = await read(source, signal, isLate);
+      const latest = delivery?.attempts.at(-1);
+      if ((latest && latest.at !== previousAttempt?.at) || isLate) return delivery;
     }
   } catch (error) {
     if (signal.aborted) return null;
     throw error;
   }
 }
+
+/** Reads a delivery, or returns null if the next look may succeed. */
+const read = (source, signal, isLast) =>
+  get(source, {}, signal).catch(error => {
+    if (isLast || !isTemporary(error)) throw error;
+    return null;
+  });
 
 const pause = signal =>
   new Promise((resolve, reject) => {

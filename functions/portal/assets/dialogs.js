@@ -1,76 +1,97 @@
 // Dialogs: a question before something ends, and a secret that is shown once.
 
+import { liveRegion } from "./announce.js";
+import { copyButton } from "./copy.js";
 import { code, h, uniqueId } from "./dom.js";
 import { form } from "./forms.js";
-import { button, copyButton } from "./ui.js";
+import { button, runUnlessBusy } from "./ui.js";
 
 const MARGIN = 24;
+const CLOSE_ALL = "closealldialogs";
+
+/** Closes every dialog, even one that must be answered: another coach uses the page now. */
+export const closeDialogs = () => dispatchEvent(new Event(CLOSE_ALL));
 
 /**
- * Opens a modal dialog. `content(close)` returns its nodes; `close(value)` closes it. Resolves to the value, or to
- * `undefined` if it was left with Escape. `mustAnswer`: it cannot be left, only closed by `close`.
+ * Opens a modal dialog. `content(close, hold)` returns its nodes. `close(value)` closes the dialog; `hold(work)` runs
+ * an async function, and until its end only `close` closes the dialog. Resolves to the value, or to `undefined` if the
+ * coach left with Escape or went to another screen. `mustAnswer`: only `close` closes the dialog, always.
  */
-export function open(title, content, { mustAnswer = false } = {}) {
+function open(title, content, { mustAnswer = false } = {}) {
   return new Promise(resolve => {
-    const before = document.activeElement;
+    const formerFocus = document.activeElement;
     const id = uniqueId("dialog");
     let answer;
-    let answered = false;
+    let isHeld;
+    const setHeld = held => {
+      isHeld = held;
+      node.setAttribute("closedby", held ? "none" : "closerequest");
+    };
     const close = value => {
       answer = value;
-      answered = true;
+      isHeld = false;
       node.close();
     };
+    const hold = async work => {
+      setHeld(true);
+      await work().finally(() => node.open && setHeld(mustAnswer));
+    };
+    const closed = new AbortController();
     // A question about one screen does not stay over another one.
-    const leave = () => mustAnswer || node.close();
-    addEventListener("hashchange", leave);
+    addEventListener("hashchange", () => isHeld || node.close(), closed);
+    addEventListener(CLOSE_ALL, () => close(), closed);
     const node = h(
       "dialog",
       {
         "aria-labelledby": id,
-        closedby: mustAnswer ? "none" : "closerequest",
-        onkeydown: event => mustAnswer && event.key === "Escape" && event.preventDefault(),
-        oncancel: event => mustAnswer && event.preventDefault(),
+        onkeydown: event => isHeld && event.key === "Escape" && event.preventDefault(),
+        oncancel: event => isHeld && event.preventDefault(),
         onclose: () => {
-          if (mustAnswer && !answered) return node.showModal();
-          removeEventListener("hashchange", leave);
+          if (isHeld) return node.showModal();
+          closed.abort();
           node.replaceChildren();
           node.remove();
           document.body.style.minBlockSize = "";
-          before?.focus();
+          (formerFocus?.isConnected ? formerFocus : document.querySelector("h1"))?.focus();
           resolve(answer);
         },
       },
       h("h2", { id, tabindex: "-1", autofocus: true }, title),
+      liveRegion(),
     );
-    node.append(...[content(close)].flat(Infinity).filter(Boolean));
+    setHeld(mustAnswer);
+    node.append(...[content(close, hold)].flat(Infinity).filter(Boolean));
     document.body.append(node);
     node.showModal();
-    positionDialog(node, before);
+    positionDialog(node, formerFocus);
   });
+}
+
+/**
+ * Opens a dialog with a form: `verb` is its button, `children` hold its fields, and `send(values, once)` is as for
+ * `form`. While `send` runs, the dialog cannot be left, so that the coach learns what became of the request. Resolves
+ * to true once `send` has succeeded, or to false if the coach left.
+ */
+export async function ask({ title, verb, kind, send }, ...children) {
+  const done = await open(title, (close, hold) => {
+    const cancel = button("Cancel", () => close(false));
+    const work = async (values, once) => {
+      await send(values, once);
+      close(true);
+    };
+    return form(
+      { submit: verb, kind, cancel, send: (...sent) => runUnlessBusy(cancel, () => hold(() => work(...sent))) },
+      children,
+    );
+  });
+  return done === true;
 }
 
 /**
  * Asks before something is done. `words`: nodes that say what stops working; `verb`: the button ("Revoke the key");
  * `run(values, once)` does it, and its error is shown in the dialog. Resolves to true once it is done, else to false.
  */
-export async function confirm({ title, words, verb, kind = "danger", run }) {
-  const done = await open(title, close =>
-    form(
-      {
-        submit: verb,
-        kind,
-        cancel: button("Cancel", () => close(false)),
-        send: async (values, once) => {
-          await run(values, once);
-          close(true);
-        },
-      },
-      words,
-    ),
-  );
-  return done === true;
-}
+export const confirm = ({ title, words, verb, kind = "danger", run }) => ask({ title, verb, kind, send: run }, words);
 
 /**
  * Shows a secret once. `what`: its name ("The key"); `note`: nodes for the developer who gets it. The value is
@@ -89,7 +110,7 @@ export async function showSecret({ title, what, value, note, lost }) {
     ]);
   const warn = event => event.preventDefault();
   addEventListener("beforeunload", warn);
-  const shown = code(value, { class: "secret", tabindex: "0", "aria-label": what });
+  const shown = code(value, { class: "secret", role: "group", tabindex: "0", "aria-label": what });
   await open(
     title,
     close => [
@@ -120,8 +141,8 @@ export async function showSecret({ title, what, value, note, lost }) {
 
 // The frame is as high as the page, so the middle of the frame may be out of sight: the dialog opens where the coach
 // is.
-function positionDialog(node, before) {
-  const top = Math.max(MARGIN, (before?.getBoundingClientRect().top ?? 0) - MARGIN * 4);
+function positionDialog(node, formerFocus) {
+  const top = Math.max(MARGIN, (formerFocus?.getBoundingClientRect().top ?? 0) - MARGIN * 4);
   if (window.parent === window) return;
   document.body.style.minBlockSize = `${top + node.scrollHeight + 2 * MARGIN}px`;
   node.style.marginBlockStart = `${top}px`;

@@ -1,9 +1,10 @@
 // The catalog of events, with an example for each kind of webhook.
 
+import { copyButton } from "./copy.js";
 import { code, fill, h } from "./dom.js";
 import { eventTypes } from "./event-types.js";
 import { choices } from "./forms.js";
-import { copyButton, link, section } from "./ui.js";
+import { link, section } from "./ui.js";
 import { MODES } from "./webhook-status.js";
 
 export async function events() {
@@ -37,10 +38,10 @@ export async function events() {
 }
 
 function event({ type, title, description, examples, schema }) {
-  const shown = h("pre", { dir: "ltr", tabindex: "0", "aria-label": `Example of ${title}` });
+  const shown = h("pre", { dir: "ltr", tabindex: "0", role: "group", "aria-label": `Example of ${title}` });
   const show = mode => fill(shown, JSON.stringify(examples[mode], null, 2));
   show("identifiers");
-  const described = h("pre", { dir: "ltr", tabindex: "0", "aria-label": `Schema of ${title}` }, JSON.stringify(schema, null, 2));
+  const described = h("pre", { dir: "ltr", tabindex: "0", role: "group", "aria-label": `Schema of ${title}` }, JSON.stringify(schema, null, 2));
   const modes = Object.entries(MODES).map(([value, [label]]) => ({ value, label }));
   return h(
     "div",
@@ -59,7 +60,7 @@ function event({ type, title, description, examples, schema }) {
         shown,
         copyButton(`Example of ${title}`, () => shown.textContent, shown),
       ),
-      h("details", {}, h("summary", {}, "Form of the data, as JSON Schema"), described),
+      h("details", {}, h("summary", {}, `For your developer: form of “${title}”, as JSON Schema`), described),
     ),
   );
 }

@@ -2,7 +2,7 @@
 
 import { IdempotentPost } from "./api.js";
 import { fill, h, uniqueId } from "./dom.js";
-import { runUnlessBusy, showAndAnnounce } from "./ui.js";
+import { runUnlessBusy, showAndAnnounce, showFailure } from "./ui.js";
 import { sentence } from "./words.js";
 
 /**
@@ -40,15 +40,11 @@ export function form({ submit, send, cancel, kind = "main" }, ...children) {
 /** Returns the values of the fields within `node`, by name. */
 export const values = node => Object.fromEntries(fieldsOf(node).map(({ name, read }) => [name, read()]));
 
-/** Checks the fields within `node` as a submit would, and shows the first that is wrong. For forms in steps. */
-export const isValid = node =>
-  [...node.querySelectorAll("input, select, textarea")].every(input => input.reportValidity());
-
 /** Shows an error at its field, if it names one within `node`, or else in `outcome`. */
 export function showError(node, outcome, error) {
   const field = error.kind === "refused" && fieldsOf(node).find(({ name }) => name === error.field?.split(/[.[]/)[0]);
   if (field) field.fail(sentence(error));
-  else showAndAnnounce(outcome, "bad", sentence(error));
+  else showFailure(outcome, error);
 }
 
 /**
@@ -76,10 +72,12 @@ export function field({ name, label, hint, tag = "input", options = [], read, ..
 
 /**
  * A group of choices: `kind` `radio` (the value is one value) or `checkbox` (an array). `choices`: `[{ value, label,
- * hint?, disabled? }]`; `chosen`: values that are selected at the start. `required`: at least one must be chosen.
+ * hint? }]`; `chosen`: values that are selected at the start. `required`: at least one must be chosen, which
+ * the hint of checkboxes says.
  */
 export function choices({ name, legend, hint, kind, choices, chosen = [], required = false, onchange }) {
   const id = uniqueId(name);
+  const hints = [required && kind === "checkbox" && "Choose at least one.", hint].filter(Boolean).join(" ");
   const error = errorPlace(id);
   const boxes = choices.map(choice =>
     h("input", {
@@ -88,7 +86,6 @@ export function choices({ name, legend, hint, kind, choices, chosen = [], requir
       name: id,
       value: choice.value,
       checked: chosen.includes(choice.value),
-      disabled: choice.disabled,
       required: required && kind === "radio",
     }),
   );
@@ -111,14 +108,14 @@ export function choices({ name, legend, hint, kind, choices, chosen = [], requir
     {
       id,
       class: "field",
-      ...described(id, hint),
+      ...described(id, hints),
       onchange: () => {
         check();
         onchange?.(kind === "radio" ? read()[0] : read());
       },
     },
     h("legend", {}, legend),
-    hint && h("p", { id: `${id}-hint`, class: "hint" }, hint),
+    hints && h("p", { id: `${id}-hint`, class: "hint" }, hints),
     rows,
     error,
   );

@@ -1,58 +1,51 @@
 // What a coach can do with a key: rename it, change its end, replace it, revoke it.
 
 import { patch, path, remove } from "./api.js";
-import { confirm, open } from "./dialogs.js";
+import { ask, confirm } from "./dialogs.js";
 import { LIMITS } from "./domain.js";
 import { h, userText } from "./dom.js";
 import { time } from "./format.js";
-import { field, form } from "./forms.js";
+import { field } from "./forms.js";
 import { expiryFields, showNewKey } from "./key-create.js";
-import { ending, expiry, lastUse } from "./key-words.js";
-import { go, refresh } from "./router.js";
-import { button } from "./ui.js";
+import { ending, expiry, lastDay, lastUse } from "./key-words.js";
+import { link } from "./ui.js";
 
 const HOUR_MS = 3_600_000;
 
 /** Asks for another name. */
-export async function rename(key) {
-  const done = await open("Rename the key", close =>
-    form(
-      {
-        submit: "Save",
-        cancel: button("Cancel", () => close(false)),
-        send: async ({ name }) => {
-          await patch(path`/settings/keys/${key.id}`, { name });
-          close(true);
-        },
-      },
-      field({ name: "name", label: "Name", value: key.name, required: true, maxlength: LIMITS.keyName, dir: "auto" }),
-    ),
+export async function rename(key, page) {
+  const done = await ask(
+    {
+      title: "Rename the key",
+      verb: "Save",
+      send: ({ name }) => patch(path`/settings/keys/${key.id}`, { name }),
+    },
+    field({ name: "name", label: "Name", value: key.name, required: true, maxlength: LIMITS.keyName, dir: "auto" }),
   );
-  if (done) await refresh("The key is renamed.");
+  if (done) await page.refresh("The key is renamed.");
 }
 
 /** Asks for another end. */
-export async function changeEnd(key) {
+export async function changeEnd(key, page) {
   const opened = new Date();
-  const done = await open("Change the end of the key", close =>
-    form(
-      {
-        submit: "Save",
-        cancel: button("Cancel", () => close(false)),
-        send: async ({ until, date }) => {
-          await patch(path`/settings/keys/${key.id}`, { expires_at: expiry(until, date, opened) });
-          close(true);
-        },
+  const present = key.expires_at && lastDay(key.expires_at);
+  const done = await ask(
+    {
+      title: "Change when the key ends",
+      verb: "Save",
+      send: ({ until, date }) => {
+        const expires_at = until === "date" && date === present ? key.expires_at : expiry(until, date, opened);
+        return patch(path`/settings/keys/${key.id}`, { expires_at });
       },
-      h("p", {}, "Now: ", ending(key), "."),
-      ...expiryFields("never"),
-    ),
+    },
+    h("p", {}, "Now: ", ending(key), "."),
+    expiryFields(present),
   );
-  if (done) await refresh("The end of the key is changed.");
+  if (done) await page.refresh("The end of the key is changed.");
 }
 
 /** Replaces the key by a new one, which is shown once. */
-export async function rotate(key) {
+export async function rotate(key, page) {
   let made = null;
   const until = new Date(
     Math.min(Date.now() + LIMITS.keyOverlapHours * HOUR_MS, key.expires_at ? new Date(key.expires_at) : Infinity),
@@ -78,14 +71,17 @@ export async function rotate(key) {
   });
   if (!done) return;
   await showNewKey(made);
-  go(
-    `/keys/${encodeURIComponent(made.id)}`,
-    "This is the new key. The old one still works for a while: its page says until when.",
-  );
+  page.go(path`/keys/${made.id}`, [
+    "This is the new key. ",
+    link(path`#/keys/${key.id}`, "The old key"),
+    " works until ",
+    time(until.toISOString()),
+    ".",
+  ]);
 }
 
 /** Asks, then ends the key for good. */
-export async function revoke(key) {
+export async function revoke(key, page) {
   const done = await confirm({
     title: "Revoke the key",
     verb: "Revoke the key",
@@ -100,5 +96,5 @@ export async function revoke(key) {
     ],
     run: () => remove(path`/settings/keys/${key.id}`),
   });
-  if (done) await refresh("The key is revoked.");
+  if (done) await page.refresh("The key is revoked.");
 }

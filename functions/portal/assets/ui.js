@@ -5,7 +5,6 @@ import { IdempotentPost } from "./api.js";
 import { fill, h } from "./dom.js";
 import { sentence } from "./words.js";
 
-const COPIED_MS = 3000;
 const SETTLE_MS = 600;
 
 /**
@@ -19,8 +18,8 @@ export function button(text, run, { kind, ...props } = {}) {
 
 /** Runs `run` unless `node` is busy. A busy button keeps the focus, so it is not `disabled` but `aria-disabled`. */
 export async function runUnlessBusy(node, run) {
-  if (node.ariaDisabled === "true") return;
-  node.ariaDisabled = "true";
+  if (node.getAttribute("aria-disabled") === "true") return;
+  node.setAttribute("aria-disabled", "true");
   try {
     await run();
   } finally {
@@ -29,8 +28,9 @@ export async function runUnlessBusy(node, run) {
 }
 
 /**
- * A button that does something at once, with its outcome beside it. `run` gets an `IdempotentPost` and returns the
- * sentence that is shown after success, or nothing. An error is shown with the same button as the way out.
+ * A button that does something at once, with its outcome beside it. `run` gets an `IdempotentPost` and the element for
+ * words about its progress, and returns the sentence that is shown after success, or nothing. An error is shown with
+ * the same button as the way out.
  */
 export function action(text, run, options = {}) {
   let once = new IdempotentPost();
@@ -40,13 +40,13 @@ export function action(text, run, options = {}) {
     async () => {
       fill(outcome);
       try {
-        const confirmation = await run(once);
+        const confirmation = await run(once, outcome);
         once = new IdempotentPost();
         if (confirmation) showAndAnnounce(outcome, "good", confirmation);
         // The second click of a double click still finds the button busy.
         await new Promise(resolve => setTimeout(resolve, SETTLE_MS));
       } catch (error) {
-        showAndAnnounce(outcome, "bad", sentence(error));
+        showFailure(outcome, error);
       }
     },
     options,
@@ -54,10 +54,16 @@ export function action(text, run, options = {}) {
   return h("span", { class: "action" }, node, outcome);
 }
 
-/** Shows a sentence in `resultArea` and has screen readers say it. `kind`: `good` or `bad`. */
+/** Shows a sentence in `resultArea` and has screen readers say it. `kind`: `good`, `bad` or `calm`. */
 export function showAndAnnounce(resultArea, kind, text) {
   fill(resultArea, h("span", { class: `notice ${kind}` }, text));
   announce(text);
+}
+
+/** Shows and announces an error, unless the error is that the screen was left. */
+export function showFailure(resultArea, error) {
+  if (error.name === "AbortError") fill(resultArea);
+  else showAndAnnounce(resultArea, "bad", sentence(error));
 }
 
 /** A link. `href` begins with "#/" for a screen. Other pages open in a new tab, because this one may be framed. */
@@ -110,36 +116,11 @@ export function pages({ label, first, load, show, empty }) {
     items.append(...added);
     next = page.next;
     more.hidden = !next;
-    added[0]?.setAttribute("tabindex", "-1");
-    added[0]?.focus();
-    announce(`${added.length} more.`);
+    const target = added[0] ?? items.lastElementChild;
+    target.setAttribute("tabindex", "-1");
+    target.focus();
+    announce(added.length ? `${added.length} more.` : "There are no more.");
   });
   more.hidden = !next;
   return h("div", {}, items, more);
-}
-
-/** A button that copies `text()`; `what` is said afterwards ("The key is copied."). */
-export function copyButton(what, text, selectable) {
-  const node = button(
-    "Copy",
-    async () => {
-      const copied = await copy(text(), selectable);
-      fill(node, copied ? "Copied" : "Press Ctrl+C");
-      announce(copied ? `${what} is copied.` : `${what} is selected. Copy it with the keyboard.`);
-      setTimeout(() => fill(node, "Copy"), COPIED_MS);
-    },
-    { "aria-label": `Copy: ${what}` },
-  );
-  return node;
-}
-
-// A frame may copy only if its parent allows it. A selection can be copied everywhere.
-async function copy(text, selectable) {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    getSelection().selectAllChildren(selectable);
-    return document.execCommand("copy");
-  }
 }

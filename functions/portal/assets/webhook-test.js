@@ -6,7 +6,7 @@ import { follow } from "./delivery-follow.js";
 import { fill, h } from "./dom.js";
 import { field, form } from "./forms.js";
 import { advice, isAccepted, outcome } from "./outcome.js";
-import { link } from "./ui.js";
+import { link, showAndAnnounce } from "./ui.js";
 
 /** A form that sends an example event to the webhook, and the outcome below it. */
 export function testPanel(endpoint, types, { signal }) {
@@ -23,12 +23,13 @@ export function testPanel(endpoint, types, { signal }) {
         submit: "Send a test event",
         kind: null,
         send: async ({ type }) => {
-          fill(resultArea, h("p", {}, "Sending…"));
+          showAndAnnounce(resultArea, "calm", "Sending…");
           try {
             const { delivery_id: id } = await once.post(`${base}/test`, { type });
-            once = new IdempotentPost();
             const delivery = await follow(path`/settings/webhooks/${endpoint.id}/deliveries/${id}`, null, signal);
             if (!delivery) return;
+            // Only now: if the outcome could not be read, another press asks for it and sends no second event.
+            once = new IdempotentPost();
             fill(resultArea, result(delivery, endpoint));
             announce(resultArea.textContent);
           } catch (error) {
@@ -50,7 +51,7 @@ export function testPanel(endpoint, types, { signal }) {
 }
 
 function result(delivery, endpoint) {
-  const details = link(path`#/webhooks/${endpoint.id}/deliveries/${delivery.id}`, "See this delivery");
+  const details = link(path`#/webhooks/${endpoint.id}/deliveries/${delivery.id}`, "See this event and the answer");
   const attempt = delivery.attempts.at(-1);
   if (!attempt) return h("p", { class: "notice warn" }, "It is still waiting. ", details);
   if (isAccepted(attempt))
