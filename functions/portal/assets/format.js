@@ -1,11 +1,22 @@
-// Formats times, numbers and web addresses for people, in the browser's language and time zone.
+// Formats times, numbers and web addresses for people, in the browser's time zone. The page is in English, so numbers
+// and dates are too: in the English that the browser prefers.
 
 import { code, h, userText } from "./dom.js";
 
-const EXACT = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
-const SHORT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
-const NUMBER = new Intl.NumberFormat();
+const ENGLISH = navigator.languages.find(language => /^en\b/.test(language)) ?? "en";
+const EXACT = new Intl.DateTimeFormat(ENGLISH, { dateStyle: "full", timeStyle: "long" });
+const SHORT = new Intl.DateTimeFormat(ENGLISH, {
+  year: "numeric",
+  month: "short",
+  day: "numeric",
+  hour: "numeric",
+  minute: "2-digit",
+  timeZoneName: "short",
+});
+const DAY = new Intl.DateTimeFormat(ENGLISH, { dateStyle: "medium" });
+// "1 day ago" and not "yesterday": 30 hours ago may be two days back in the calendar.
+const RELATIVE = new Intl.RelativeTimeFormat(ENGLISH, { numeric: "always" });
+const NUMBER = new Intl.NumberFormat(ENGLISH);
 const UNITS = [
   ["day", 86400],
   ["hour", 3600],
@@ -13,17 +24,26 @@ const UNITS = [
 ];
 const HOST_LENGTH = 60;
 
-/** Shows a time as date and time of day; the exact time with its zone is in `title`. `null` shows `otherwise`. */
+/** Shows a time as date and time of day with its zone; the exact time is in `title`. `null` shows `otherwise`. */
 export const time = (iso, otherwise = "never") => (iso ? element(iso, SHORT.format(new Date(iso))) : otherwise);
 
 /** Shows a time relative to now ("3 hours ago", "in 2 days"). `null` shows `otherwise`. */
 export const ago = (iso, otherwise = "never") => (iso ? element(iso, relative(new Date(iso))) : otherwise);
 
+/** Shows the day before a time. */
+export const dayBefore = iso => element(iso, DAY.format(new Date(iso) - 1));
+
+/** Shows when something is due: "in 5 minutes", or "now" if the time has come. */
+export const due = iso => (new Date(iso) > Date.now() ? ago(iso) : element(iso, "now"));
+
 /** "1 key", "2 keys": `noun` is the singular, `plural` the plural if it is not `noun` + "s". */
 export const count = (number, noun, plural = `${noun}s`) => `${NUMBER.format(number)} ${number === 1 ? noun : plural}`;
 
+/** Returns a part of a sentence as its beginning. */
+export const capital = words => words.charAt(0).toUpperCase() + words.slice(1);
+
 /** Joins words as a person would: "a, b and c". */
-export const list = words => new Intl.ListFormat("en", { type: "conjunction" }).format(words);
+export const list = words => new Intl.ListFormat(ENGLISH, { type: "conjunction" }).format(words);
 
 /** "in 340 milliseconds", "in 12 seconds": the duration of an attempt. */
 export function duration(ms) {

@@ -1,21 +1,23 @@
 // The screen "Create a key", and the key shown once.
 
+import { announce } from "./announce.js";
 import { get } from "./api.js";
 import { LIMITS, PERMISSIONS, SCOPES } from "./domain.js";
 import { showSecret } from "./dialogs.js";
 import { fill, h } from "./dom.js";
+import { dropDraft, keepDraft } from "./drafts.js";
 import { choices, field, form } from "./forms.js";
 import { developerNote, entitlementWarning, expiry, presets, tomorrow } from "./key-words.js";
-import { go } from "./router.js";
 import { link } from "./ui.js";
 
-export async function createKey(_, { signal }) {
-  const workspace = await get("/settings/workspace", {}, signal);
+export async function createKey(_, page) {
+  const workspace = await get("/settings/workspace", {}, page.signal);
   const opened = new Date();
   const permissions = h("div", {});
   const warning = h("div", {});
   const chooseScope = scope => {
     fill(warning, entitlementWarning(workspace, scope));
+    announce(warning.textContent);
     fill(permissions, scope === "crm" && permissionChoices());
   };
   const node = form(
@@ -30,8 +32,9 @@ export async function createKey(_, { signal }) {
           permissions,
           expires_at: expiry(until, date, opened) ?? undefined,
         });
+        dropDraft();
         await showNewKey(key);
-        go(`/keys/${encodeURIComponent(key.id)}`, "The key is created and works at once.");
+        page.go(`/keys/${encodeURIComponent(key.id)}`, "The key is created and works at once.");
       },
     },
     field({
@@ -52,9 +55,9 @@ export async function createKey(_, { signal }) {
     }),
     warning,
     permissions,
-    ...expiryFields("never"),
+    expiryFields(null),
   );
-  return { title: "Create a key", parent: { href: "/keys", text: "Keys" }, content: node };
+  return { title: "Create a key", parent: { href: "/keys", text: "Keys" }, content: keepDraft(node) };
 }
 
 function permissionChoices() {
@@ -68,14 +71,17 @@ function permissionChoices() {
   });
 }
 
-/** The fields for the end of a key: `until` (a preset) and `date`. */
-export function expiryFields(chosen) {
+/** The fields for the end of a key: `until` (a preset) and `date`. `present`: the last day of the key, or null. */
+export function expiryFields(present) {
   const dateArea = h("div", {});
+  const min = [tomorrow(), present ?? tomorrow()].sort()[0];
   const choose = until =>
     fill(
       dateArea,
-      until === "date" && field({ name: "date", label: "Last day", type: "date", required: true, min: tomorrow() }),
+      until === "date" && field({ name: "date", label: "Last day", type: "date", required: true, min, value: present ?? "" }),
     );
+  const chosen = present ? "date" : "never";
+  choose(chosen);
   return [
     choices({
       name: "until",

@@ -2,7 +2,7 @@
 
 import { PERMISSIONS, SCOPES } from "./domain.js";
 import { h } from "./dom.js";
-import { ago, time } from "./format.js";
+import { ago, dayBefore, time } from "./format.js";
 import { badge, link, notice } from "./ui.js";
 
 const DAY_MS = 86_400_000;
@@ -18,13 +18,13 @@ const PRESETS = [
 const BADGES = {
   active: ["good", "Active"],
   replaced: ["warn", "Replaced"],
-  expired: ["calm", "Expired"],
+  expired: ["calm", "Ended"],
   revoked: ["calm", "Revoked"],
 };
 
 /** The status of a key as a badge. */
 export const statusBadge = key =>
-  badge(...(isExpiringSoon(key) ? ["warn", "Expires soon"] : (BADGES[key.status] ?? ["calm", key.status])));
+  badge(...(isExpiringSoon(key) ? ["warn", "Ends soon"] : (BADGES[key.status] ?? ["calm", key.status])));
 
 /** Returns true while the key opens anything. */
 export const isLive = key => key.status === "active" || key.status === "replaced";
@@ -57,10 +57,17 @@ export function ending(key) {
     case "expired":
       return ["Ended ", ago(key.works_until ?? key.expires_at)];
     case "replaced":
-      return ["Works until ", time(key.works_until)];
+      return ["Works until ", until(key.works_until)];
     default:
-      return key.expires_at ? ["Works until ", time(key.expires_at)] : "Works until you revoke it";
+      return key.expires_at ? ["Works until ", until(key.expires_at)] : "Works until you revoke it";
   }
+}
+
+/** The end of a key, for a sentence: a key that ends at midnight ends with the day before. */
+export function until(iso) {
+  const end = new Date(iso);
+  const isMidnight = end.getHours() + end.getMinutes() + end.getSeconds() === 0;
+  return isMidnight ? ["the end of ", dayBefore(iso)] : time(iso);
 }
 
 /** When the key was last used, in a sentence. */
@@ -82,7 +89,8 @@ export function entitlementWarning({ entitlements, crm_configured }, scope) {
   if (crm_configured) return null;
   return warning(
     "The CRM needs one more setting",
-    "CRM keys are refused until you choose the pipeline and the first stage for " + "integrations in your application.",
+    "CRM keys are refused until you choose in your application where people go whom another system adds: " +
+      "a pipeline, and its first stage.",
   );
 }
 
@@ -91,11 +99,15 @@ const warning = (title, words) => notice("warn", title, h("p", {}, words));
 /** The choices for the end of a key. */
 export const presets = () => PRESETS.map(([value, label]) => ({ value, label }));
 
+// A day where the coach is, as a date input takes it.
+const dateInput = at =>
+  [at.getFullYear(), at.getMonth() + 1, at.getDate()].map(part => String(part).padStart(2, "0")).join("-");
+
 /** Tomorrow, as a date input takes it. */
-export const tomorrow = () => {
-  const day = new Date(Date.now() + DAY_MS);
-  return [day.getFullYear(), day.getMonth() + 1, day.getDate()].map(part => String(part).padStart(2, "0")).join("-");
-};
+export const tomorrow = () => dateInput(new Date(Date.now() + DAY_MS));
+
+/** The last day on which a key works that ends at `iso`, as a date input takes it. */
+export const lastDay = iso => dateInput(new Date(new Date(iso) - 1));
 
 /**
  * Returns `expires_at` for a choice: the end of a day where the coach is, or null for never. `opened`: when the form

@@ -5,11 +5,11 @@ import { code, h, userText } from "./dom.js";
 import { time } from "./format.js";
 import { changeEnd, rename, revoke, rotate } from "./key-actions.js";
 import { findKey } from "./key-list.js";
-import { abilities, ending, isExpiringSoon, isLive, lastUse, scopeTitle, statusBadge } from "./key-words.js";
+import { abilities, ending, isExpiringSoon, isLive, lastUse, scopeTitle, statusBadge, until } from "./key-words.js";
 import { button, facts, link, notice, section } from "./ui.js";
 
-export async function keyScreen({ id }, { signal }) {
-  const key = await findKey(id, signal);
+export async function keyScreen({ id }, page) {
+  const key = await findKey(id, page.signal);
   if (!key) throw new ApiError("refused", "", { status: 404, code: "not_found" });
   return {
     title: key.name,
@@ -20,10 +20,10 @@ export async function keyScreen({ id }, { signal }) {
       facts([
         ["What it is for", scopeTitle(key.scope)],
         ["What it may do", abilities(key)],
-        ["How to recognise it", code(key.display)],
+        ["It looks like this", code(key.display)],
         ["Created", time(key.created_at)],
         ["Last used", time(key.last_used_at)],
-        ["End", ending(key)],
+        ["How long it works", ending(key)],
       ]),
       key.status !== "revoked" &&
         section(
@@ -31,16 +31,16 @@ export async function keyScreen({ id }, { signal }) {
           h(
             "p",
             { class: "buttons" },
-            button("Rename", () => rename(key), { id: "rename" }),
-            key.status === "active" && button("Change its end", () => changeEnd(key), { id: "end" }),
-            key.status === "active" && button("Replace", () => rotate(key), { id: "rotate" }),
+            button("Rename", () => rename(key, page), { id: "rename" }),
+            key.status === "active" && button("Change when it ends", () => changeEnd(key, page), { id: "end" }),
+            key.status === "active" && button("Replace", () => rotate(key, page), { id: "rotate" }),
           ),
         ),
       isLive(key) &&
         section(
           "End it",
           h("p", {}, "Whatever uses this key stops working at once. Its record stays here."),
-          button("Revoke", () => revoke(key), { id: "revoke", kind: "danger" }),
+          button("Revoke", () => revoke(key, page), { id: "revoke", kind: "danger" }),
         ),
     ],
   };
@@ -55,7 +55,7 @@ function banner(key) {
         "p",
         {},
         "It works until ",
-        time(key.works_until),
+        until(key.works_until),
         ". Until then, put the ",
         successor(key, "new key"),
         " everywhere where this one is in use.",
@@ -77,7 +77,7 @@ function banner(key) {
     return notice(
       "warn",
       "This key ends soon",
-      h("p", {}, "After ", time(key.expires_at), " it is refused. Change its end, or replace it."),
+      h("p", {}, "It works until ", until(key.expires_at), ". Change when it ends, or replace it."),
     );
   }
   return null;

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { code, h, userText } from "./dom.js";
-import { ending, isLive, lastUse, scopeTitle, statusBadge } from "./key-words.js";
+import { ending, lastUse, scopeTitle, statusBadge } from "./key-words.js";
 import { readKeys } from "./key-list.js";
 import { count } from "./format.js";
 import { link, notice, pages } from "./ui.js";
@@ -36,7 +36,7 @@ function card(key) {
   return [
     h("h2", {}, link(`#/keys/${encodeURIComponent(key.id)}`, userText(key.name)), statusBadge(key)),
     h("p", {}, `${scopeTitle(key.scope)} · `, code(key.display)),
-    h("p", { class: "hint" }, lastUse(key), isLive(key) || key.status !== "active" ? [" · ", ending(key)] : null),
+    h("p", { class: "hint" }, lastUse(key), " · ", ending(key)),
   ];
 }
 
