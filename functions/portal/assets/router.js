@@ -2,6 +2,7 @@
 
 import { announce } from "./announce.js";
 import { fill, h } from "./dom.js";
+import { askToLeave, dropDraft, hasDraft } from "./drafts.js";
 import { stateFor } from "./states.js";
 
 const PRODUCT = "Private Integrations";
@@ -10,7 +11,8 @@ const LOADING_AFTER_MS = 150;
 let routes = [];
 let main = null;
 let currentScreen = new AbortController();
-let notice = null;
+// The notice that the screen of the next address shows.
+let pendingNotice = null;
 
 /**
  * Starts with a table of `[pattern, screen]`: pattern as in "/webhooks/:id", screen as
@@ -19,51 +21,65 @@ let notice = null;
  *   heading  nodes for the heading, if it is more than the title
  *   parent   `{ href, text }` of the screen above
  *   content  nodes
- *   page     `query` (URLSearchParams of the address), `signal` (aborted when the screen is left), `refresh()`
+ *   page     `query` (URLSearchParams of the address), `signal` (aborted when the screen is left), and `refresh` and
+ *            `go` as below, which do nothing once the screen is left
  * An `ApiError` that a screen throws shows the state's words with a way out.
  */
 export function start(table, element) {
   routes = table.map(([pattern, screen]) => ({ screen, expression: expression(pattern) }));
   main = element;
-  addEventListener("hashchange", () => show({ focus: "heading" }));
-  return show({ focus: null });
+  addEventListener("hashchange", event => (hasDraft() ? leaveDraft(event) : follow()));
+  return show({ focus: element.contains(document.activeElement) ? "heading" : null });
 }
 
 /** Goes to a path such as "/keys". The next screen shows the sentence `confirmation` above its content. */
-export function go(path, confirmation = null) {
-  notice = confirmation;
-  if (location.hash === `#${path}`) return show({ focus: "heading" });
+function go(path, confirmation = null) {
+  dropDraft();
+  const notice = confirmation && { kind: "good", confirmation };
+  if (location.hash === `#${path}`) return show({ focus: "heading", notice });
+  pendingNotice = notice;
   location.hash = path;
 }
 
-/** Shows the present screen anew, with focus where it was if that element has an id and is still there. */
-export function refresh(confirmation = null) {
-  notice = confirmation;
-  return show({ focus: document.activeElement?.id || "heading" });
+/**
+ * Shows the present screen anew, with focus where it was if that element has an id and is still there. `confirmation`
+ * as for `go`; `kind` as for `notice`.
+ */
+export function refresh(confirmation = null, kind = "good") {
+  return show({ focus: document.activeElement?.id || "heading", notice: confirmation && { kind, confirmation } });
 }
 
-/** Changes the query of the address (filters) without another entry in the history, and shows the screen anew. */
-export function setQuery(query) {
-  const search = new URLSearchParams(Object.entries(query).filter(([, value]) => value)).toString();
-  const [path] = location.hash.split("?");
-  history.replaceState(null, "", `${path || "#/"}${search && `?${search}`}`);
-  return refresh();
+function follow() {
+  const notice = pendingNotice;
+  pendingNotice = null;
+  return show({ focus: "heading", notice });
 }
 
-async function show({ focus }) {
+/** Puts the former address back, and goes to the new one if the coach gives the draft up. */
+async function leaveDraft({ oldURL, newURL }) {
+  history.replaceState(null, "", oldURL);
+  if (await askToLeave()) location.hash = new URL(newURL).hash;
+}
+
+async function show({ focus, notice = null }) {
   currentScreen.abort();
   currentScreen = new AbortController();
   const { signal } = currentScreen;
-  const timer = setTimeout(() => signal.aborted || loading(), LOADING_AFTER_MS);
+  const timer = setTimeout(() => signal.aborted || showLoading(), LOADING_AFTER_MS);
   const screen = await load(signal);
   clearTimeout(timer);
   if (signal.aborted) return;
-  render(screen, focus);
+  render(screen, focus, notice);
 }
 
 async function load(signal) {
   const [path, search] = (location.hash.slice(1) || "/").split("?");
-  const page = { query: new URLSearchParams(search), signal, refresh };
+  const page = {
+    query: new URLSearchParams(search),
+    signal,
+    refresh: (...notice) => signal.aborted || refresh(...notice),
+    go: (...target) => signal.aborted || go(...target),
+  };
   for (const { screen, expression } of routes) {
     const match = expression.exec(path);
     if (!match) continue;
@@ -77,12 +93,11 @@ async function load(signal) {
   return stateFor({ kind: "nowhere" });
 }
 
-function render({ title, heading, parent, content }, focus) {
+function render({ title, heading, parent, content }, focus, notice) {
   document.title = `${title} · ${PRODUCT}`;
-  markPlace();
+  markPlace(parent?.href ?? (location.hash.slice(1) || "/"));
   const head = h("h1", { tabindex: "-1" }, heading ?? title);
-  const confirmation = notice && h("p", { class: "notice good" }, notice);
-  notice = null;
+  const confirmation = notice && h("p", { class: `notice ${notice.kind}` }, notice.confirmation);
   main.removeAttribute("aria-busy");
   fill(main, parent && h("p", { class: "up" }, h("a", { href: `#${parent.href}` }, parent.text)), head, confirmation, content);
   if (confirmation) announce(confirmation.textContent);
@@ -91,14 +106,17 @@ function render({ title, heading, parent, content }, focus) {
   target.focus();
 }
 
-function loading() {
+/** Says that another screen is loading. The former screen stays until then. */
+function showLoading() {
   main.setAttribute("aria-busy", "true");
-  if (!main.hasChildNodes()) fill(main, h("p", { class: "loading" }, "Loading…"));
+  main.querySelector(".loading")?.remove();
+  main.prepend(h("p", { class: "loading" }, "Loading…"));
   announce("Loading…");
 }
 
-function markPlace() {
-  const top = `#/${location.hash.slice(2).split(/[/?]/)[0]}`;
+/** Marks the link of the navigation that leads to a path or to what is above it. */
+function markPlace(path) {
+  const top = `#/${path.slice(1).split(/[/?]/)[0]}`;
   for (const link of document.querySelectorAll("nav a")) {
     if (link.getAttribute("href") === top) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");

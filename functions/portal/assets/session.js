@@ -5,13 +5,16 @@ const ORIGIN = document.querySelector("meta[name=application-origin]").content;
 /** True if another page frames this one. That page gives the session. */
 export const FRAMED = window.parent !== window;
 const WAIT_MS = 8000;
+const ASK_EVERY_MS = 1000;
 
 let token = null;
 let waiting = null;
+// Called when the application gives a token. A token that comes too late waits for the next `start` or `renew`.
+let onToken = () => {};
 
 /** Waits for the session. Returns true if there is one. */
 export async function start() {
-  if (takeFromAddress()) return true;
+  if (token !== null || takeFromAddress()) return true;
   return FRAMED && (await ask());
 }
 
@@ -51,23 +54,28 @@ export function reportHeight() {
   new ResizeObserver(report).observe(document.body);
 }
 
+addEventListener("message", event => {
+  const isWanted = FRAMED && (waiting || token === null);
+  if (!isWanted || event.origin !== ORIGIN || event.source !== window.parent) return;
+  const message = event.data;
+  if (message?.type !== "session" || typeof message.token !== "string" || !message.token) return;
+  token = message.token;
+  onToken();
+});
+
+// The application may begin to listen later than this page begins to ask, so this page asks repeatedly.
 function ask() {
   waiting ??= new Promise(resolve => {
-    const timer = setTimeout(() => finish(false), WAIT_MS);
-    const listen = event => {
-      if (event.origin !== ORIGIN || event.source !== window.parent) return;
-      const message = event.data;
-      if (message?.type !== "session" || typeof message.token !== "string" || !message.token) return;
-      token = message.token;
-      finish(true);
-    };
     const finish = found => {
-      clearTimeout(timer);
-      removeEventListener("message", listen);
+      clearTimeout(timeout);
+      clearInterval(repetition);
+      onToken = () => {};
       waiting = null;
       resolve(found);
     };
-    addEventListener("message", listen);
+    const timeout = setTimeout(() => finish(false), WAIT_MS);
+    const repetition = setInterval(() => post({ type: "ready" }), ASK_EVERY_MS);
+    onToken = () => finish(true);
     post({ type: "ready" });
   });
   return waiting;

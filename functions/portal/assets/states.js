@@ -7,6 +7,7 @@ import { sentence } from "./words.js";
 
 const STATES = {
   "no-session": ["Not signed in", "Open this page from your application: it signs you in here.", false],
+  "no-answer": ["Not signed in", "Your application did not sign you in here in time.", true],
   session: ["Your session has ended", "Sign in to your application again, then open this page from there.", FRAMED],
   offline: ["No connection", "No answer came. Check your internet connection, then try again.", true],
   limit: ["Too many requests", null, true],
@@ -22,6 +23,7 @@ const STATES = {
       "usually takes less than a minute. If it lasts, ask the support of your application.",
     true,
   ],
+  refused: ["This cannot be shown", "The link is out of date, or asks for something that does not exist.", false],
   not_found: ["Not found", "It does not exist any more, or it belongs to another workspace.", false],
 };
 
@@ -33,7 +35,8 @@ export function stateFor(error, retry) {
     "div",
     { class: "state" },
     h("p", {}, error.kind === "limit" ? sentence(error) : (words ?? sentence(error))),
-    error.kind === "refused" && !STATES[error.code] && h("p", {}, sentence(error)),
+    error.kind === "refused" && !STATES[error.code] && h("p", { class: "hint" }, `Answer of the service: ${sentence(error)}`),
+    error.status === 400 && h("p", {}, h("a", { href: location.hash.split("?")[0] }, "Show it without a filter")),
     error.kind === "unavailable" &&
       error.reference &&
       h("p", { class: "hint" }, `Reference for support: ${error.reference}`),

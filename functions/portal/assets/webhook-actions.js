@@ -1,12 +1,12 @@
 // Pauses, starts and deletes a webhook, and replaces its secret. Each question says what stops working.
 
-import { get, patch, path, remove } from "./api.js";
+import { getPage, patch, path, remove } from "./api.js";
 import { LIMITS } from "./domain.js";
 import { confirm, showSecret } from "./dialogs.js";
 import { h } from "./dom.js";
 import { ago, count, host, time } from "./format.js";
-import { go } from "./router.js";
 import { action, button, link } from "./ui.js";
+import { recoverAddress } from "./webhook-trouble.js";
 
 const HOUR_MS = 3_600_000;
 
@@ -14,13 +14,17 @@ const base = endpoint => path`/settings/webhooks/${endpoint.id}`;
 
 const screen = endpoint => path`/webhooks/${endpoint.id}`;
 
-/** A button that switches a webhook on. */
+/** A button that starts a webhook. */
 export const start = (endpoint, page, text) =>
   action(
     text,
     async () => {
       await patch(base(endpoint), { enabled: true });
-      await page.refresh("Sending is on. Events that were missed are not sent by themselves: use “Send missed events again”.");
+      await page.refresh([
+        "Sending is on. Events that failed meanwhile are not sent by themselves: ",
+        link(recoverAddress(endpoint), "Send failed events again"),
+        ".",
+      ]);
     },
     { kind: "main" },
   );
@@ -29,14 +33,16 @@ export const start = (endpoint, page, text) =>
 export const pauseOrStart = (endpoint, page) =>
   endpoint.status === "enabled" &&
   button("Pause", async () => {
+    const used = await lastUse(endpoint);
+    if (page.signal.aborted) return;
     const done = await confirm({
       title: "Pause this webhook?",
       verb: "Pause",
       words: [
-        h("p", {}, host(endpoint.url), " gets no events until you start it again. ", await lastUse(endpoint)),
+        h("p", {}, host(endpoint.url), " gets no events until you start it again. ", used),
         endpoint.last_24h.pending > 0 &&
-          h("p", {}, `${count(endpoint.last_24h.pending, "event")} waiting for another attempt will fail.`),
-        h("p", {}, "Events of that time are kept for 30 days. You can send them afterwards."),
+          h("p", {}, `What waits now will fail: ${count(endpoint.last_24h.pending, "event")}.`),
+        h("p", {}, `Events of that time are kept for ${LIMITS.deliveriesKeptDays} days. You can send them afterwards.`),
       ],
       run: () => patch(base(endpoint), { enabled: false }),
     });
@@ -44,10 +50,12 @@ export const pauseOrStart = (endpoint, page) =>
   });
 
 /** "Delete". */
-export const askToDelete = endpoint =>
+export const askToDelete = (endpoint, page) =>
   button(
     "Delete",
     async () => {
+      const used = await lastUse(endpoint);
+      if (page.signal.aborted) return;
       const done = await confirm({
         title: "Delete this webhook?",
         verb: "Delete the webhook",
@@ -57,21 +65,23 @@ export const askToDelete = endpoint =>
             {},
             host(endpoint.url),
             " gets no more events, and what is waiting is not sent. Automations that send to it send nothing. ",
-            await lastUse(endpoint),
+            used,
           ),
-          h("p", {}, "This cannot be undone: its secret and its list of deliveries are gone."),
+          h("p", {}, "This cannot be undone: its secret and its list of sent events are gone."),
         ],
         run: () => remove(base(endpoint)),
       });
-      if (done) go("/webhooks", "The webhook is deleted.");
+      if (done) page.go("/webhooks", "The webhook is deleted.");
     },
     { kind: "danger" },
   );
 
 /** "Replace the secret". */
-export const replaceSecret = endpoint =>
+export const replaceSecret = (endpoint, page) =>
   endpoint.status !== "gone" &&
   button("Replace the secret", async () => {
+    const used = await lastUse(endpoint);
+    if (page.signal.aborted) return;
     let rotated;
     const done = await confirm({
       title: "Replace the secret?",
@@ -82,7 +92,7 @@ export const replaceSecret = endpoint =>
           {},
           `The other system needs the new secret within ${LIMITS.secretOverlapHours} hours. Until then both secrets are good; after that it refuses the events if it has only the old one.`,
         ),
-        h("p", {}, "Do this if the secret was lost or somebody else may have seen it. ", await lastUse(endpoint)),
+        h("p", {}, "Do this if the secret was lost or somebody else may have seen it. ", used),
       ],
       run: async (_, once) => {
         rotated = await once.post(`${base(endpoint)}/rotate-secret`);
@@ -91,7 +101,7 @@ export const replaceSecret = endpoint =>
     if (!done) return;
     const until = time(new Date(Date.now() + LIMITS.secretOverlapHours * HOUR_MS).toISOString());
     await secretDialog("The new secret", rotated, h("p", {}, "The old secret works until ", until, "."));
-    await go(screen(endpoint), `The secret is replaced. The old one works until ${until.textContent}.`);
+    await page.go(screen(endpoint), `The secret is replaced. The old one works until ${until.textContent}.`);
   });
 
 /** Shows the secret of a new webhook or a replaced one, with a note for whoever runs the receiver. */
@@ -116,11 +126,13 @@ export function secretDialog(title, endpoint, ...words) {
   return showSecret({ title, what: "The secret", value: endpoint.secret, note, lost });
 }
 
-/** When the other system last accepted an event, so that the coach knows what is in use. */
+/** Says when an event was delivered last, so that the coach knows what is in use. */
 async function lastUse(endpoint) {
-  const page = await get(`${base(endpoint)}/deliveries`, { status: "delivered", limit: 1 }).catch(() => null);
+  const page = await getPage(`${base(endpoint)}/deliveries`, { status: "delivered", limit: 1 }).catch(() => null);
   if (!page) return null;
-  const [latest] = page.data;
+  const [latest] = page.items;
   const at = latest?.attempts.at(-1)?.at ?? latest?.created_at;
-  return at ? ["It last accepted an event ", ago(at), "."] : "It has accepted no event in the last 30 days.";
+  return at
+    ? ["The last event was delivered ", ago(at), "."]
+    : `No event was delivered in the last ${LIMITS.deliveriesKeptDays} days.`;
 }

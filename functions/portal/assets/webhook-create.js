@@ -3,6 +3,7 @@
 import { IdempotentPost, get, path } from "./api.js";
 import { announce } from "./announce.js";
 import { fill, h, userText } from "./dom.js";
+import { dropDraft, keepDraft } from "./drafts.js";
 import { eventTypes, titleOf } from "./event-types.js";
 import { choices, form, showError, values } from "./forms.js";
 import { list } from "./format.js";
@@ -34,7 +35,7 @@ const full = max =>
   );
 
 function steps(types, template, page) {
-  const stepArea = h("div", {});
+  const stepArea = keepDraft(h("div", {}));
   const fields = fieldsOf(types, template);
   const draft = () => Object.assign({}, ...fields.map(({ nodes }) => values(h("div", {}, nodes))));
   const once = new IdempotentPost();
@@ -63,8 +64,11 @@ function steps(types, template, page) {
       if (at < 0) throw error;
       return show(at, error);
     }
+    dropDraft();
     await secretDialog("The secret of your webhook", endpoint);
-    tryIt(stepArea, endpoint, types, page);
+    // The test panel stays on the screen, and must not keep the secret.
+    const { secret: _, ...created } = endpoint;
+    tryIt(stepArea, created, types, page);
   };
   show(0);
   return stepArea;
@@ -117,13 +121,15 @@ const summary = ({ url, events, payload_mode: mode, description }, types) =>
 
 function tryIt(stepArea, endpoint, types, page) {
   const heading = h("h2", { tabindex: "-1" }, "Try it");
-  fill(
-    stepArea,
+  const created = h(
+    "div",
+    {},
     h("p", { class: "notice good" }, "The webhook is created and on."),
     heading,
     h("p", {}, "Does the other system know the secret already? Then see whether an event arrives."),
     testPanel(endpoint, types, page),
     h("p", {}, h("a", { class: "button main", href: path`#/webhooks/${endpoint.id}` }, "Done")),
   );
+  stepArea.replaceWith(created);
   heading.focus();
 }

@@ -3,15 +3,15 @@
 import { get, patch, path } from "./api.js";
 import { LIMITS } from "./domain.js";
 import { h } from "./dom.js";
+import { keepDraft } from "./drafts.js";
 import { eventChoices, eventTypes } from "./event-types.js";
 import { choices, field, form } from "./forms.js";
 import { host } from "./format.js";
-import { go } from "./router.js";
 import { MODES, hostName } from "./webhook-status.js";
 
-export async function editWebhook({ id }, { signal }) {
+export async function editWebhook({ id }, page) {
   const base = path`/settings/webhooks/${id}`;
-  const [endpoint, types] = await Promise.all([get(base, {}, signal), eventTypes()]);
+  const [endpoint, types] = await Promise.all([get(base, {}, page.signal), eventTypes()]);
   const back = path`/webhooks/${id}`;
   const content = form(
     {
@@ -20,7 +20,7 @@ export async function editWebhook({ id }, { signal }) {
       send: async values => {
         const change = changed(endpoint, values);
         if (Object.keys(change).length) await patch(base, change);
-        go(back, Object.keys(change).length ? "The changes are saved." : "Nothing was changed.");
+        page.go(back, Object.keys(change).length ? "The changes are saved." : "Nothing was changed.");
       },
     },
     addressField(endpoint.url, "What is waiting goes to the new address too."),
@@ -36,7 +36,7 @@ export async function editWebhook({ id }, { signal }) {
     title: `Edit the webhook to ${hostName(endpoint.url)}`,
     heading: "Edit the webhook",
     parent: { href: back, text: ["Webhook to ", host(endpoint.url)] },
-    content,
+    content: keepDraft(content),
   };
 }
 

@@ -1,43 +1,64 @@
-// One webhook: its problem and the way out, its settings, and its deliveries.
+// One webhook: its problem and the way out, its settings, and the events that were sent to it.
 
 import { get, path } from "./api.js";
 import { eventTypes, titleOf } from "./event-types.js";
 import { deliveryList } from "./delivery-list.js";
+import { LIMITS } from "./domain.js";
 import { h, userText } from "./dom.js";
 import { host, list, time } from "./format.js";
 import { facts, link, section } from "./ui.js";
 import { askToDelete, pauseOrStart, replaceSecret } from "./webhook-actions.js";
 import { banner } from "./webhook-banner.js";
+import { recoverAddress } from "./webhook-trouble.js";
 import { MODES, hostName, lastDay, statusBadge, wholeAddress } from "./webhook-status.js";
 import { testPanel } from "./webhook-test.js";
+
+const HOUR_MS = 3_600_000;
+const AUDIT_LINES = 100;
 
 export async function webhook({ id }, page) {
   const base = path`/settings/webhooks/${id}`;
   const [endpoint, types] = await Promise.all([get(base, {}, page.signal), eventTypes()]);
-  const log = await deliveryList({ source: `${base}/deliveries`, page, types, endpoint });
+  const [notice, log, oldSecretUntil] = await Promise.all([
+    banner(endpoint, page),
+    deliveryList({ source: `${base}/deliveries`, page, types, endpoint }),
+    endOfOldSecret(endpoint, page.signal),
+  ]);
   return {
     title: `Webhook to ${hostName(endpoint.url)}`,
     heading: ["Webhook to ", host(endpoint.url), " ", statusBadge(endpoint)],
     parent: { href: "/webhooks", text: "Webhooks" },
     content: [
-      banner(endpoint, log.items, page),
-      settings(endpoint, types, page),
+      notice,
+      settings(endpoint, types, oldSecretUntil, page),
       endpoint.status === "enabled" && section("Try it", testPanel(endpoint, types, page)),
       section(
-        "Deliveries",
+        "Sent events",
         h(
           "p",
           {},
-          "Everything that was sent or is waiting, for 30 days, newest first. ",
-          endpoint.status === "enabled" && link(path`#/webhooks/${id}/recover`, "Send missed events again"),
+          `Everything that was sent or waits, of ${LIMITS.deliveriesKeptDays} days, newest first. `,
+          endpoint.status === "enabled" && link(recoverAddress(endpoint), "Send failed events again"),
         ),
-        log.node,
+        log,
       ),
     ],
   };
 }
 
-function settings(endpoint, types, page) {
+/**
+ * Returns until when the secret works that was replaced last, or null. An endpoint does not have this time, the audit
+ * trail has it.
+ */
+async function endOfOldSecret({ id }, signal) {
+  const { data } = await get("/settings/audit", { limit: AUDIT_LINES }, signal);
+  const replaced = data.find(({ action, target }) => action === "endpoint.secret_rotated" && target === id);
+  if (!replaced) return null;
+  const end = new Date(new Date(replaced.at).getTime() + LIMITS.secretOverlapHours * HOUR_MS);
+  return end > Date.now() ? end.toISOString() : null;
+}
+
+function settings(endpoint, types, oldSecretUntil, page) {
   const events = endpoint.events.map(type => titleOf(types, type));
   return section(
     "Settings",
@@ -47,15 +68,16 @@ function settings(endpoint, types, page) {
       ["Events", events.length ? list(events) : "only what your automations send"],
       ["Data", `${MODES[endpoint.payload_mode][0]} (cannot be changed)`],
       ["Last 24 hours", lastDay(endpoint.last_24h)],
+      ["Secret", oldSecretUntil && ["Replaced. The old one works until ", time(oldSecretUntil), "."]],
       ["Created", time(endpoint.created_at)],
     ]),
     h(
       "p",
       { class: "buttons" },
-      h("a", { class: "button", href: path`#/webhooks/${endpoint.id}/edit` }, "Edit"),
+      endpoint.status !== "gone" && h("a", { class: "button", href: path`#/webhooks/${endpoint.id}/edit` }, "Edit"),
       pauseOrStart(endpoint, page),
-      replaceSecret(endpoint),
-      askToDelete(endpoint),
+      replaceSecret(endpoint, page),
+      askToDelete(endpoint, page),
     ),
   );
 }

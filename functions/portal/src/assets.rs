@@ -37,13 +37,16 @@ const MODULES: [(&str, &str); MODULE_COUNT] = modules![
     "activity.js",
     "announce.js",
     "api.js",
+    "copy.js",
     "deliveries.js",
     "delivery-filters.js",
     "delivery-follow.js",
     "delivery-list.js",
+    "delivery-request.js",
     "delivery.js",
     "dialogs.js",
     "dom.js",
+    "drafts.js",
     "event-types.js",
     "events.js",
     "format.js",
@@ -58,6 +61,7 @@ const MODULES: [(&str, &str); MODULE_COUNT] = modules![
     "outcome.js",
     "overview.js",
     "problems.js",
+    "recover-count.js",
     "recover.js",
     "router.js",
     "session.js",
@@ -72,11 +76,12 @@ const MODULES: [(&str, &str); MODULE_COUNT] = modules![
     "webhook-routes.js",
     "webhook-status.js",
     "webhook-test.js",
+    "webhook-trouble.js",
     "webhook.js",
     "webhooks.js",
     "words.js",
 ];
-const MODULE_COUNT: usize = 41;
+const MODULE_COUNT: usize = 46;
 const STYLES: [&str; 2] = [asset!("style.css"), asset!("style-webhooks.css")];
 
 /// The page and its files by name.
