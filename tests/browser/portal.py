@@ -14,6 +14,7 @@ import time
 import urllib.request
 
 import portal_deliveries
+import portal_interruptions
 import portal_keys
 import portal_session
 import portal_webhooks
@@ -22,7 +23,8 @@ from playwright.sync_api import sync_playwright
 from portal_kit import Keyboard, Kit, Mouse, Stack, receiver
 
 HANDS = (Mouse, Keyboard)
-FLOWS = [*portal_keys.FLOWS, *portal_webhooks.FLOWS, *portal_deliveries.FLOWS, *portal_session.FLOWS]
+MODULES = (portal_keys, portal_webhooks, portal_deliveries, portal_interruptions, portal_session)
+FLOWS = [flow for module in MODULES for flow in module.FLOWS]
 
 
 def uncalled(base_url, called):

@@ -1,6 +1,8 @@
 """Flows of the portal about keys, the overview, the activity, and the guide for applications that embed the page."""
 
+import json
 import pathlib
+import re
 import urllib.error
 import urllib.request
 from datetime import datetime, timedelta
@@ -35,6 +37,9 @@ def creates_a_key(kit, hand):
         visitor.check("In one year")
         visitor.look("key-create")
         visitor.double_press("Create the key")
+        visitor.press("Copy: The key")
+        visitor.hears("The key is")
+        expect(visitor.within().get_by_role("button", name=re.compile("^(Copied|Selected: copy it now): The key$"))).to_be_visible()
         secret = visitor.take_secret("key-secret")
         visitor.sees_heading("Website")
         visitor.sees("The key is created and works at once.")
@@ -56,6 +61,7 @@ def creates_a_crm_key(kit, hand):
         visitor.write("Name", "Booking desk")
         visitor.check("CRM")
         assert not visitor.frame.locator("input[type=checkbox]:checked").count(), "nothing is chosen beforehand"
+        expect(visitor.frame.get_by_role("group", name="What may it do?")).to_have_accessible_description(re.compile("^Choose at least one."))
         visitor.press("Create the key")
         assert coach.api("GET", "/keys")["keys"] == [], "a key without permissions cannot be created"
         visitor.check("See contacts", "checkbox")
@@ -85,14 +91,23 @@ def changes_a_key(kit, hand):
         visitor.sees("The key is renamed.")
         assert coach.api("GET", "/keys")["keys"][0]["name"] == HOSTILE_NAME
         visitor.look("key-hostile")
-        visitor.press("Change its end")
+        visitor.press("Change when it ends")
         visitor.check("On a date that I choose")
         write_date(visitor, "12312030")
         visitor.look("key-end")
         visitor.press("Save")
         visitor.sees("The end of the key is changed.")
-        visitor.sees("Works until")
-        visitor.press("Change its end")
+        visitor.sees("Works until the end of Dec 31, 2030")
+        chosen = coach.api("GET", "/keys")["keys"][0]["expires_at"]
+        for end in (chosen, "2030-12-31T17:30:00.000Z"):
+            coach.api("PATCH", f"/keys/{first['id']}", {"expires_at": end})
+            visitor.go("/keys")
+            visitor.follow(HOSTILE_NAME)
+            visitor.press("Change when it ends")
+            visitor.press("Save")
+            visitor.sees("The end of the key is changed.")
+            assert coach.api("GET", "/keys")["keys"][0]["expires_at"] == end, "nothing was changed in the form"
+        visitor.press("Change when it ends")
         visitor.check("Never")
         visitor.press("Save")
         visitor.sees("Works until you revoke it")
@@ -102,6 +117,8 @@ def changes_a_key(kit, hand):
         visitor.double_press("Replace the key")
         second = visitor.take_secret("key-replaced-secret")
         assert len(coach.api("GET", "/keys")["keys"]) == 2, "a double click replaces once"
+        visitor.follow("The old key")
+        visitor.sees("This key was replaced")
         assert [status_of(kit, "/v1/ping", secret) for secret in (first["key"], second)] == [200, 200]
         visitor.follow("Overview")
         visitor.sees("A replaced key still works")
@@ -126,6 +143,7 @@ def sees_keys_end(kit, hand):
     """A key that ends soon is a problem; an ended key says so."""
     coach = kit.coach()
     key = coach.api("POST", "/keys", {"name": "Old site", "scope": "partner"})
+    assert status_of(kit, "/v1/ping", key["key"]) == 200
     with kit.visit(coach, hand) as visitor:
         visitor.page.clock.set_system_time(kit.stack.now())
         visitor.open("/keys")
@@ -138,10 +156,16 @@ def sees_keys_end(kit, hand):
         visitor.sees("This key ends soon")
         kit.stack.advance(3 * DAY_S)
         visitor.follow("Keys")
-        visitor.sees("Expired")
+        visitor.sees("Ended")
+        visitor.catch_up()
         visitor.follow("Old site")
         visitor.sees("This key has ended")
+        visitor.sees("Ended 1 day ago")
         visitor.look("key-expired")
+        visitor.follow("Overview")
+        visitor.sees("A key has ended")
+        visitor.sees("what uses it is refused")
+        visitor.look("overview-key-ended")
 
 
 def reaches_the_limit(kit, hand):
@@ -185,6 +209,7 @@ def is_not_entitled(kit, hand):
         visitor.write("Name", "Too early")
         visitor.check("CRM")
         visitor.sees("CRM keys are refused until your plan includes it.")
+        visitor.hears("CRM keys are refused until your plan includes it.")
         visitor.check("Clients")
         visitor.sees("Keys for clients are refused until your plan includes it.")
         visitor.look("key-create-not-entitled")
@@ -201,6 +226,8 @@ def reads_the_activity(kit, hand):
     coach = kit.coach()
     key = coach.api("POST", "/keys", {"name": HOSTILE_NAME, "scope": "partner"})
     with kit.visit(coach, hand) as visitor:
+        # The session's subject, which the trail names, need not be the coach's id.
+        visitor.page.route("**/settings/workspace", with_another_id)
         visitor.open("/activity")
         visitor.sees("Key created")
         visitor.sees("by you")
@@ -216,6 +243,12 @@ def reads_the_activity(kit, hand):
         visitor.look("activity")
         visitor.follow("Key 50")
         visitor.sees_heading("Key 50")
+
+
+def with_another_id(route):
+    """Answers the workspace as one whose coach has another id than the session's subject."""
+    answer = route.fetch()
+    route.fulfill(response=answer, body=json.dumps(answer.json() | {"coach_id": "another"}))
 
 
 def is_embedded_by_the_guide(kit, hand):

@@ -15,6 +15,7 @@ import uuid
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import BaseRequestHandler, ThreadingTCPServer
 
 from axe_playwright_python.sync_playwright import Axe
 from local_stack import call
@@ -25,14 +26,23 @@ SCHEMES = ("light", "dark")
 HEIGHT = 800
 # axe leaves this rule out unless it is asked for.
 AXE = {"rules": {"target-size": {"enabled": True}}}
+# A name of an element without a role is ignored by screen readers, and axe only marks it for review.
+NAMED_WITHOUT_ROLE = ":is(code, pre, div, span, p)[aria-label]:not([role])"
 MOST_TABS = 600
 REFUSAL = re.compile(r"the server responded with a status of (\d+)")
 SETTINGS = re.compile(r"https?://[^/]+(/settings/[^?#]*)")
 
 
+# An answer of the receiver: none, until the path gets another one. The service gives up after 15 seconds.
+HANG = "hang"
+HANG_S = 20
+NOT_TLS = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n"
+
+
 @contextmanager
 def receiver():
-    """Starts a receiver of webhooks. `answers` gives a path its status, 200 by default; `seen` lists the requests."""
+    """Starts a receiver of webhooks. `answers` gives a path its status (200 by default), `None` to hang up, or `HANG`;
+    `seen` lists the requests."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
@@ -40,7 +50,10 @@ def receiver():
             path = self.path.split("?")[0]
             server.seen.append((path, dict(self.headers), body))
             answer = server.answers.get(path, 200)
-            if answer is None:
+            end = time.monotonic() + HANG_S
+            while server.answers.get(path) == HANG and time.monotonic() < end:
+                time.sleep(0.1)
+            if answer in (None, HANG):
                 self.close_connection = True
                 return
             text = b"<b>no</b> \xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d" if answer >= 300 else b"ok"
@@ -58,6 +71,23 @@ def receiver():
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield server
+    finally:
+        server.shutdown()
+
+
+@contextmanager
+def receiver_without_tls():
+    """Starts a server that answers a TLS handshake in plain text. Yields its https address."""
+
+    class Handler(BaseRequestHandler):
+        def handle(self):
+            self.request.recv(1)
+            self.request.sendall(NOT_TLS)
+
+    server = ThreadingTCPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"https://127.0.0.1:{server.server_address[1]}"
     finally:
         server.shutdown()
 
@@ -248,10 +278,10 @@ class Keyboard:
 class Visitor:
     """A coach in the portal, opened by its own link or framed by the stand-in of the application."""
 
-    def __init__(self, kit, coach, hand, width=1280, scheme="light"):
+    def __init__(self, kit, coach, hand, width=1280, scheme="light", locale="en-US"):
         self.kit, self.coach, self.base_url = kit, coach, kit.stack.base_url
         viewport = {"width": width, "height": HEIGHT}
-        self.context = kit.browser.new_context(viewport=viewport, color_scheme=scheme, locale="en-US", timezone_id="America/New_York")
+        self.context = kit.browser.new_context(viewport=viewport, color_scheme=scheme, locale=locale, timezone_id="America/New_York")
         self.page = self.context.new_page()
         self.hand = hand(self.page)
         self.frame = self.page
@@ -276,7 +306,8 @@ class Visitor:
     def open(self, place="/"):
         """Opens a screen by the coach's own link, on the stack's time."""
         self.catch_up()
-        self.page.goto(f"{self.base_url}/portal#token={self.coach.token()}")
+        self.token = self.coach.token()
+        self.page.goto(f"{self.base_url}/portal#token={self.token}")
         expect(self.page.locator("nav")).to_be_visible()
         assert "token" not in self.page.url, self.page.url
         expect(self.page.locator("main .loading")).to_have_count(0)
@@ -341,7 +372,7 @@ class Visitor:
         self.hand.select(self.within().get_by_label(label, exact=True), text)
 
     def sees(self, text):
-        """Asserts that a text is on the screen within a few seconds."""
+        """Asserts that a text, or a match of a pattern, is on the screen within a few seconds."""
         places = self.frame.locator("main, dialog[open]")
         expect(places.get_by_text(text).locator("visible=true").first).to_be_visible(timeout=40_000)
 
@@ -366,6 +397,46 @@ class Visitor:
         self.page.wait_for_timeout(50)
         self.announced -= set(statuses)
 
+    @contextmanager
+    def slow(self, address, method="GET"):
+        """Holds requests of an address until the block ends. Yields a function that waits until one is held."""
+        held = []
+
+        def hold(route):
+            held.append(route) if route.request.method == method else route.fallback()
+
+        self.page.route(address, hold)
+        yield lambda: until(lambda: self.page.wait_for_timeout(50) or held)
+        self.page.unroute(address, hold)
+        for route in held:
+            route.fallback()
+
+    def lose_answer(self, address):
+        """Loses the answer to the next request of an address. The service has received the request."""
+
+        def lose(route):
+            route.fetch()
+            route.abort("connectionreset")
+
+        self.page.route(address, lose, times=1)
+
+    def refuse(self, token):
+        """Has the settings API refuse a token, as it does after the token's end."""
+
+        def answer(route):
+            is_refused = route.request.headers.get("authorization") == f"Bearer {token}"
+            route.fulfill(status=401, json={"message": "Unauthorized"}) if is_refused else route.fallback()
+
+        self.page.route("**/settings/**", answer)
+        # Tokens of the same second are the same.
+        self.kit.stack.advance(1)
+
+    def hears(self, text):
+        """Asserts that screen readers say a text: the live region of an open dialog, or else that of the page, has it."""
+        dialog = self.frame.locator("dialog[open] > [role=status]")
+        region = dialog if dialog.count() else self.frame.locator("#status")
+        expect(region).to_contain_text(text)
+
     def take_secret(self, state):
         """Reads a secret from its dialog, which Escape does not close, and asserts that the page forgets it afterwards."""
         dialog = self.frame.locator("dialog[open]")
@@ -389,6 +460,15 @@ class Visitor:
         assert secret not in kept, "the page keeps a secret"
         assert not any(secret in address for address in self.addresses), "a secret in an address"
 
+    def has_dropped(self, secret):
+        """Asserts that nothing in the page's memory holds a secret any more."""
+        session, chunks = self.context.new_cdp_session(self.page), []
+        session.on("HeapProfiler.addHeapSnapshotChunk", lambda event: chunks.append(event["chunk"]))
+        session.send("HeapProfiler.collectGarbage")
+        session.send("HeapProfiler.takeHeapSnapshot")
+        session.detach()
+        assert chunks and secret not in "".join(chunks), "the page's memory keeps a secret"
+
     def has_forgotten_after_leaving(self, secret):
         """Asserts that the page forgets a secret that the visitor wrote into it."""
         self.go("/webhooks")
@@ -406,6 +486,7 @@ class Visitor:
                 self.page.set_viewport_size({"width": width, "height": HEIGHT})
                 wide = self.page.evaluate("document.documentElement.scrollWidth")
                 assert wide <= width, f"{state} is {wide} px wide at {width} px"
+                assert not self.page.locator(NAMED_WITHOUT_ROLE).count(), f"{state}: a name that screen readers ignore"
                 results = Axe().run(self.page, options=AXE)
                 assert results.response["passes"], "axe has looked at something"
                 assert results.violations_count == 0, f"{state} ({width} px, {scheme}): {results.generate_report()}"
@@ -438,13 +519,13 @@ class Kit:
         visitor.leave()
 
 
-def until(condition, deadline_s=20):
-    """Waits for a condition and returns its value."""
+def until(condition, deadline_s=20, every_s=0.1):
+    """Waits for a condition and returns its value. A coach has 300 requests a minute."""
     end = time.monotonic() + deadline_s
     while time.monotonic() < end:
         if value := condition():
             return value
-        time.sleep(0.1)
+        time.sleep(every_s)
     raise AssertionError("the condition was not met in time")
 
 

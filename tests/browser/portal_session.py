@@ -123,13 +123,76 @@ def says_that_the_session_ended(kit, hand):
         kit.stack.advance(31 * DAY_S)
         with visitor.expecting(401):
             visitor.press("Create the webhook")
-            visitor.sees("Your session has ended.")
+            visitor.sees("Your session has ended. Copy what you still need")
         visitor.look("session-ended-in-form")
         with visitor.expecting(401):
-            visitor.go("/webhooks")
+            visitor.page.evaluate("location.hash = '/webhooks'")
+            visitor.press("Leave")
             visitor.sees_heading("Your session has ended")
         visitor.look("session-ended")
         assert not coach.api("GET", "/webhooks")["endpoints"]
+
+
+def goes_on_with_another_session(kit, hand):
+    """A link that opens in the same tab renews the coach's session and keeps the form; another coach sees nothing of it."""
+    coach, other = kit.coach(), kit.coach(name="Grace Hopper")
+    with kit.visit(coach, hand) as visitor:
+        visitor.open("/keys/new")
+        visitor.write("Name", "Kept")
+        visitor.check("Clients")
+        visitor.refuse(visitor.token)
+        with visitor.expecting(401):
+            visitor.press("Create the key")
+            visitor.sees("Your session has ended.")
+        visitor.page.evaluate("token => { location.hash = `token=${token}`; }", coach.token())
+        visitor.page.wait_for_url("**/keys/new")
+        visitor.press("Create the key")
+        visitor.take_secret("key-secret")
+        visitor.press("Rename")
+        visitor.write("Name", "Of the first coach")
+        with visitor.another_screen():
+            visitor.page.evaluate("token => { location.hash = `token=${token}`; }", other.token())
+        visitor.sees_heading("Grace Hopper")
+        expect(visitor.frame.locator("dialog")).to_have_count(0)
+
+
+PATIENCE_MS = 8_000
+# An application that gives the tokens of `tokens` one after the other, once there are any.
+APPLICATION = """<!doctype html><html lang="en"><title>Application</title><link rel="icon" href="data:,"><script>
+const tokens = [];
+addEventListener("message", ({ data, source }) => {
+  if (data.type === "ready" && tokens.length) source.postMessage({ type: "session", token: tokens.shift() }, origin);
+});
+</script><main><h1>Application</h1><iframe title="Portal" src="/portal" style="width: 100%; height: 60rem; border: 0"></iframe></main>"""
+
+
+def waits_for_a_slow_application(kit, hand):
+    """An application that answers late signs the coach in by itself, or after "Try again"; a refused token is no answer."""
+    coach = kit.coach()
+    with kit.visit(coach, hand) as visitor:
+        give = lambda *tokens: visitor.page.evaluate("given => { tokens.push(...given); }", tokens)
+        visitor.catch_up()
+        visitor.page.route("**/application", lambda route: route.fulfill(body=APPLICATION, content_type="text/html"))
+        visitor.page.goto(f"{kit.stack.base_url}/application")
+        visitor.frame = visitor.page.frame_locator("iframe")
+        visitor.sees("Signing you in")
+        visitor.context.clock.fast_forward(PATIENCE_MS)
+        visitor.sees("Your application did not sign you in here in time.")
+        visitor.look("no-answer")
+        visitor.press("Try again")
+        expect(visitor.frame.get_by_text("Signing you in")).to_be_visible()
+        token = coach.token()
+        give(token)
+        visitor.sees("Connect another system")
+        visitor.refuse(token)
+        with visitor.expecting(401):
+            visitor.press("Keys", "link")
+            visitor.sees("Loading…")
+            visitor.context.clock.fast_forward(PATIENCE_MS)
+            visitor.sees_heading("Your session has ended")
+            give("refused", coach.token())
+            visitor.press("Try again")
+            visitor.sees_heading("Keys")
 
 
 def waits_for_the_workspace(kit, hand):
@@ -191,6 +254,8 @@ FLOWS = [
     tells_a_stranger_nothing,
     believes_its_parent_alone,
     says_that_the_session_ended,
+    goes_on_with_another_session,
+    waits_for_a_slow_application,
     waits_for_the_workspace,
     survives_a_bad_line,
 ]
