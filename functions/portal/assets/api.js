@@ -37,7 +37,7 @@ export async function getPage(path, query, signal) {
 
 export const patch = (path, body) => send("PATCH", path, body);
 
-/** DELETE. What does not exist is deleted already: the answer to an earlier request may have got lost. */
+/** DELETE. "Not found" counts as done, because the answer to an earlier request may have got lost. */
 export const remove = path =>
   send("DELETE", path).catch(error => {
     if (error.code !== "not_found") throw error;
@@ -75,13 +75,13 @@ export class IdempotentPost {
 export const path = (strings, ...ids) => String.raw({ raw: strings }, ...ids.map(encodeURIComponent));
 
 async function send(method, path, body, options = {}) {
-  if (session.current() === null && !(await session.renew(null))) throw ended();
+  if (session.current() === null && !(await session.renew(null))) throw sessionEnded();
   const used = session.current();
   let answer = await attempt(method, path, body, options);
   if (answer.status === 401) {
-    if (!(await session.renew(used))) throw ended();
+    if (!(await session.renew(used))) throw sessionEnded();
     answer = await attempt(method, path, body, options);
-    if (answer.status === 401) throw ended();
+    if (answer.status === 401) throw sessionEnded();
   }
   if (answer.ok && answer.value !== null) return answer.value;
   throw refusal(answer, answer.value ?? {});
@@ -93,7 +93,8 @@ async function attempt(method, path, body, { key, signal }) {
   if (body !== undefined) headers["content-type"] = "application/json";
   if (key) headers["idempotency-key"] = key;
   const timeout = AbortSignal.timeout(TIMEOUT_MS);
-  const options = { method, headers, body: body && JSON.stringify(body), signal: signal ? AbortSignal.any([signal, timeout]) : timeout };
+  const ended = signal ? AbortSignal.any([signal, timeout]) : timeout;
+  const options = { method, headers, body: body && JSON.stringify(body), signal: ended };
   try {
     const answer = await fetch(path, { ...options, cache: "no-store", credentials: "omit", redirect: "error" });
     const { ok, status, headers: answered } = answer;
@@ -112,7 +113,7 @@ function parsed(text) {
   }
 }
 
-const ended = () => new ApiError("session", "Your session has ended.");
+const sessionEnded = () => new ApiError("session", "Your session has ended.");
 
 function refusal(answer, value) {
   const details = {

@@ -1,4 +1,4 @@
-// What a coach can do with a key: rename it, change its end, replace it, revoke it.
+// Renames, replaces and revokes a key, and changes when the key ends.
 
 import { patch, path, remove } from "./api.js";
 import { ask, confirm } from "./dialogs.js";

@@ -37,7 +37,7 @@ export function isExpiringSoon(key) {
 /** "Clients" or "CRM". */
 export const scopeTitle = scope => SCOPES.find(({ name }) => name === scope)?.title ?? scope;
 
-/** What the key may do, as a list of sentences. */
+/** Lists the abilities of a key in sentences. */
 export function abilities(key) {
   if (key.scope === "partner") return SCOPES.find(({ name }) => name === key.scope).hint;
   if (!key.permissions.length) return "Nothing: it was created without permissions.";
