@@ -1,11 +1,13 @@
 // Says in plain words how an attempt to deliver an event ended, and what helps.
 
+import { LIMITS } from "./domain.js";
+
 const UNREACHABLE = "Check that the web address is right and that the other system is running.";
 const CERTIFICATE = "Whoever runs the other system has to renew or repair its certificate.";
+const SEND_FAILED = "Start sending again, then use “Send failed events again”.";
 
 /** Texts of the delivery log for a receiver that did not answer: in plain words, and what helps. */
 const ERRORS = {
-  "timed out": ["the other system took more than 15 seconds to answer", "It should answer first and work afterwards."],
   "connection timed out": ["the other system could not be reached in time", UNREACHABLE],
   "connection refused": ["the other system refused the connection", UNREACHABLE],
   "connection reset": ["the connection broke off", UNREACHABLE],
@@ -20,16 +22,27 @@ const ERRORS = {
   "TLS: certificate expired": ["the security certificate of the other system has expired", CERTIFICATE],
   "TLS: certificate is for another name": ["the security certificate belongs to another address", CERTIFICATE],
   "TLS: certificate issuer not trusted": ["the security certificate is not from a trusted issuer", CERTIFICATE],
+  "TLS: no version or cipher in common": [
+    "the other system offers only outdated secure connections",
+    "Whoever runs it has to switch on TLS 1.2 or 1.3.",
+  ],
+  "TLS: the receiver does not speak it": [
+    "the other system offers no secure connection at this address",
+    "Compare the web address with the one that the other system shows, also the number after the colon.",
+  ],
   "not sent: client erased": ["not sent: the client was erased", null],
   "not sent: endpoint deleted": ["not sent: this web address was deleted", null],
   "not sent: endpoint gone": ["not sent: the other system wants no more events", null],
-  "not sent: endpoint disabled": ["not sent: sending was paused", "Start sending again, then use “Send missed events again”."],
+  "not sent: endpoint disabled": ["not sent: sending was paused", SEND_FAILED],
 };
 
 // The delivery log adds the reason. It can only be that every delivery had failed: a pause by hand adds none.
-const STOPPED = [
-  "not sent: sending had stopped, because every delivery failed",
-  "Start sending again, then use “Send missed events again”.",
+const STOPPED = ["not sent: sending had stopped, because every delivery failed", SEND_FAILED];
+
+// The delivery log adds the seconds.
+const TIMED_OUT = [
+  `the other system took more than ${LIMITS.attemptSeconds} seconds to answer`,
+  "It should answer first and work afterwards.",
 ];
 
 const STATUSES = {
@@ -45,6 +58,9 @@ const STATUSES = {
 
 /** Returns true if the receiver accepted the event. */
 export const isAccepted = attempt => attempt.status_code >= 200 && attempt.status_code < 300;
+
+/** Returns true if a request was made. The log has entries for events that were not sent, too. */
+export const wasSent = attempt => !attempt.error?.startsWith("not sent");
 
 /** Returns the end of an attempt as part of a sentence: "the other system answered with an error (500)". */
 export const outcome = attempt => explain(attempt)[0];
@@ -68,6 +84,8 @@ function byClass(status) {
 function explainError(error) {
   if (ERRORS[error]) return ERRORS[error];
   if (error.startsWith("not sent: endpoint disabled")) return STOPPED;
-  if (error.startsWith("TLS:")) return [`no secure connection (${error.slice("TLS:".length).trim()})`, CERTIFICATE];
+  if (error.startsWith("timed out")) return TIMED_OUT;
+  if (error.startsWith("TLS: certificate")) return ["the security certificate of the other system is not valid", CERTIFICATE];
+  if (error.startsWith("TLS:")) return ["no secure connection came about", "Whoever runs the other system can look the reason up."];
   return [error || "no answer", null];
 }

@@ -1,24 +1,30 @@
-// What is wrong with a webhook, and the way out.
+// Notices about a webhook that fails or gets nothing, each with the way out.
 
 import { path } from "./api.js";
+import { LIMITS } from "./domain.js";
 import { h } from "./dom.js";
 import { ago, time } from "./format.js";
-import { advice, isAccepted, outcome } from "./outcome.js";
 import { link, notice } from "./ui.js";
 import { start } from "./webhook-actions.js";
+import { isFailing, readTrouble, reason, recoverAddress, waitingWords } from "./webhook-trouble.js";
 
-/** A notice for a webhook that fails or gets nothing; `deliveries`: the latest, for the reason of the last failure. */
-export function banner(endpoint, deliveries, page) {
+/** Returns a notice for a webhook that fails or gets nothing, or null. */
+export async function banner(endpoint, page) {
   if (endpoint.status === "gone") return gone(endpoint);
-  if (endpoint.status === "disabled")
-    return endpoint.disabled_reason_code === "by_hand" ? paused(endpoint, page) : stopped(endpoint, deliveries, page);
-  return endpoint.failing_since ? failing(endpoint, deliveries) : null;
+  if (endpoint.disabled_reason_code === "by_hand") return paused(endpoint, page);
+  if (!isFailing(endpoint)) return null;
+  const trouble = await readTrouble(endpoint, page.signal);
+  return endpoint.status === "enabled" ? failing(endpoint, trouble) : stopped(endpoint, trouble, page);
 }
+
+const keptOnly = `New events are kept for ${LIMITS.deliveriesKeptDays} days, but not sent.`;
 
 const repair = ({ id }) =>
   h("li", {}, "Have the other system repaired, or ", link(path`#/webhooks/${id}/edit`, "correct the web address"), ".");
 
-const failing = (endpoint, deliveries) =>
+const sendFailed = endpoint => h("li", {}, link(recoverAddress(endpoint), "Send the failed events again"), ".");
+
+const failing = (endpoint, trouble) =>
   notice(
     "bad",
     "This webhook is failing",
@@ -30,39 +36,41 @@ const failing = (endpoint, deliveries) =>
       " (",
       ago(endpoint.failing_since),
       "). ",
-      "Events that fail are sent again up to eight times, over about 27 hours. If nothing gets through for five days, sending stops.",
+      `What does not get through is tried again up to ${LIMITS.retries} times, over about ${LIMITS.retryHours} hours. `,
+      `If nothing gets through for ${LIMITS.failingDays} days, sending stops.`,
     ),
-    reason(deliveries),
+    reason(trouble.failure),
+    waitingWords(trouble.waiting),
     h(
       "ol",
       {},
       repair(endpoint),
       h("li", {}, "Send a test event below, to see that it works."),
-      h("li", {}, link(path`#/webhooks/${endpoint.id}/recover`, "Send the missed events again"), "."),
+      sendFailed(endpoint),
     ),
   );
 
-const stopped = (endpoint, deliveries, page) =>
+const stopped = (endpoint, trouble, page) =>
   notice(
     "bad",
     "Sending has stopped",
     h(
       "p",
       {},
-      "Every delivery had failed for five days, so sending stopped ",
+      `Nothing had got through for ${LIMITS.failingDays} days, so sending stopped `,
       ago(endpoint.disabled_at),
       " (",
       time(endpoint.disabled_at),
       "). ",
-      "New events are kept, but not sent.",
+      keptOnly,
     ),
-    reason(deliveries),
+    reason(trouble.failure),
     h(
       "ol",
       {},
       repair(endpoint),
       h("li", {}, start(endpoint, page, "Start sending again")),
-      h("li", {}, "Then send the missed events again: they are kept for 30 days."),
+      sendFailed(endpoint),
     ),
   );
 
@@ -77,7 +85,8 @@ const paused = (endpoint, page) =>
       ago(endpoint.disabled_at),
       " (",
       time(endpoint.disabled_at),
-      "). New events are kept for 30 days, but not sent.",
+      "). ",
+      keptOnly,
     ),
     h("p", {}, start(endpoint, page, "Start sending again")),
   );
@@ -93,7 +102,7 @@ const gone = endpoint =>
       ago(endpoint.disabled_at),
       " (",
       time(endpoint.disabled_at),
-      ") that it wants no more events, for good (410). This webhook cannot be switched on again.",
+      ") that it wants no more events, for good (410). This webhook cannot be started again.",
     ),
     h(
       "p",
@@ -102,12 +111,3 @@ const gone = endpoint =>
       " with the new address, then delete this one.",
     ),
   );
-
-/** The reason of the latest attempt that failed, if there is one among the deliveries. */
-function reason(deliveries) {
-  const failed = deliveries
-    .flatMap(({ attempts }) => attempts)
-    .filter(attempt => !isAccepted(attempt) && !attempt.error?.startsWith("not sent"))
-    .toSorted((one, other) => other.at.localeCompare(one.at))[0];
-  return failed && h("p", {}, "The last time, ", outcome(failed), ". ", advice(failed));
-}
