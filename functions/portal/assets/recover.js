@@ -1,37 +1,44 @@
-// Sends missed events again: first counts them, then asks, then sends.
+// Sends failed events again: first counts them, then asks, then sends.
 
 import { IdempotentPost, get, path } from "./api.js";
 import { LIMITS } from "./domain.js";
 import { instant } from "./delivery-filters.js";
 import { fill, h } from "./dom.js";
-import { eventTypes, titleOf } from "./event-types.js";
+import { eventTypes } from "./event-types.js";
 import { choices, field, form } from "./forms.js";
-import { count, host, list, time } from "./format.js";
-import { go } from "./router.js";
+import { host, time } from "./format.js";
+import { none, question } from "./recover-count.js";
 import { link, notice, showAndAnnounce } from "./ui.js";
+import { start } from "./webhook-actions.js";
 import { hostName } from "./webhook-status.js";
+import { readWaiting } from "./webhook-trouble.js";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-export async function recover({ id }, { signal }) {
+export async function recover({ id }, page) {
   const base = path`/settings/webhooks/${id}`;
-  const [endpoint, types] = await Promise.all([get(base, {}, signal), eventTypes()]);
+  const [endpoint, types] = await Promise.all([get(base, {}, page.signal), eventTypes()]);
   const back = { href: path`/webhooks/${id}`, text: ["Webhook to ", host(endpoint.url)] };
-  const content = endpoint.status === "enabled" ? countForm(endpoint, types, base) : off(endpoint);
-  return { title: `Send missed events to ${hostName(endpoint.url)}`, heading: "Send missed events again", parent: back, content };
+  const content = endpoint.status === "enabled" ? countForm(endpoint, types, base, page) : off(endpoint, page);
+  return { title: `Send failed events to ${hostName(endpoint.url)}`, heading: "Send failed events again", parent: back, content };
 }
 
-const off = endpoint =>
+const off = (endpoint, page) =>
   notice(
     "warn",
     "This webhook is not on",
     h("p", {}, "It can be sent nothing now. ", link(path`#/webhooks/${endpoint.id}`, "See why, and the way out"), "."),
+    endpoint.status === "disabled" && h("p", {}, start(endpoint, page, "Start sending again")),
   );
 
-function countForm(endpoint, types, base) {
+function countForm(endpoint, types, base, page) {
   const resultArea = h("div", {});
   const custom = h("div", {});
   const opened = Date.now();
+  // The links of notices name the time. The webhook itself forgets it when it is started or gets another address.
+  const linked = page.query.get("since");
+  const since = Number.isNaN(Date.parse(linked)) ? endpoint.failing_since : linked;
+  let choice = 0;
   const choose = since => fill(custom, since === "custom" && dates());
   const node = form(
     {
@@ -40,9 +47,16 @@ function countForm(endpoint, types, base) {
         const wanted = body(values, opened);
         if (wanted.until && wanted.since >= wanted.until)
           return showAndAnnounce(fill(resultArea), "bad", "“Before” has to be later than “From”.");
-        const { deliveries } = await new IdempotentPost().post(`${base}/recover`, { ...wanted, dry_run: true });
-        fill(resultArea, deliveries ? question(endpoint, types, base, wanted, deliveries) : none());
-        resultArea.querySelector("h2").focus();
+        const counted = choice;
+        const found = await new IdempotentPost().post(`${base}/recover`, { ...wanted, dry_run: true });
+        const content = found.deliveries
+          ? question({ endpoint, types, base, wanted, found, page })
+          : none(found, await readWaiting(endpoint, page.signal));
+        if (counted !== choice) return;
+        fill(resultArea, content);
+        const heading = resultArea.querySelector("h2");
+        heading.tabIndex = -1;
+        heading.focus();
       },
     },
     choices({
@@ -50,9 +64,9 @@ function countForm(endpoint, types, base) {
       legend: "Which failed events?",
       kind: "radio",
       required: true,
-      chosen: ["1"],
+      chosen: [since ?? String(LIMITS.deliveriesKeptDays)],
       onchange: choose,
-      choices: periods(endpoint),
+      choices: periods(since),
     }),
     custom,
     h(
@@ -68,8 +82,11 @@ function countForm(endpoint, types, base) {
       }),
     ),
   );
-  // The count is of the choice that was counted.
-  node.addEventListener("change", () => fill(resultArea));
+  // A count is of the choice at its time, even if its answer comes later.
+  node.addEventListener("input", () => {
+    choice += 1;
+    fill(resultArea);
+  });
   return [
     h(
       "p",
@@ -81,12 +98,9 @@ function countForm(endpoint, types, base) {
   ];
 }
 
-const periods = endpoint =>
+const periods = since =>
   [
-    endpoint.failing_since && {
-      value: endpoint.failing_since,
-      label: ["Since the failures began: ", time(endpoint.failing_since)],
-    },
+    since && { value: since, label: ["Everything since ", time(since)] },
     { value: "1", label: "Of the last 24 hours" },
     { value: "7", label: "Of the last 7 days" },
     { value: String(LIMITS.deliveriesKeptDays), label: `All of the ${LIMITS.deliveriesKeptDays} days that are kept` },
@@ -103,44 +117,4 @@ function when(props) {
 function body({ since, from, until, types }, opened) {
   const start = since === "custom" ? from : /^\d+$/.test(since) ? new Date(opened - since * DAY_MS).toISOString() : since;
   return { since: start, until: until ?? undefined, types: types.length ? types : undefined };
-}
-
-const none = () =>
-  notice(
-    "calm",
-    "There is nothing to send again",
-    h(
-      "p",
-      {},
-      "No event of that time has failed. Test events, events of erased clients, and those that were sent again in the last hour are left out.",
-    ),
-  );
-
-function question(endpoint, types, base, wanted, deliveries) {
-  const events = count(deliveries, "event");
-  const node = h(
-    "section",
-    { class: "notice warn" },
-    h("h2", { tabindex: "-1" }, `Send ${events} again?`),
-    form(
-      {
-        submit: `Send ${events} again`,
-        send: async (_, once) => {
-          const { deliveries: sent } = await once.post(`${base}/recover`, wanted);
-          const left =
-            sent < deliveries ? " There were too many to send at once: count again in an hour, or choose a shorter time." : "";
-          go(path`/webhooks/${endpoint.id}`, `${count(sent, "event is", "events are")} on the way to the other system.${left}`);
-        },
-      },
-      h(
-        "p",
-        {},
-        "They go to ",
-        host(endpoint.url),
-        ", with the ids that they had: a system that got one of them already can tell.",
-      ),
-      wanted.types && h("p", {}, `Only: ${list(wanted.types.map(type => titleOf(types, type)))}.`),
-    ),
-  );
-  return node;
 }

@@ -1,0 +1,55 @@
+// The result of a count of failed events: the question whether to send them, or a notice that there are none.
+
+import { path } from "./api.js";
+import { h } from "./dom.js";
+import { titleOf } from "./event-types.js";
+import { form } from "./forms.js";
+import { count, host, list, time } from "./format.js";
+import { notice } from "./ui.js";
+import { waitingWords } from "./webhook-trouble.js";
+
+/** Returns the notice for a count without events. `found`: the answer of the service; `waiting`: what waits. */
+export const none = (found, waiting) =>
+  notice(
+    "calm",
+    "There is nothing to send again",
+    h(
+      "p",
+      {},
+      found.more ? "The count took too long: choose a shorter time. " : "No event of that time has failed. ",
+      "Test events, events of erased clients, and those that were sent again in the last hour are left out.",
+    ),
+    waitingWords(waiting),
+  );
+
+/**
+ * Returns the question whether to send the events that were counted. `wanted`: the body of the request; `found`: the
+ * answer of the service, with `more` if the time was too short for all.
+ */
+export function question({ endpoint, types, base, wanted, found, page }) {
+  const events = `${found.more ? "at least " : ""}${count(found.deliveries, "event")}`;
+  return h(
+    "section",
+    { class: "notice warn" },
+    h("h2", {}, `Send ${events} again?`),
+    form(
+      {
+        submit: `Send ${events} again`,
+        send: async (_, once) => {
+          const { deliveries: sent, more } = await once.post(`${base}/recover`, wanted);
+          const left = more ? " There are more: count again in a minute." : "";
+          page.go(path`/webhooks/${endpoint.id}`, `${count(sent, "event is", "events are")} on the way to the other system.${left}`);
+        },
+      },
+      h(
+        "p",
+        {},
+        "They go to ",
+        host(endpoint.url),
+        ", with the ids that they had: a system that got one of them already can tell.",
+      ),
+      h("p", {}, "They failed since ", time(wanted.since), wanted.until && [" and before ", time(wanted.until)], "."),
+      wanted.types && h("p", {}, `Only: ${list(wanted.types.map(type => titleOf(types, type)))}.`),
+    ),
+  );
+}
