@@ -43,7 +43,8 @@ export function filterForm({ filters, types, endpoints, apply, page }) {
     dateField("until", "Before", filters.until),
     field({
       name: "webhook_id",
-      label: "Id of the event (evt_…)",
+      label: "Id of the event",
+      hint: "It begins with evt_. Whoever runs the other system knows it.",
       value: filters.webhook_id ?? "",
       maxlength: 100,
       spellcheck: "false",

@@ -1,20 +1,21 @@
-// A list of deliveries with its filters, read page by page.
+// A list of events that were sent or wait, with its filters, read page by page.
 
 import { announce } from "./announce.js";
 import { getPage, path } from "./api.js";
 import { titleOf } from "./event-types.js";
 import { FILTERS, filterForm, remember } from "./delivery-filters.js";
+import { LIMITS } from "./domain.js";
 import { fill, h } from "./dom.js";
-import { ago, count, host, time } from "./format.js";
-import { isAccepted, outcome } from "./outcome.js";
+import { capital, count, due, host, time } from "./format.js";
+import { isAccepted, outcome, wasSent } from "./outcome.js";
 import { badge, link, pages } from "./ui.js";
 import { deliveryBadge } from "./webhook-status.js";
 
 const PAGE = 50;
 
 /**
- * The deliveries of `source` (a path of the API) with the filters of the address. `endpoints`: all webhooks, if the
- * list is of all; `endpoint`: the one webhook, if it is of one. Returns the node and the first `items`.
+ * Returns the deliveries of `source` (a path of the API) with the filters of the address, as a node. `endpoints`: all
+ * webhooks, if the list is of all; `endpoint`: the one webhook, if it is of one.
  */
 export async function deliveryList({ source, page, types, endpoints = null, endpoint = null }) {
   const filters = Object.fromEntries(FILTERS.map(name => [name, page.query.get(name)]));
@@ -24,7 +25,7 @@ export async function deliveryList({ source, page, types, endpoints = null, endp
   const show = delivery => card(delivery, types, hosts, endpoint);
   const list = (used, read) =>
     pages({
-      label: "Deliveries",
+      label: "Sent events",
       first: read,
       load: cursor => load(source, { ...used, cursor }, page),
       show,
@@ -35,23 +36,23 @@ export async function deliveryList({ source, page, types, endpoints = null, endp
     const read = await load(source, used, page);
     remember(used);
     fill(results, list(used, read));
-    announce(
-      read.next ? `${read.items.length} deliveries, and there are more.` : count(read.items.length, "delivery", "deliveries"),
-    );
+    announce(`${count(read.items.length, "event")}${read.next ? ", and there are more" : ""}.`);
   };
-  return { node: h("div", {}, filterForm({ filters, types, endpoints, apply, page }), results), items: first.items };
+  return h("div", {}, filterForm({ filters, types, endpoints, apply, page }), results);
 }
 
 const load = (source, query, { signal }) => getPage(source, { ...query, limit: PAGE }, signal);
 
 const empty = filters =>
-  h("p", {}, Object.values(filters).some(Boolean) ? "No delivery fits the filter." : "Nothing was sent in the last 30 days.");
+  h("p", {}, Object.values(filters).some(Boolean) ? "No event fits the filter." : `Nothing was sent in the last ${LIMITS.deliveriesKeptDays} days.`);
 
 function card(delivery, types, hosts, endpoint) {
   const { id, endpoint_id: endpointId, attempts } = delivery;
   const last = attempts.at(-1);
   const url = hosts.get(endpointId);
-  const title = titleOf(types, delivery.type);
+  // Many events have the same title: in a list of links, the time tells them apart.
+  const title = [titleOf(types, delivery.type), h("span", { class: "unseen" }, " of ", time(delivery.created_at))];
+  const tries = attempts.filter(wasSent).length;
   return [
     h(
       endpoint ? "h3" : "h2",
@@ -67,11 +68,9 @@ function card(delivery, types, hosts, endpoint) {
       time(delivery.created_at),
       !endpoint && [", to ", url ? host(url) : "a deleted webhook"],
       ". ",
-      attempts.length > 1 && `${count(attempts.length, "attempt")}. `,
+      tries > 1 && `Tried ${tries} times. `,
       last && !isAccepted(last) && `${capital(outcome(last))}.`,
-      delivery.next_attempt_at && [" Sent again ", ago(delivery.next_attempt_at), "."],
+      delivery.next_attempt_at && [` The ${last ? "next" : "first"} try is `, due(delivery.next_attempt_at), "."],
     ),
   ];
 }
-
-const capital = text => text.charAt(0).toUpperCase() + text.slice(1);

@@ -1,14 +1,14 @@
-// One delivery: its attempts, and what was sent.
+// One delivery: its attempts, the way to send it again, and what was sent.
 
 import { get, path } from "./api.js";
 import { eventTypes, titleOf } from "./event-types.js";
 import { confirm } from "./dialogs.js";
 import { follow } from "./delivery-follow.js";
-import { code, h, userText } from "./dom.js";
-import { ago, duration, host, time } from "./format.js";
-import { advice, isAccepted, outcome } from "./outcome.js";
-import { action, badge, button, copyButton, facts, link, notice, section } from "./ui.js";
-import { verifyForm } from "./verify.js";
+import { forDevelopers } from "./delivery-request.js";
+import { h, userText } from "./dom.js";
+import { capital, due, duration, host, time } from "./format.js";
+import { advice, isAccepted, outcome, wasSent } from "./outcome.js";
+import { action, badge, facts, link, notice, section, showAndAnnounce } from "./ui.js";
 import { deliveryBadge } from "./webhook-status.js";
 
 export async function deliveryScreen({ id, delivery: deliveryId }, page) {
@@ -20,64 +20,76 @@ export async function deliveryScreen({ id, delivery: deliveryId }, page) {
     title,
     heading: [title, " ", deliveryBadge(delivery), delivery.test && [" ", badge("calm", "Test")]],
     parent: { href: path`/webhooks/${id}`, text: ["Webhook to ", host(endpoint.url)] },
-    content: [about(delivery), sendAgainControl(delivery, endpoint, source, page), attempts(delivery), request(delivery)],
+    content: [about(delivery), sendAgainControl(delivery, endpoint, source, page), attempts(delivery), forDevelopers(delivery)],
   };
 }
 
 const about = delivery =>
   facts([
     ["Created", time(delivery.created_at)],
-    ["Client", delivery.client_id && code(delivery.client_id)],
-    ["Event", code(delivery.type)],
-    ["Id of the event (webhook-id)", code(delivery.webhook_id)],
-    ["Next attempt", delivery.next_attempt_at && [time(delivery.next_attempt_at), " (", ago(delivery.next_attempt_at), ")"]],
+    ["Next try", delivery.next_attempt_at && [time(delivery.next_attempt_at), " (", due(delivery.next_attempt_at), ")"]],
   ]);
 
 function sendAgainControl(delivery, endpoint, source, page) {
   if (delivery.body_erased)
     return notice("calm", "The client was erased", h("p", {}, "This event was erased with the client. It cannot be sent again."));
-  if (endpoint.status !== "enabled")
+  if (endpoint.status === "gone")
     return h(
       "p",
       {},
-      "To send it again, first switch the webhook on: ",
-      link(path`#/webhooks/${endpoint.id}`, host(endpoint.url)),
-      ".",
+      "It cannot be sent again: the other system said that this address is gone for good. ",
+      link(path`#/webhooks/new?template=${endpoint.id}`, "Create a webhook like this one"),
+      " with the new address.",
     );
-  const send = async once => {
-    await once.post(`${source}/retry`);
-    const sent = await follow(source, delivery.attempts.at(-1), page.signal);
-    if (sent) await page.refresh("It was sent again: see the attempts.");
-  };
-  if (delivery.status !== "delivered") return action("Send again", send, { kind: "main", id: "send-again" });
-  return button(
+  if (endpoint.status !== "enabled")
+    return h("p", {}, "To send it again, first start the webhook: ", link(path`#/webhooks/${endpoint.id}`, host(endpoint.url)), ".");
+  const previous = delivery.attempts.at(-1);
+  const isDelivered = delivery.status === "delivered";
+  return action(
     "Send again",
-    () =>
-      confirm({
-        title: "Send it a second time?",
-        verb: "Send again",
-        kind: "main",
-        words: [
-          h(
-            "p",
-            {},
-            "The other system has accepted this event already. It gets the event once more, with the same id, by which it can tell.",
-          ),
-        ],
-        run: (_, once) => send(once),
-      }),
-    { id: "send-again" },
+    async (once, progress) => {
+      const retry = post => post.post(`${source}/retry`);
+      if (isDelivered && !(await confirmAnother(retry))) return;
+      if (!isDelivered) await retry(once);
+      showAndAnnounce(progress, "calm", "Sending…");
+      const sent = await follow(source, previous, page.signal);
+      if (sent) await page.refresh(...confirmation(sent.attempts.at(-1), previous));
+    },
+    { kind: isDelivered ? undefined : "main", id: "send-again" },
   );
 }
 
+const confirmAnother = retry =>
+  confirm({
+    title: "Send it a second time?",
+    verb: "Send again",
+    kind: "main",
+    words: [
+      h(
+        "p",
+        {},
+        "The other system has accepted this event already. It gets the event once more, with the same id, by which it can tell.",
+      ),
+    ],
+    run: (_, once) => retry(once),
+  });
+
+/** Returns what the screen says after the event was sent again, and the kind of the notice. */
+function confirmation(attempt, previous) {
+  if (!attempt || attempt.at === previous?.at)
+    return ["It will be sent again in a moment. Come back in a minute to see whether it got through.", "warn"];
+  if (isAccepted(attempt)) return ["It was sent again, and the other system accepted it.", "good"];
+  return [`It was sent again, but it failed: ${outcome(attempt)}.`, "bad"];
+}
+
 function attempts({ attempts: made, status }) {
-  if (!made.length) return section("Attempts", h("p", {}, status === "pending" ? "Nothing was sent yet." : "Nothing was sent."));
-  return section(`Attempts (${made.length})`, h("ol", { class: "timeline" }, made.map(attempt)));
+  const title = "What happened";
+  if (!made.length) return section(title, h("p", {}, status === "pending" ? "Nothing was sent yet." : "Nothing was sent."));
+  return section(title, h("ol", { class: "timeline" }, made.map(attempt)));
 }
 
 function attempt(made) {
   const good = isAccepted(made);
-  const sent = made.status_code !== undefined || made.duration_ms > 0;
   return h(
     "li",
     {},
@@ -86,10 +98,10 @@ function attempt(made) {
       {},
       time(made.at),
       " ",
-      badge(good ? "good" : "bad", good ? "Accepted" : sent ? "Failed" : "Not sent"),
+      badge(good ? "good" : "bad", good ? "Delivered" : wasSent(made) ? "Failed" : "Not sent"),
       " ",
       good ? `The other system accepted the event (${made.status_code})` : capital(outcome(made)),
-      sent && made.error !== "timed out" && `, after ${duration(made.duration_ms)}`,
+      made.duration_ms > 0 && !made.error?.startsWith("timed out") && `, after ${duration(made.duration_ms)}`,
       ".",
     ),
     !good && advice(made) && h("p", { class: "hint" }, advice(made)),
@@ -98,44 +110,7 @@ function attempt(made) {
         "details",
         {},
         h("summary", {}, "What it answered"),
-        h("pre", { tabindex: "0", "aria-label": "Answer" }, userText(made.response_excerpt)),
+        h("pre", { tabindex: "0", role: "group", "aria-label": "Answer" }, userText(made.response_excerpt)),
       ),
   );
 }
-
-function request({ request: sent, body_erased: erased }) {
-  if (!sent) return section("What was sent", h("p", {}, "Nothing yet. It appears here after the first attempt."));
-  const lines = Object.entries(sent.headers)
-    .map(([name, value]) => `${name}: ${value}`)
-    .join("\n");
-  const headers = text("Headers of the latest attempt", lines);
-  return section(
-    "What was sent",
-    h("p", { class: "hint" }, "For your developer. To ", code(sent.url_host), "."),
-    headers,
-    erased || sent.body === null
-      ? h("p", {}, "The body was erased with the client.")
-      : [
-          text("Body as sent", sent.body),
-          h(
-            "details",
-            {},
-            h("summary", {}, "Check the signature of this message"),
-            verifyForm({ headers: lines, body: sent.body }),
-          ),
-        ],
-  );
-}
-
-function text(title, content) {
-  const shown = h("pre", { dir: "ltr", tabindex: "0", "aria-label": title }, content);
-  return h(
-    "div",
-    { class: "copyable" },
-    h("h3", {}, title),
-    shown,
-    copyButton(title, () => content, shown),
-  );
-}
-
-const capital = words => words.charAt(0).toUpperCase() + words.slice(1);
