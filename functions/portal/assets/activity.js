@@ -5,6 +5,7 @@ import { code, h, userText } from "./dom.js";
 import { eventTypes, titleOf } from "./event-types.js";
 import { count, host, list, time } from "./format.js";
 import { readKeys } from "./key-list.js";
+import * as session from "./session.js";
 import { link, pages } from "./ui.js";
 
 const PAGE = 50;
@@ -12,11 +13,10 @@ const PAGE = 50;
 // The fields of changes, in words.
 const FIELDS = {
   name: "name",
-  expires_at: "end",
+  expires_at: "how long it works",
   url: "address",
   events: "events",
   description: "description",
-  enabled: "on or off",
 };
 
 const ACTIONS = {
@@ -28,7 +28,7 @@ const ACTIONS = {
   "endpoint.updated": "Webhook changed",
   "endpoint.deleted": "Webhook deleted",
   "endpoint.secret_rotated": "Secret of a webhook replaced",
-  "endpoint.disabled": "Webhook switched off, because events were not accepted",
+  "endpoint.disabled": "Webhook stopped, because nothing got through",
   "endpoint.test_sent": "Test event sent",
   "delivery.retried": "Event sent again",
   "deliveries.recovered": "Events sent again",
@@ -43,6 +43,7 @@ export async function activity(_, { signal }) {
     eventTypes(),
     load(null),
   ]);
+  const own = [ownSubject(), workspace.coach_id];
   const names = new Map([
     ...keys.map(key => [key.id, link(`#/keys/${encodeURIComponent(key.id)}`, userText(key.name))]),
     ...endpoints.map(endpoint => [
@@ -51,9 +52,9 @@ export async function activity(_, { signal }) {
     ]),
   ]);
   const show = line => [
-    h("h2", {}, ACTIONS[line.action] ?? line.action),
-    h("p", {}, names.get(line.target)?.cloneNode(true) ?? targetOfDeleted(line), details(line, types)),
-    h("p", { class: "hint" }, time(line.at), " · ", actor(line.actor, workspace.coach_id)),
+    h("h2", {}, title(line)),
+    h("p", {}, names.get(line.target)?.cloneNode(true) ?? targetOfDeleted(line, types), details(line, types)),
+    h("p", { class: "hint" }, time(line.at), " · ", actor(line.actor, own)),
   ];
   return {
     title: "Activity",
@@ -64,30 +65,48 @@ export async function activity(_, { signal }) {
   };
 }
 
-function actor(name, coach) {
+function title({ action, detail }) {
+  if (action === "endpoint.disabled" && detail.status === "gone")
+    return "Webhook ended, because the other system said that the address is gone for good";
+  if (action === "endpoint.updated" && detail.changed?.includes("enabled")) return "Webhook paused or started";
+  return ACTIONS[action] ?? action;
+}
+
+function actor(name, own) {
   if (name === "service") return "by the service";
-  return name === coach ? "by you" : ["by ", userText(name)];
+  return own.includes(name) ? "by you" : ["by somebody else: ", userText(name)];
+}
+
+/** Returns the subject of the session, as the trail names it. It need not be the id of the coach. */
+function ownSubject() {
+  try {
+    const [, claims] = session.current().split(".");
+    return JSON.parse(atob(claims.replaceAll("-", "+").replaceAll("_", "/"))).sub;
+  } catch {
+    // The token has another form.
+    return null;
+  }
 }
 
 // The name of something that is not in the lists: deleted, or a delivery.
-function targetOfDeleted({ target, detail }) {
+function targetOfDeleted({ target, detail }, types) {
   if (detail.endpoint_id)
     return link(
       `#/webhooks/${encodeURIComponent(detail.endpoint_id)}/deliveries/${encodeURIComponent(target)}`,
-      "The event",
+      titleOf(types, detail.type),
     );
   const name = detail.name ?? detail.host;
   return name ? userText(name) : code(target);
 }
 
-function details({ detail }, types) {
+function details({ action, detail }, types) {
   const words = [];
-  if (detail.changed?.length) words.push(`changed: ${list(detail.changed.map(field => FIELDS[field] ?? field))}`);
-  if (detail.type) words.push(titleOf(types, detail.type));
-  if (detail.status) words.push(detail.status === "enabled" ? "on afterwards" : "off afterwards");
+  const changed = detail.changed?.filter(field => field !== "enabled") ?? [];
+  if (changed.length) words.push(`changed: ${list(changed.map(field => FIELDS[field] ?? field))}`);
+  if (action === "endpoint.test_sent") words.push(titleOf(types, detail.type));
   if (Number.isInteger(detail.deliveries)) words.push(count(detail.deliveries, "event"));
   if (detail.since) words.push(["since ", time(detail.since)]);
   if (detail.new_key_id)
-    words.push(["replaced by ", link(`#/keys/${encodeURIComponent(detail.new_key_id)}`, "this key")]);
+    words.push(link(`#/keys/${encodeURIComponent(detail.new_key_id)}`, "The new key ", userText(`“${detail.name}”`)));
   return words.map(word => [" · ", word]);
 }
