@@ -4,13 +4,15 @@
 const HEADERS = ["webhook-id", "webhook-timestamp", "webhook-signature"];
 const SECRET_PREFIX = "whsec_";
 const TOLERANCE_S = 5 * 60;
-// `name: value` as servers and curl print headers, `"name": "value"` as JSON and most languages do.
-const LINE = /["']?(webhook-(?:id|timestamp|signature))["']?\s*(?::|=>?|,)\s*["']?([^"'\n\\]*)/gi;
+// Headers as programs print them: `name: value`, `"name": "value"`, `HTTP_NAME => value` as CGI and PHP do,
+// `Name:[value]` as Go does, and lists of one value as JavaScript and PHP do.
+const LINE = /webhook[-_](id|timestamp|signature)["'\]]?[ \t]*(?::|=>?|,)[ \t]*(?:(?:array(?::1)?\s*)?[[(]\s*(?:\[?0\]?\s*=>\s*)?)?["']?([^"'\n\\\]]*)/gi;
 
 /** Finds the three headers in pasted text. */
 export function parseHeaders(text) {
   const found = {};
-  for (const [, name, value] of text.matchAll(LINE)) found[name.toLowerCase()] = value.replace(/[,;\s]+$/, "").trim();
+  for (const [, name, value] of text.matchAll(LINE))
+    found[`webhook-${name.toLowerCase()}`] = value.replace(/[,;\s]+$/, "").trim();
   return found;
 }
 
@@ -73,7 +75,7 @@ async function checkSignature(found, body, secret) {
   }
   return failed(
     "It does not fit. Either this is the secret of another address or an older one, or the body, webhook-id or " +
-      "webhook-timestamp differ from what was sent. Compare the body with the delivery's “Body as sent”.",
+      "webhook-timestamp differ from what was sent. Compare the body with “Body as sent” of this event.",
   );
 }
 
