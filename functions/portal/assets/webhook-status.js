@@ -1,4 +1,4 @@
-// What a webhook and a delivery are doing, in words.
+// The states of webhooks and deliveries, in words.
 
 import { h } from "./dom.js";
 import { address, count, host, list } from "./format.js";
@@ -29,7 +29,7 @@ export const deliveryBadge = ({ status }) => badge(...(DELIVERY[status] ?? ["cal
 /** The choices of a status filter. */
 export const DELIVERY_CHOICES = Object.entries(DELIVERY).map(([status, [, word]]) => [status, word]);
 
-/** "12 delivered, 1 failed and 2 waiting", or "nothing was sent". */
+/** "12 delivered, 1 failed and 2 waiting", or "nothing to send". */
 export function lastDay({ delivered, failed, pending }) {
   if (!delivered && !failed && !pending) return "nothing to send";
   const parts = [
@@ -40,11 +40,11 @@ export function lastDay({ delivered, failed, pending }) {
   return list(parts.map(([number, word]) => `${count(number, word, word)}`));
 }
 
-/** What a payload mode sends, and what follows from it. */
+/** The data that each payload mode sends, and what follows from that. */
 export const MODES = {
   identifiers: [
     "Without contact details",
-    "Only ids, figures and dates leave this service: nothing that names a person. " +
+    "Only ids, numbers and dates are sent: nothing that names a person. " +
       "A system that finds people by e-mail address or phone number finds nobody.",
   ],
   contact_details: [

@@ -30,6 +30,8 @@ export async function webhooks(_, { signal }) {
   };
 }
 
+const OFF = { by_hand: "Paused", failing: "Stopped", gone: "Gone" };
+
 const intro = () =>
   h(
     "p",
@@ -49,7 +51,7 @@ function creation({ endpoints: { count: taken, max } }) {
   );
 }
 
-const more = () => h("p", {}, link("#/deliveries", "All deliveries"), " · ", link("#/events", "Which events there are"));
+const more = () => h("p", {}, link("#/deliveries", "All sent events"), " · ", link("#/events", "Which events there are"));
 
 function card(endpoint, types) {
   return [
@@ -63,7 +65,7 @@ function card(endpoint, types) {
       ["Data", MODES[endpoint.payload_mode][0]],
       ["Last 24 hours", lastDay(endpoint.last_24h)],
       ["Failing since", endpoint.status === "enabled" && endpoint.failing_since && ago(endpoint.failing_since)],
-      ["Off since", endpoint.disabled_at && ago(endpoint.disabled_at)],
+      [`${OFF[endpoint.disabled_reason_code]} since`, endpoint.disabled_at && ago(endpoint.disabled_at)],
     ]),
   ];
 }
