@@ -4,57 +4,70 @@ import json
 import re
 
 from playwright.sync_api import expect
-from portal_kit import until
+from portal_kit import HANG, receiver_without_tls, until
 
-MANY = 1_000
+# More than the service reads for one page of a filter.
+MANY = 2_100
 PAGE = 50
+NEW_CLIENT = re.compile("^New client")
+TIME = r"[A-Z][a-z]{2} \d+, \d{4}, \d+:\d\d [AP]M (EST|EDT)"
 
 
 def looks_through_deliveries(kit, hand):
-    """A thousand deliveries: pages, filters, and "back" to the same list."""
+    """Two thousand events: pages, filters, "back" to the same list, and links with a filter that cannot be."""
     coach = kit.coach()
     busy = coach.webhook(f"{kit.receiver.url}/busy", ["message_received"], description="Busy")
     coach.webhook(f"{kit.receiver.url}/quiet", ["new_client"])
     [client] = coach.clients("ada")
+    # Entries of a paused webhook are in the log without being sent.
+    coach.api("PATCH", f"/webhooks/{busy['id']}", {"enabled": False})
     coach.messages(client, MANY)
-    delivered = lambda: coach.api("GET", f"/webhooks/{busy['id']}")["last_24h"]["delivered"] == MANY
-    until(delivered, 120)
+    stored = lambda: coach.api("GET", f"/webhooks/{busy['id']}")["last_24h"]["failed"] == MANY
+    until(stored, 240, every_s=1)
     with kit.visit(coach, hand) as visitor:
         visitor.open("/deliveries")
         expect(visitor.frame.locator(".card")).to_have_count(PAGE)
+        expect(visitor.frame.locator("nav [aria-current=page]")).to_have_text("Webhooks")
         visitor.look("deliveries")
         visitor.press("Show more")
         expect(visitor.frame.locator(".card")).to_have_count(2 * PAGE)
         expect(visitor.frame.locator(".card").nth(PAGE)).to_be_focused()
         ids = visitor.frame.locator(".card a").evaluate_all("links => links.map(link => link.href)")
         assert len(set(ids)) == 2 * PAGE, "no delivery is shown twice"
+        expect(visitor.frame.locator(".card a").first).to_have_accessible_name(re.compile(f"^Message received of {TIME}$"))
         visitor.unfold("Filter")
         visitor.select("Event", "New client")
         visitor.press("Apply the filter")
         expect(visitor.frame.locator(".card")).to_have_count(1)
         visitor.look("deliveries-filtered")
-        visitor.follow("New client")
+        visitor.follow(NEW_CLIENT)
         visitor.go_back()
         expect(visitor.frame.locator(".card")).to_have_count(1)
         visitor.press("Show all")
         expect(visitor.frame.locator(".card")).to_have_count(PAGE)
         visitor.unfold("Filter")
-        visitor.select("Status", "Failed")
+        visitor.select("Status", "Waiting")
         visitor.press("Apply the filter")
-        visitor.sees("No delivery fits the filter.")
+        visitor.sees("No event fits the filter.")
         visitor.look("deliveries-none")
         visitor.go(f"/webhooks/{busy['id']}")
         expect(visitor.frame.locator(".card")).to_have_count(PAGE)
         visitor.unfold("Filter")
-        visitor.write("Id of the event (evt_…)", "not an id")
+        visitor.write("Id of the event", "not an id")
         with visitor.expecting(400):
             visitor.press("Apply the filter")
-            visitor.sees("This must be evt_ and 32 hexadecimal digits")
+            visitor.sees("This is not the id of an event.")
         visitor.look("deliveries-refused")
         [event] = coach.api("GET", f"/webhooks/{busy['id']}/deliveries?limit=1")["data"]
-        visitor.write("Id of the event (evt_…)", event["webhook_id"])
+        visitor.write("Id of the event", event["webhook_id"])
         visitor.press("Apply the filter")
         expect(visitor.frame.locator(".card")).to_have_count(1)
+        with visitor.expecting(400):
+            visitor.go("/deliveries?type=of_an_earlier_release")
+            visitor.sees_heading("This cannot be shown")
+        visitor.look("refused")
+        visitor.follow("Show it without a filter")
+        expect(visitor.frame.locator(".card")).to_have_count(PAGE)
 
 
 def reads_one_delivery(kit, hand):
@@ -70,29 +83,42 @@ def reads_one_delivery(kit, hand):
         visitor.open(path)
         visitor.sees_heading("New client")
         visitor.sees("The other system refused access (401)")
-        visitor.sees("Next attempt")
+        visitor.sees("Next try")
+        visitor.sees(re.compile(TIME))
+        visitor.unfold("Names and ids")
+        visitor.sees(delivery["webhook_id"])
+        visitor.unfold("What was sent")
         visitor.unfold("What it answered")
         visitor.sees("<b>no</b>")
         body = until(lambda: [body for path, _, body in kit.receiver.seen if path == where])[-1].decode()
         shown = visitor.frame.get_by_label("Body as sent", exact=True)
         assert shown.text_content() == body, (shown.text_content(), body)
         visitor.look("delivery-waiting")
+        visitor.press("Send again")
+        visitor.sees("It was sent again, but it failed: the other system refused access (401).")
+        visitor.look("delivery-failed-again")
         kit.receiver.answers[where] = 200
         visitor.double_press("Send again")
-        visitor.sees("It was sent again")
+        visitor.sees("It was sent again, and the other system accepted it.")
         visitor.sees("The other system accepted the event (200)")
-        assert [path for path, *_ in kit.receiver.seen].count(where) == 2, "sent again once"
+        assert [path for path, *_ in kit.receiver.seen].count(where) == 3, "sent again once"
         visitor.look("delivery-delivered")
         visitor.press("Send again")
         visitor.sees("Send it a second time?")
         visitor.look("delivery-again")
         visitor.press("Cancel")
+        visitor.press("Send again")
+        visitor.press("Send again")
+        expect(visitor.frame.locator("dialog")).to_have_count(0)
+        visitor.hears("Sending…")
+        visitor.sees("It was sent again")
+        expect(visitor.frame.get_by_role("button", name="Send again")).to_be_focused()
         visitor.unfold("Check the signature of this message")
         visitor.write("Secret", webhook["secret"])
         visitor.press("Check")
         visitor.sees("The signature is right")
         visitor.look("delivery-verified")
-        headers = visitor.frame.get_by_label("Headers of the latest attempt", exact=True).text_content()
+        headers = visitor.frame.get_by_label("Headers of the last try", exact=True).text_content()
         verifies(visitor, headers, body, webhook["secret"])
 
 
@@ -101,11 +127,18 @@ def verifies(visitor, headers, body, secret):
     stale = re.sub(r"(webhook-timestamp: )\d+", r"\g<1>1", headers)
     wrong_secret = "whsec_" + "A" * 43 + "="
     spaced = json.dumps(json.loads(body), indent=2)
+    pairs = dict(line.split(": ", 1) for line in headers.splitlines())
+    go = f"map[{' '.join(f'{name.title()}:[{value}]' for name, value in pairs.items())}]"
+    cgi = "\n".join(f"[HTTP_{name.upper().replace('-', '_')}] => {value}" for name, value in pairs.items())
+    lists = json.dumps({name: [value] for name, value in pairs.items()}, indent=2)
     cases = [
         ("right", headers, body, secret, "The signature is right"),
         ("pretty", headers, spaced, secret, "read as JSON and written again"),
+        ("go", go, body, secret, "The signature is right"),
         ("blank", headers, body + " ", secret, "blanks or line breaks were added"),
+        ("cgi", cgi, body, secret, "The signature is right"),
         ("other-secret", headers, body, wrong_secret, "the secret of another address"),
+        ("lists", lists, body, secret, "The signature is right"),
         ("key", headers, body, "svc_live_abc", "An API key is something else"),
         ("cut", headers, body, secret[:20], "not a whole secret"),
         ("stale", stale, body, secret, "It does not fit"),
@@ -149,14 +182,23 @@ def understands_each_failure(kit, hand):
         kit.stack.local("settle", {})
     unreachable = coach.webhook("http://127.0.0.1:9/nobody")
     coach.api("POST", f"/webhooks/{unreachable['id']}/test", {})
-    kit.stack.local("settle", {})
-    with kit.visit(coach, hand) as visitor:
+    kit.receiver.answers[where] = HANG
+    hanging = coach.api("POST", f"/webhooks/{webhook['id']}/test", {})["delivery_id"]
+    until(lambda: coach.api("GET", f"/webhooks/{webhook['id']}/deliveries/{hanging}")["attempts"], 40, every_s=1)
+    with kit.visit(coach, hand) as visitor, receiver_without_tls() as address:
+        plain = coach.webhook(address)
+        coach.api("POST", f"/webhooks/{plain['id']}/test", {})
+        kit.stack.local("settle", {})
         visitor.open(f"/webhooks/{webhook['id']}")
         for words in FAILURES.values():
             visitor.sees(words)
+        visitor.sees("The other system took more than 15 seconds to answer.")
         visitor.look("webhook-hostile-receiver")
+        visitor.go(f"/webhooks/{webhook['id']}/deliveries/{hanging}")
+        visitor.sees("It should answer first and work afterwards.")
         visitor.go("/deliveries")
         visitor.sees("The other system refused the connection.")
+        visitor.sees("The other system offers no secure connection at this address.")
 
 
 def sees_an_erased_client(kit, hand):
@@ -166,9 +208,10 @@ def sees_an_erased_client(kit, hand):
     [client] = coach.clients("ada")
     [delivery] = coach.api("GET", f"/webhooks/{webhook['id']}/deliveries")["data"]
     kit.stack.publish([("client.erased", {"client_id": client})])
-    with kit.visit(coach, hand, width=360) as visitor:
+    with kit.visit(coach, hand, width=360, locale="de-DE") as visitor:
         visitor.open(f"/webhooks/{webhook['id']}/deliveries/{delivery['id']}")
         visitor.sees("The client was erased")
+        visitor.sees(re.compile(TIME))
         visitor.sees("The body was erased with the client.")
         assert not visitor.frame.get_by_role("button", name="Send again").count()
         visitor.look("delivery-erased")

@@ -1,10 +1,16 @@
 """Flows of the portal about webhooks: create, test, change, pause, repair, end."""
 
+import json
+import re
+from datetime import timedelta
+
 from playwright.sync_api import expect
-from portal_kit import Refused, until
+from portal_kit import HANG, Refused, parse_time, until
 
 HOUR_S = 3_600
 DAY_S = 24 * HOUR_S
+PAGE = 50
+NEW_CLIENT = re.compile("^New client")
 LONGEST_URL = 2_048
 HOSTILE_NOTE = "<b>Büro</b> \u202eשלום 🎉 <script>alert(1)</script> " + "x" * 100
 
@@ -51,14 +57,16 @@ def creates_a_webhook(kit, hand):
         for _ in range(3):
             visitor.press("Next")
         visitor.double_press("Create the webhook")
-        visitor.take_secret("webhook-secret")
+        secret = visitor.take_secret("webhook-secret")
         webhooks = coach.api("GET", "/webhooks")["endpoints"]
         assert len(webhooks) == 1, "a double click creates one"
         assert (webhooks[0]["events"], webhooks[0]["description"]) == (["new_client"], "Booking desk"), webhooks
         visitor.sees("Try it")
         visitor.press("Send a test event")
+        visitor.hears("Sending…")
         visitor.sees("It works: the other system accepted the test event (200).")
         visitor.look("webhook-created")
+        visitor.has_dropped(secret)
         assert [path for path, *_ in kit.receiver.seen].count(f"/{coach.id}-created") == 1
         visitor.follow("Done")
         visitor.sees_heading("Webhook to 127.0.0.1")
@@ -92,7 +100,7 @@ def changes_a_webhook(kit, hand):
         visitor.sees(address[:LONGEST_URL])
         visitor.press("Pause")
         visitor.sees("Pause this webhook?")
-        visitor.sees("It has accepted no event")
+        visitor.sees("No event was delivered in the last 30 days.")
         visitor.look("webhook-pause")
         visitor.page.keyboard.press("Escape")
         expect(visitor.frame.locator("dialog")).to_have_count(0)
@@ -111,6 +119,8 @@ def changes_a_webhook(kit, hand):
         secret = visitor.take_secret("webhook-new-secret")
         assert secret != webhook["secret"]
         visitor.sees("The old one works until")
+        visitor.open(path)
+        visitor.sees("Replaced. The old one works until")
         visitor.press("Delete")
         visitor.sees("Delete this webhook?")
         visitor.look("webhook-delete")
@@ -133,13 +143,31 @@ def repairs_a_webhook(kit, hand):
     coach.clients("one", "two", "three")
     with kit.visit(coach, hand, width=360, scheme="dark") as visitor:
         visitor.open("/")
-        visitor.sees("A webhook has problems")
+        visitor.sees("A webhook is failing")
+        visitor.sees("The last time, the other system answered with an error (500).")
+        visitor.sees("Waiting: 3 events. You need not do anything for that: the next try is")
+        visitor.sees(re.compile(r"As of .+ E[SD]T"))
         visitor.look("overview-failing")
+        visitor.follow("See this event and the answer")
+        visitor.sees_heading("New client")
         visitor.go("/webhooks")
         visitor.follow("127.0.0.1:" + kit.receiver.url.rsplit(":")[-1])
         visitor.sees("This webhook is failing")
         visitor.sees("the other system answered with an error (500)")
+        visitor.sees("tried again up to 8 times, over about 27 hours. If nothing gets through for 5 days, sending stops.")
+        visitor.sees("The next try is")
         visitor.look("webhook-failing")
+        visitor.context.clock.set_system_time(later(kit, DAY_S))
+        visitor.go("/deliveries")
+        visitor.sees("The next try is now.")
+        visitor.catch_up()
+        visitor.go(path)
+        visitor.follow("Send the failed events again")
+        visitor.press("Count the events")
+        visitor.sees("There is nothing to send again")
+        visitor.sees("Waiting: 3 events.")
+        expect(visitor.frame.locator("h2:focus")).to_have_text("There is nothing to send again")
+        visitor.go(path)
         visitor.press("Send a test event")
         visitor.sees("It did not work: the other system answered with an error (500).")
         visitor.look("webhook-test-failed")
@@ -153,27 +181,42 @@ def repairs_a_webhook(kit, hand):
         visitor.sees("Sending has stopped")
         visitor.sees("Not sent: sending had stopped, because every delivery failed.")
         visitor.look("webhook-stopped")
-        coach.clients("five")
+        # More entries that were not sent than the list has on a page.
+        coach.clients(*(f"late-{number}" for number in range(PAGE + 1)))
+        visitor.go(f"{path}?status=delivered")
+        visitor.sees("The last time, the other system answered with an error (500).")
+        visitor.go("/")
+        visitor.sees("A webhook has stopped")
+        visitor.sees("The last time, the other system answered with an error (500).")
+        visitor.look("overview-stopped")
+        visitor.go(path)
+        visitor.follow("Send the failed events again")
+        visitor.sees("This webhook is not on")
+        visitor.look("recover-off")
         kit.receiver.answers[where] = 200
+        visitor.go(path)
         visitor.press("Start sending again")
         visitor.sees("Sending is on.")
+        visitor.look("webhook-started")
         visitor.press("Send a test event")
         visitor.sees("It works")
-        visitor.follow("Send missed events again")
-        visitor.sees_heading("Send missed events again")
-        visitor.check("All of the 30 days")
+        visitor.follow("Send failed events again")
+        visitor.sees_heading("Send failed events again")
+        assert visitor.frame.get_by_role("radio", name=re.compile("^Everything since")).is_checked(), "since the first failure"
         visitor.look("recover")
         before = len(kit.receiver.seen)
         visitor.press("Count the events")
-        visitor.sees("Send 5 events again?")
+        number = 4 + PAGE + 1
+        visitor.sees(f"Send {number} events again?")
+        visitor.sees("They failed since")
         assert len(kit.receiver.seen) == before, "counting sends nothing"
         visitor.look("recover-counted")
-        visitor.double_press("Send 5 events again")
-        visitor.sees("5 events are on the way")
+        visitor.double_press(f"Send {number} events again")
+        visitor.sees(f"{number} events are on the way")
         kit.stack.local("settle", {})
-        assert len(kit.receiver.seen) == before + 5, "each event is sent once"
+        assert len(kit.receiver.seen) == before + number, "each event is sent once"
         visitor.go(path + "/recover")
-        visitor.check("All of the 30 days")
+        assert visitor.frame.get_by_role("radio", name=re.compile("^All of the 30 days")).is_checked()
         visitor.press("Count the events")
         visitor.sees("There is nothing to send again")
         visitor.look("recover-nothing")
@@ -199,7 +242,14 @@ def replaces_a_gone_webhook(kit, hand):
         visitor.sees("Gone")
         visitor.go_back()
         visitor.sees("The other system is gone")
+        assert not visitor.frame.get_by_role("link", name="Edit", exact=True).count(), "a webhook that is gone stays as it is"
         visitor.look("webhook-gone")
+        visitor.follow(re.compile("^Phase advanced"))
+        visitor.sees("It cannot be sent again: the other system said that this address is gone for good.")
+        visitor.look("delivery-gone")
+        visitor.go("/activity")
+        visitor.sees("Webhook ended, because the other system said that the address is gone for good")
+        visitor.go(f"/webhooks/{webhook['id']}")
         visitor.follow("Create a webhook like this one")
         visitor.write("Web address", f"{kit.receiver.url}/moved")
         visitor.press("Next")
@@ -211,6 +261,112 @@ def replaces_a_gone_webhook(kit, hand):
         visitor.take_secret("webhook-secret")
         visitor.follow("Done")
         visitor.sees("On")
+
+
+def catches_up_after_a_pause(kit, hand):
+    """What waited at a pause, and what came during it, is a problem until it is sent again. The count is of its choice."""
+    coach = kit.coach()
+    where = f"/{coach.id}-paused"
+    webhook = coach.webhook(f"{kit.receiver.url}{where}")
+    path = f"/webhooks/{webhook['id']}"
+    kit.receiver.answers[where] = 500
+    coach.clients("one")
+    coach.api("PATCH", path, {"enabled": False})
+    coach.clients("two")
+    kit.receiver.answers[where] = 200
+    with kit.visit(coach, hand, width=390) as visitor:
+        visitor.open("/")
+        visitor.sees("A webhook is paused")
+        visitor.go(path)
+        visitor.follow(NEW_CLIENT)
+        visitor.sees("This event was never sent.")
+        visitor.sees("To send it again, first start the webhook")
+        visitor.look("delivery-never-sent")
+        visitor.go(f"{path}/recover?since=2020-01-01T00:00:00Z")
+        visitor.press("Start sending again")
+        visitor.sees("Sending is on.")
+        assert visitor.frame.get_by_role("radio", name=re.compile("^Everything since Dec 31, 2019")).is_checked()
+        visitor.go("/")
+        visitor.sees("Some events have failed")
+        visitor.sees("Failed in the last 24 hours: 2 events")
+        visitor.sees("The last time, the other system answered with an error (500).")
+        assert not visitor.frame.get_by_text("Everything works").count()
+        visitor.look("overview-failed-events")
+        visitor.follow(re.compile("^Send them again to 127.0.0.1"))
+        with visitor.slow("**/recover", "POST") as held:
+            visitor.press("Count the events")
+            until(lambda: visitor.page.wait_for_timeout(50) or held)
+            visitor.check("Of the last 7 days")
+        visitor.page.wait_for_timeout(500)
+        assert not visitor.frame.get_by_text("Send 2 events again?").count(), "the count was of another choice"
+        visitor.page.route("**/recover", in_part)
+        visitor.press("Count the events")
+        visitor.sees("Send at least 2 events again?")
+        visitor.look("recover-in-part")
+        before = [path for path, *_ in kit.receiver.seen].count(where)
+        visitor.press("Send at least 2 events again")
+        visitor.sees("2 events are on the way to the other system. There are more: count again in a minute.")
+        kit.stack.local("settle", {})
+        assert [path for path, *_ in kit.receiver.seen].count(where) == before + 2, "each event is sent once"
+        visitor.go("/")
+        visitor.sees("Everything works")
+        visitor.look("overview-well")
+        visitor.go("/activity")
+        visitor.sees("Webhook paused or started")
+        visitor.sees("Events sent again")
+
+
+def later(kit, seconds):
+    """A time some seconds from now, by the stack's clock."""
+    return parse_time(kit.stack.now()) + timedelta(seconds=seconds)
+
+
+def in_part(route):
+    """Answers a recovery, or its count, as if the service had not had the time for all."""
+    answer = route.fetch()
+    route.fulfill(response=answer, body=json.dumps(answer.json() | {"more": True}))
+
+
+def waits_for_another_recovery(kit, hand):
+    """Two recoveries of a webhook do not run at once: the page says so, and the second one works later."""
+    coach = kit.coach()
+    where = f"/{coach.id}-twice"
+    webhook = coach.webhook(f"{kit.receiver.url}{where}")
+    path = f"/webhooks/{webhook['id']}"
+    coach.api("PATCH", path, {"enabled": False})
+    coach.clients("one")
+    coach.api("PATCH", path, {"enabled": True})
+    kit.receiver.answers[where] = HANG
+    with kit.visit(coach, hand, width=390) as visitor:
+        visitor.open(f"{path}/recover")
+        visitor.press("Count the events")
+        visitor.sees("Send 1 event again?")
+        assert coach.api("POST", f"{path}/recover", {"since": "2020-01-01T00:00:00Z"})["deliveries"] == 1
+        with visitor.expecting(409):
+            visitor.press("Send 1 event again")
+            visitor.sees("Events are being sent again already.")
+        visitor.look("recover-running")
+        kit.receiver.answers[where] = 200
+        until(lambda: coach.api("GET", path)["last_24h"]["pending"] == 0 or kit.stack.advance(10), 60)
+        visitor.press("Send 1 event again")
+        visitor.sees("0 events are on the way")
+
+
+def replaces_a_secret_too_often(kit, hand):
+    """Only ten secrets of a webhook work at once. After that the page asks to wait."""
+    coach = kit.coach()
+    webhook = coach.webhook(f"{kit.receiver.url}/secrets")
+    for _ in range(9):
+        coach.api("POST", f"/webhooks/{webhook['id']}/rotate-secret")
+    with kit.visit(coach, hand, width=360, scheme="dark") as visitor:
+        visitor.open(f"/webhooks/{webhook['id']}")
+        visitor.press("Replace the secret")
+        visitor.within().get_by_role("button", name="Cancel").wait_for()
+        with visitor.expecting(409):
+            visitor.press("Replace the secret")
+            visitor.sees("The secret was replaced too often within 24 hours. Try again tomorrow.")
+        visitor.look("webhook-secret-limit")
+        visitor.press("Cancel")
 
 
 def reaches_the_limits(kit, hand):
@@ -253,12 +409,8 @@ def creates_one_webhook_on_a_bad_line(kit, hand):
         visitor.check("With contact details")
         visitor.press("Next")
 
-        def lose(route):
-            route.fetch()
-            route.abort("connectionreset")
-
         with visitor.expecting("offline"):
-            visitor.page.route("**/settings/webhooks", lose, times=1)
+            visitor.lose_answer("**/settings/webhooks")
             visitor.press("Create the webhook")
             visitor.sees("nothing is done twice")
         visitor.look("webhook-create-offline")
@@ -273,6 +425,9 @@ FLOWS = [
     creates_a_webhook,
     changes_a_webhook,
     repairs_a_webhook,
+    catches_up_after_a_pause,
+    waits_for_another_recovery,
+    replaces_a_secret_too_often,
     replaces_a_gone_webhook,
     reaches_the_limits,
     creates_one_webhook_on_a_bad_line,
