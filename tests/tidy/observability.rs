@@ -15,20 +15,27 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Names of the functions' own metrics, as in their sources without unit tests.
-fn metrics() -> BTreeSet<String> {
+/// The sources of the functions and libraries, without unit tests.
+fn sources() -> Vec<String> {
     let mut waiting = vec![root().join("functions"), root().join("lib")];
-    let mut names = BTreeSet::new();
+    let mut sources = Vec::new();
     while let Some(path) = waiting.pop() {
         if path.is_dir() {
             waiting.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             let text = fs::read_to_string(&path).unwrap();
-            let code = text.split("\n#[cfg(test)]").next().unwrap();
-            let literal = |rest: &str| rest.split('"').nth(1).unwrap().to_owned();
-            names.extend(code.split("Metric::new(").skip(1).map(literal));
+            sources.push(text.split("\n#[cfg(test)]").next().unwrap().to_owned());
         }
     }
+    sources
+}
+
+/// Names of the functions' own metrics.
+fn metrics() -> BTreeSet<String> {
+    let literal = |rest: &str| rest.split('"').nth(1).unwrap().to_owned();
+    let sources = sources();
+    let names: BTreeSet<String> =
+        sources.iter().flat_map(|code| code.split("Metric::new(").skip(1).map(literal)).collect();
     assert!(names.len() > 15, "{names:?}");
     names
 }
@@ -198,4 +205,17 @@ fn the_dashboard_shows_every_metric_alarm_table_queue_and_function() {
         let named = body.contains(&format!("\"{metric}\"")) || body.contains(&format!("\\\"{metric}\\\""));
         assert!(named, "{metric} is not on the dashboard");
     }
+}
+
+#[test]
+fn the_runbook_quotes_texts_of_the_code() {
+    let is_words = |text: &&str| text.contains(' ') && text.chars().all(|c| c.is_ascii_lowercase() || c == ' ');
+    let runbook = fs::read_to_string(root().join(RUNBOOK)).unwrap();
+    let quoted = runbook.split('`').skip(1).step_by(2).filter(is_words);
+    let filtered = runbook.split("message = \"").skip(1).filter_map(|rest| rest.split('"').next());
+    let texts: BTreeSet<&str> = quoted.chain(filtered).collect();
+    assert!(texts.len() > 10, "{texts:?}");
+    let code = sources().concat();
+    let unknown: Vec<_> = texts.iter().filter(|text| !code.contains(**text)).collect();
+    assert!(unknown.is_empty(), "no code writes what {RUNBOOK} quotes: {unknown:?}");
 }
