@@ -380,7 +380,7 @@ async fn the_sweeps_lines_have_its_lag_and_its_matches() {
         let lines = scene.world.lines_with("sweep", metric);
         lines.iter().map(|line| line.value(metric, "Count", BY_FUNCTION)).sum()
     };
-    assert!(sum("sweep_judged") >= 1.0 && sum("sweep_told") == 1.0 && sum("sweep_failed") >= 1.0);
+    assert!(sum("sweep_evaluated") >= 1.0 && sum("sweep_emitted") == 1.0 && sum("sweep_failed") >= 1.0);
     let lags = scene.world.lines_with("sweep", "sweep_lag_s");
     let lags: Vec<f64> = lags.iter().map(|line| line.value("sweep_lag_s", "Seconds", BY_FUNCTION)).collect();
     assert!(lags[0] < 900.0 && lags.last().is_some_and(|lag| *lag > 900.0), "failed clients stay due: {lags:?}");

@@ -15,7 +15,7 @@ use domain::event::{Event, EventType};
 use domain::id::{ClientId, IntakeId, new_uuid};
 use domain::idempotency::{AnswerKind, Api, IdempotencyKey, Mismatch};
 use domain::intake::{IntakeState, IntakeToken};
-use edge::idempotency::{Outcome, Repeat, Ticket, key_of, once};
+use edge::idempotency::{ClaimedRequest, IdempotentRequest, Outcome, key_of, once};
 use edge::{Inbound, Partner, Problem, Reply};
 use runtime::{Metric, Unit, random_bytes};
 use store::claim::Claim;
@@ -50,7 +50,7 @@ async fn create_once(app: &App, partner: &Partner, inbound: &Inbound) -> Result<
         let context = CreateContext::read(app, partner, &draft).await?;
         Ok((draft, context))
     };
-    let run = async |Ticket { claim, key, stage }: Ticket<Stage>, read: Result<_, Problem>| {
+    let run = async |ClaimedRequest { claim, key, stage }: ClaimedRequest<Stage>, read: Result<_, Problem>| {
         let creation = Creation { app, partner, claim, key };
         match stage {
             // A committed creation is finished, whatever the payload of this request.
@@ -61,8 +61,8 @@ async fn create_once(app: &App, partner: &Partner, inbound: &Inbound) -> Result<
             }
         }
     };
-    let repeat = Repeat { key, mismatch: Mismatch::Replayed, payload: inbound.payload() };
-    once(&app.claims, inbound, repeat, partner.now, read, run).await
+    let request = IdempotentRequest { key, mismatch: Mismatch::Replayed, payload: inbound.payload() };
+    once(&app.claims, inbound, request, partner.now, read, run).await
 }
 
 /// The records that decide a creation.

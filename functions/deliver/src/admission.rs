@@ -11,7 +11,7 @@ use store::StoreError;
 use store::endpoint::{EndpointRef, Slot};
 
 use crate::App;
-use crate::receiver::Receiver;
+use crate::endpoint_state::EndpointState;
 
 /// Waits between tries to acquire a slot, one second in all. A quick endpoint frees its slots soon.
 const WAITS_MS: [u64; 5] = [30, 60, 120, 240, 550];
@@ -36,10 +36,10 @@ impl App {
     pub(crate) async fn admit(
         &self,
         endpoint: &EndpointRef,
-        receiver: &Receiver,
+        state: &EndpointState,
         readiness: Readiness,
     ) -> Result<Admission, StoreError> {
-        match receiver.gap(self.now()) {
+        match state.gap(self.now()) {
             _ if readiness == Readiness::Off => Ok(Admission::Now(None)),
             Some(gap) => self.place(endpoint, gap).await,
             None => self.slot(endpoint).await,

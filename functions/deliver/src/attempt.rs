@@ -5,7 +5,8 @@ use std::pin::pin;
 
 use chrono::TimeDelta;
 use domain::delivery::{
-    Attempt, AttemptMade, AttemptResult, DeliveryOrder, EndpointAfter, Next, SentRequest, WebhookHeaders, after_attempt,
+    Attempt, AttemptMade, AttemptResult, DeliveryOrder, DeliveryOutcome, EndpointAfter, SentRequest, WebhookHeaders,
+    after_attempt,
 };
 use domain::endpoint::SignedEndpoint;
 use domain::pace::{LATE_AFTER, Lateness};
@@ -18,9 +19,9 @@ use tokio::sync::oneshot;
 use webhook::{Answer, Answering, Webhook};
 
 use crate::batch::Outcomes;
+use crate::endpoint_state::{EndpointState, sendable};
 use crate::metrics_line::write_attempt;
-use crate::order::Ordered;
-use crate::receiver::{Receiver, sendable};
+use crate::order::OrderMessage;
 use crate::{App, DeliverError};
 
 /// Signals that the receiver has sent its status. Dropped if no status is awaited.
@@ -38,12 +39,17 @@ struct EndedAttempt {
 impl App {
     /// Makes the attempts of a group. The group's slot is released once all receivers have sent their status: the slot
     /// does not wait for bodies or for the log.
-    pub(crate) async fn attempt_all(&self, orders: Vec<Ordered>, receiver: &Receiver, slot: Option<Slot>) -> Outcomes {
-        let start = |ordered: Ordered| {
+    pub(crate) async fn attempt_all(
+        &self,
+        orders: Vec<OrderMessage>,
+        state: &EndpointState,
+        slot: Option<Slot>,
+    ) -> Outcomes {
+        let start = |ordered: OrderMessage| {
             let (answered, answer) = oneshot::channel();
             let attempt = async move {
                 // A panic, a fault of ours, fails this attempt only.
-                let attempt = AssertUnwindSafe(self.attempt(&ordered, receiver, answered)).catch_unwind();
+                let attempt = AssertUnwindSafe(self.attempt(&ordered, state, answered)).catch_unwind();
                 let outcome = attempt.await.unwrap_or(Err(DeliverError::Panicked));
                 (ordered.message, outcome)
             };
@@ -61,11 +67,16 @@ impl App {
     }
 
     /// Makes an order's attempt, unless it was made.
-    async fn attempt(&self, ordered: &Ordered, receiver: &Receiver, answered: Answered) -> Result<(), DeliverError> {
+    async fn attempt(
+        &self,
+        ordered: &OrderMessage,
+        state: &EndpointState,
+        answered: Answered,
+    ) -> Result<(), DeliverError> {
         match self.deliveries.claim(&ordered.order, self.now()).await? {
-            AttemptClaim::Taken(taken) => match &receiver.endpoint {
+            AttemptClaim::Taken(taken) => match &state.endpoint {
                 Ok(endpoint) => {
-                    let ended = self.send(&taken, endpoint, receiver, answered).await;
+                    let ended = self.send(&taken, endpoint, state, answered).await;
                     self.conclude(&taken, endpoint, &ended).await
                 }
                 Err(reason) => self.end_unsent(&taken, reason).await,
@@ -80,7 +91,7 @@ impl App {
         &self,
         taken: &ClaimedAttempt,
         signed: &SignedEndpoint,
-        receiver: &Receiver,
+        state: &EndpointState,
         answered: Answered,
     ) -> EndedAttempt {
         let (at, url) = (self.now(), &signed.endpoint.url);
@@ -92,7 +103,7 @@ impl App {
             signature: Some(&signature),
         };
         let webhook = Webhook { url, headers, body: taken.body.clone() };
-        let answering = self.await_status(taken, receiver, self.webhooks.send(webhook)).await;
+        let answering = self.await_status(taken, state, self.webhooks.send(webhook)).await;
         // A closed channel means that no slot waits.
         let _ = answered.send(());
         // Lets the slot be released before this attempt is recorded.
@@ -107,26 +118,26 @@ impl App {
     async fn await_status(
         &self,
         taken: &ClaimedAttempt,
-        receiver: &Receiver,
+        state: &EndpointState,
         status: impl Future<Output = Answering>,
     ) -> Answering {
         let mut status = pin!(status);
         if let Ok(answering) = tokio::time::timeout(LATE_AFTER, &mut status).await {
             return answering;
         }
-        let (answering, ()) = join(status, self.record_pace(taken, receiver, Lateness::Waiting)).await;
+        let (answering, ()) = join(status, self.record_pace(taken, state, Lateness::Waiting)).await;
         let lateness = match answering.result() {
             AttemptResult::StatusCode(_) => {
                 Lateness::Answered(TimeDelta::from_std(answering.time_to_status()).unwrap_or(TimeDelta::MAX))
             }
             AttemptResult::Error(_) => Lateness::TimedOut,
         };
-        self.record_pace(taken, receiver, lateness).await;
+        self.record_pace(taken, state, lateness).await;
         answering
     }
 
-    async fn record_pace(&self, taken: &ClaimedAttempt, receiver: &Receiver, lateness: Lateness) {
-        let Some(pace) = receiver.pace_to_record(lateness, self.now()) else { return };
+    async fn record_pace(&self, taken: &ClaimedAttempt, state: &EndpointState, lateness: Lateness) {
+        let Some(pace) = state.pace_to_record(lateness, self.now()) else { return };
         let DeliveryOrder { coach_id, endpoint_id, .. } = &taken.order;
         if let Err(error) = self.endpoints.note_pace(coach_id, endpoint_id, pace).await {
             let (coach_id, endpoint_id) = (coach_id.as_str(), endpoint_id.as_str());
@@ -159,14 +170,20 @@ impl App {
                 attempt = order.attempt,
                 "an attempt outlived its lease and was not recorded"
             ),
-            (_, Next::Delivered) => self.endpoints.note_success(&order.coach_id, endpoint, now).await?,
-            (AttemptRecording::Done, Next::RetryAt(at)) => {
+            (_, DeliveryOutcome::Delivered) => self.endpoints.note_success(&order.coach_id, endpoint, now).await?,
+            (AttemptRecording::Done, DeliveryOutcome::RetryAt(at)) => {
                 self.send_next(&order.for_attempt(order.attempt + 1, at)).await?
             }
-            (_, Next::RetryAt(_) | Next::Exhausted | Next::Gone | Next::EndpointOff(_)) => {}
+            (
+                _,
+                DeliveryOutcome::RetryAt(_)
+                | DeliveryOutcome::Exhausted
+                | DeliveryOutcome::Gone
+                | DeliveryOutcome::EndpointOff(_),
+            ) => {}
         }
         match after {
-            EndpointAfter::Off(off) => Ok(self.deliveries.end_waiting(&off.id, &off.not_sent(), now).await?),
+            EndpointAfter::Off(off) => Ok(self.deliveries.end_pending(&off.id, &off.not_sent(), now).await?),
             EndpointAfter::On | EndpointAfter::Moved => Ok(()),
         }
     }
@@ -222,7 +239,7 @@ impl App {
             reason,
             "ended a delivery without an attempt"
         );
-        self.deliveries.record(taken, &Attempt::unsent(now, reason), None, &Next::Exhausted, now).await?;
+        self.deliveries.record(taken, &Attempt::unsent(now, reason), None, &DeliveryOutcome::Exhausted, now).await?;
         Ok(())
     }
 }

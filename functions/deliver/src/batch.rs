@@ -15,8 +15,8 @@ use store::StoreError;
 use store::endpoint::EndpointRef;
 
 use crate::admission::Admission;
-use crate::order::Ordered;
-use crate::receiver::Receiver;
+use crate::endpoint_state::EndpointState;
+use crate::order::OrderMessage;
 use crate::{App, DeliverError};
 
 const QUEUE_WAIT_MS: Metric = Metric::new("queue_wait_ms", Unit::Milliseconds);
@@ -27,9 +27,9 @@ pub(crate) type Outcomes = Vec<(SqsMessage, Result<(), DeliverError>)>;
 /// A batch, parsed.
 #[derive(Default)]
 struct Batch {
-    groups: BTreeMap<EndpointRef, Vec<Ordered>>,
+    groups: BTreeMap<EndpointRef, Vec<OrderMessage>>,
     /// Orders that are not due yet and have no place.
-    early: Vec<Ordered>,
+    early: Vec<OrderMessage>,
     resumptions: Vec<(SqsMessage, Resumption)>,
     malformed: Vec<(SqsMessage, NotAnOrder)>,
 }
@@ -43,7 +43,7 @@ impl Batch {
                     record_queue_wait(&message, &order, now);
                     let is_early = order.due_at > now && !order.placed;
                     let endpoint = EndpointRef { coach: order.coach_id.clone(), id: order.endpoint_id.clone() };
-                    let ordered = Ordered { message, order };
+                    let ordered = OrderMessage { message, order };
                     if is_early { &mut batch.early } else { batch.groups.entry(endpoint).or_default() }.push(ordered);
                 }
                 Ok(Message::Resumption(resumption)) => batch.resumptions.push((message, resumption)),
@@ -65,7 +65,7 @@ fn record_queue_wait(message: &SqsMessage, order: &DeliveryOrder, now: Timestamp
 
 impl App {
     /// Handles the messages of a batch.
-    pub(crate) async fn carry_out_all(&self, messages: Vec<SqsMessage>) -> Outcomes {
+    pub(crate) async fn handle_batch(&self, messages: Vec<SqsMessage>) -> Outcomes {
         let Batch { groups, early, resumptions, malformed } = Batch::parse(messages, self.now());
         let resume = async |(message, resumption): (SqsMessage, Resumption)| {
             let outcome = self.resume(&resumption).await;
@@ -83,11 +83,11 @@ impl App {
     }
 
     /// Reads the endpoints with one request, and delivers to each.
-    async fn deliver_all(&self, groups: BTreeMap<EndpointRef, Vec<Ordered>>) -> Outcomes {
+    async fn deliver_all(&self, groups: BTreeMap<EndpointRef, Vec<OrderMessage>>) -> Outcomes {
         if groups.is_empty() {
             return Outcomes::new();
         }
-        let (refs, groups): (Vec<EndpointRef>, Vec<Vec<Ordered>>) = groups.into_iter().unzip();
+        let (refs, groups): (Vec<EndpointRef>, Vec<Vec<OrderMessage>>) = groups.into_iter().unzip();
         let endpoints = match self.endpoints.get_all(&refs, self.now()).await {
             Ok(endpoints) => endpoints,
             Err(error) => return failed(groups.into_iter().flatten(), error),
@@ -103,23 +103,23 @@ impl App {
     async fn deliver(
         &self,
         endpoint_ref: &EndpointRef,
-        orders: Vec<Ordered>,
+        orders: Vec<OrderMessage>,
         read: Option<SignedEndpoint>,
     ) -> Outcomes {
-        let (receiver, now) = (Receiver::new(read), self.now());
-        let readiness = receiver.readiness(now);
-        let (mut going, mut asking, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
+        let (state, now) = (EndpointState::new(read), self.now());
+        let readiness = state.readiness(now);
+        let (mut due, mut to_admit, mut early_orders) = (Vec::new(), Vec::new(), Vec::new());
         for ordered in orders {
             match ordered.order.next_step(readiness, now) {
-                OrderStep::Go => going.push(ordered),
-                OrderStep::Ask => asking.push(ordered),
-                OrderStep::Wait => waiting.push(ordered),
+                OrderStep::Attempt => due.push(ordered),
+                OrderStep::Admit => to_admit.push(ordered),
+                OrderStep::PutBack => early_orders.push(ordered),
             }
         }
         let (mut outcomes, admitted, put_back) = tokio::join!(
-            self.attempt_all(going, &receiver, None),
-            self.admit_all(endpoint_ref, asking, &receiver, readiness),
-            self.put_back_all(waiting),
+            self.attempt_all(due, &state, None),
+            self.admit_all(endpoint_ref, to_admit, &state, readiness),
+            self.put_back_all(early_orders),
         );
         outcomes.extend(admitted);
         outcomes.extend(put_back);
@@ -129,17 +129,17 @@ impl App {
     async fn admit_all(
         &self,
         endpoint_ref: &EndpointRef,
-        orders: Vec<Ordered>,
-        receiver: &Receiver,
+        orders: Vec<OrderMessage>,
+        state: &EndpointState,
         readiness: Readiness,
     ) -> Outcomes {
         if orders.is_empty() {
             return Outcomes::new();
         }
-        match self.admit(endpoint_ref, receiver, readiness).await {
-            Ok(Admission::Now(slot)) => self.attempt_all(orders, receiver, slot).await,
+        match self.admit(endpoint_ref, state, readiness).await {
+            Ok(Admission::Now(slot)) => self.attempt_all(orders, state, slot).await,
             Ok(Admission::Later { due_at, placed }) => {
-                let later = orders.into_iter().map(|Ordered { message, order }| Ordered {
+                let later = orders.into_iter().map(|OrderMessage { message, order }| OrderMessage {
                     message,
                     order: DeliveryOrder { due_at, placed, ..order },
                 });
@@ -149,8 +149,8 @@ impl App {
         }
     }
 
-    async fn put_back_all(&self, orders: Vec<Ordered>) -> Outcomes {
-        let put_back = async |ordered: Ordered| {
+    async fn put_back_all(&self, orders: Vec<OrderMessage>) -> Outcomes {
+        let put_back = async |ordered: OrderMessage| {
             let outcome = self.put_back(&ordered).await;
             (ordered.message, outcome)
         };
@@ -159,8 +159,8 @@ impl App {
 }
 
 /// Fails orders, so that their messages are redelivered.
-fn failed(orders: impl IntoIterator<Item = Ordered>, error: StoreError) -> Outcomes {
+fn failed(orders: impl IntoIterator<Item = OrderMessage>, error: StoreError) -> Outcomes {
     let error = Arc::new(error);
-    let failed = |ordered: Ordered| (ordered.message, Err(DeliverError::Group(Arc::clone(&error))));
+    let failed = |ordered: OrderMessage| (ordered.message, Err(DeliverError::Group(Arc::clone(&error))));
     orders.into_iter().map(failed).collect()
 }

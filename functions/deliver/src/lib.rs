@@ -9,9 +9,9 @@
 mod admission;
 mod attempt;
 mod batch;
+mod endpoint_state;
 mod metrics_line;
 mod order;
-mod receiver;
 mod resume;
 
 use std::sync::Arc;
@@ -89,7 +89,7 @@ impl App {
         // Reported for every batch, so that an alarm sees the end of failures.
         add(MESSAGES_FAILED, 0.0);
         let mut response = SqsBatchResponse::default();
-        for (message, outcome) in self.carry_out_all(event.records).await {
+        for (message, outcome) in self.handle_batch(event.records).await {
             let Err(error) = outcome else { continue };
             let message_id = message.message_id.unwrap_or_default();
             match &error {

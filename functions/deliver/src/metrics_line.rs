@@ -1,6 +1,6 @@
 //! The metrics line of an attempt. The line names the endpoint by its id: the URL may hold a secret.
 
-use domain::delivery::{Attempt, AttemptResult, Next};
+use domain::delivery::{Attempt, AttemptResult, DeliveryOutcome};
 use domain::time::Timestamp;
 use runtime::{Line, Metric, Unit, write_line};
 use store::delivery::ClaimedAttempt;
@@ -13,7 +13,7 @@ const ATTEMPT_MS: Metric = Metric::new("attempt_ms", Unit::Milliseconds);
 const DELIVERY_LATENCY_MS: Metric = Metric::new("delivery_latency_ms", Unit::Milliseconds);
 
 /// Writes the metrics line of an attempt.
-pub(crate) fn write_attempt(taken: &ClaimedAttempt, attempt: &Attempt, next: &Next, now: Timestamp) {
+pub(crate) fn write_attempt(taken: &ClaimedAttempt, attempt: &Attempt, next: &DeliveryOutcome, now: Timestamp) {
     let order = &taken.order;
     let mut line = Line::default();
     line.set("outcome", outcome(next));
@@ -32,17 +32,17 @@ pub(crate) fn write_attempt(taken: &ClaimedAttempt, attempt: &Attempt, next: &Ne
     line.add(DELIVERIES, 1.0);
     line.add(ATTEMPT_MS, f64::from(attempt.duration_ms));
     // Only the first chain counts: in a later one, the time since the event includes the wait of the coach.
-    if let (Next::Delivered, 1, Some(made_at)) = (next, order.chain, taken.made_at) {
+    if let (DeliveryOutcome::Delivered, 1, Some(made_at)) = (next, order.chain, taken.made_at) {
         line.add(DELIVERY_LATENCY_MS, (now.ms() - made_at.ms()).max(0) as f64);
     }
     write_line(&line);
 }
 
-fn outcome(next: &Next) -> &'static str {
+fn outcome(next: &DeliveryOutcome) -> &'static str {
     match next {
-        Next::Delivered => "delivered",
-        Next::RetryAt(_) => "retrying",
-        Next::Exhausted | Next::EndpointOff(_) => "failed",
-        Next::Gone => "gone",
+        DeliveryOutcome::Delivered => "delivered",
+        DeliveryOutcome::RetryAt(_) => "retrying",
+        DeliveryOutcome::Exhausted | DeliveryOutcome::EndpointOff(_) => "failed",
+        DeliveryOutcome::Gone => "gone",
     }
 }

@@ -7,12 +7,12 @@ use store::delivery::{PutBackOutcome, SpentOrder};
 use crate::{App, DeliverError};
 
 /// A message and its order.
-pub(crate) struct Ordered {
+pub(crate) struct OrderMessage {
     pub(crate) message: SqsMessage,
     pub(crate) order: DeliveryOrder,
 }
 
-impl Ordered {
+impl OrderMessage {
     /// Returns true if the message was delivered before. The function that had it may have died.
     pub(crate) fn is_redelivered(&self) -> bool {
         let count = self.message.attributes.get("ApproximateReceiveCount").and_then(|count| count.parse::<u32>().ok());
@@ -24,18 +24,20 @@ impl App {
     /// Puts the order back into the queue until it is due. Of several copies of a message only one continues: otherwise
     /// copies would double at each hop. A redelivered message always continues, since the function that had it may have
     /// died before sending.
-    pub(crate) async fn put_back(&self, ordered: &Ordered) -> Result<(), DeliverError> {
+    pub(crate) async fn put_back(&self, ordered: &OrderMessage) -> Result<(), DeliverError> {
         let (order, now) = (&ordered.order, self.now());
         match self.deliveries.put_back(order, now).await? {
-            PutBackOutcome::Noted if !ordered.is_redelivered() => Ok(()),
-            PutBackOutcome::Ours | PutBackOutcome::Noted => Ok(self.retries.send(&order.put_back(), now).await?),
+            PutBackOutcome::RecordedBefore if !ordered.is_redelivered() => Ok(()),
+            PutBackOutcome::Recorded | PutBackOutcome::RecordedBefore => {
+                Ok(self.retries.send(&order.put_back(), now).await?)
+            }
             PutBackOutcome::Spent(spent) => self.catch_up(ordered, spent).await,
         }
     }
 
     /// Carries out the consequences of a recorded attempt. The function that recorded the attempt does this itself,
     /// unless it dies; then its message is redelivered.
-    pub(crate) async fn catch_up(&self, ordered: &Ordered, spent: SpentOrder) -> Result<(), DeliverError> {
+    pub(crate) async fn catch_up(&self, ordered: &OrderMessage, spent: SpentOrder) -> Result<(), DeliverError> {
         if !ordered.is_redelivered() {
             return Ok(());
         }
@@ -76,6 +78,6 @@ mod tests {
             &DeliveryId::parse("dlv_1").unwrap(),
             Timestamp::from_ms(0),
         );
-        assert_eq!(Ordered { message, order }.is_redelivered(), redelivered);
+        assert_eq!(OrderMessage { message, order }.is_redelivered(), redelivered);
     }
 }

@@ -6,8 +6,8 @@
 
 mod batch;
 mod envelope;
+mod queues;
 mod retry_limits;
-mod set_aside;
 mod store_fact;
 
 use std::collections::HashSet;
@@ -41,8 +41,8 @@ use store::workflow::Workflows;
 use store::workspace::Workspaces;
 
 use crate::envelope::Envelope;
-use crate::set_aside::Queues;
-use crate::store_fact::{Stored, coach_of, marks_itself, store_fact};
+use crate::queues::Queues;
+use crate::store_fact::{FactOutcome, coach_of, marks_itself, store_fact};
 
 /// Time of a fact in the queue. A fact that goes round again is delayed on purpose and not measured.
 const QUEUE_WAIT_MS: Metric = Metric::new("queue_wait_ms", Unit::Milliseconds);
@@ -176,24 +176,26 @@ impl App {
         }
         let since = envelope.first_seen.or(sent_at(message)).unwrap_or(now);
         match store_fact(self, &fact, envelope, now).await? {
-            Stored::Done => {
+            FactOutcome::Done => {
                 self.facts.mark(&fact.id, now).await?;
                 seen.lock().unwrap_or_else(PoisonError::into_inner).insert(fact.id);
                 Ok(())
             }
-            Stored::Marked => Ok(()),
-            Stored::InPart(after) => self.queues.send_rest(envelope, after).await,
-            Stored::Erased => self.queues.send_erasure_again(envelope).await,
-            Stored::Refused(reason) => self.queues.set_aside(envelope, reason, now).await,
-            Stored::Waits(reason) | Stored::Provisional(reason) if retry_limits::still_waits(since, now) => {
+            FactOutcome::DoneAndMarked => Ok(()),
+            FactOutcome::DoneInPart(after) => self.queues.send_rest(envelope, after).await,
+            FactOutcome::Erased => self.queues.send_erasure_again(envelope).await,
+            FactOutcome::Refused(reason) => self.queues.set_aside(envelope, reason, now).await,
+            FactOutcome::Waits(reason) | FactOutcome::DoneButIncomplete(reason)
+                if retry_limits::still_waits(since, now) =>
+            {
                 tracing::debug!(fact_id = fact.id.as_str(), reason, "a fact waits for a record that it refers to");
                 // Of several copies of a message only one continues: otherwise copies would double with each round. A
                 // redelivered message always continues: the function that had it may have died before sending.
                 let is_ours = self.facts.begin_round(&fact.id, since, envelope.rounds, now).await?;
                 if is_ours || receives(message) > 1 { self.queues.send_round(envelope, since).await } else { Ok(()) }
             }
-            Stored::Waits(reason) => self.queues.set_aside(envelope, &reason, now).await,
-            Stored::Provisional(reference) => {
+            FactOutcome::Waits(reason) => self.queues.set_aside(envelope, &reason, now).await,
+            FactOutcome::DoneButIncomplete(reference) => {
                 tracing::info!(
                     fact_id = fact.id.as_str(),
                     reference,

@@ -30,20 +30,20 @@ const MAX_FORGOTTEN: i32 = 50;
 const CONCURRENT_CONTACTS: usize = 16;
 
 /// The result of storing a fact.
-pub(crate) enum Stored {
+pub(crate) enum FactOutcome {
     /// The fact is stored, or a newer record is.
     Done,
     /// The fact is stored, and its mark with it.
-    Marked,
+    DoneAndMarked,
     /// A part of the fact is stored, up to this position if given. The rest is next.
-    InPart(Option<String>),
+    DoneInPart(Option<String>),
     /// A client or a contact is erased. A later pass erases what was under way.
     Erased,
     /// The fact cannot be stored yet, for this reason: a record that it refers to is unknown, or another fact comes
     /// first.
     Waits(String),
     /// The fact is stored. More follows once this record arrives, which the fact refers to.
-    Provisional(String),
+    DoneButIncomplete(String),
     /// The fact is refused, for this reason.
     Refused(&'static str),
 }
@@ -54,7 +54,7 @@ pub(crate) async fn store_fact(
     fact: &Fact,
     envelope: &Envelope,
     now: Timestamp,
-) -> Result<Stored, BoxError> {
+) -> Result<FactOutcome, BoxError> {
     let said_at = fact.occurred_at;
     let context = FactContext { id: &fact.id, occurred_at: said_at, backfill: fact.backfill, now };
     match &fact.body {
@@ -62,18 +62,18 @@ pub(crate) async fn store_fact(
             Saved::Done(stored) => {
                 // After a crash here the redelivered fact is as old as the stored one, and is copied again.
                 app.keys.copy_entitlements(&stored, now).await?;
-                Ok(Stored::Done)
+                Ok(FactOutcome::Done)
             }
-            Saved::Stale => Ok(Stored::Done),
+            Saved::Stale => Ok(FactOutcome::Done),
             Saved::UnknownTeam => Ok(unknown("team_id", workspace.team_id.as_ref().map_or("", |id| id.as_str()))),
         },
         FactBody::TeamSaved(team) => {
             app.workspaces.save_team(team, said_at).await?;
-            Ok(Stored::Done)
+            Ok(FactOutcome::Done)
         }
         FactBody::ClientSaved(saved) => match app.clients.save(saved, &app.facts, context).await? {
-            FeedOutcome::Stored => Ok(Stored::Marked),
-            FeedOutcome::Stale => Ok(Stored::Done),
+            FeedOutcome::Stored => Ok(FactOutcome::DoneAndMarked),
+            FeedOutcome::Stale => Ok(FactOutcome::Done),
             FeedOutcome::UnknownWorkspace => Ok(unknown("coach_id", saved.coach_id.as_str())),
         },
         FactBody::ProgrammeSaved(programme) => {
@@ -95,7 +95,7 @@ pub(crate) async fn store_fact(
                 Ok(())
             };
             let stored = in_workspace(app, coach, save).await?;
-            Ok(if is_done { stored } else { Stored::InPart(Some("calendar".to_owned())) })
+            Ok(if is_done { stored } else { FactOutcome::DoneInPart(Some("calendar".to_owned())) })
         }
         FactBody::CalendarEventSaved(saved) => calendar_event(app, fact, saved, now).await,
         FactBody::PipelineSaved(saved) => {
@@ -113,8 +113,8 @@ pub(crate) async fn store_fact(
             erase(app, client, said_at, now, envelope.after.as_deref()).await
         }
         FactBody::OfClient(client, happening) => match record(app, client, happening, context).await? {
-            RecordOutcome::Applied => Ok(Stored::Marked),
-            RecordOutcome::Unchanged => Ok(Stored::Done),
+            RecordOutcome::Applied => Ok(FactOutcome::DoneAndMarked),
+            RecordOutcome::Unchanged => Ok(FactOutcome::Done),
             RecordOutcome::UnknownClient => Ok(unknown("client_id", client.as_str())),
         },
         FactBody::ContactSaved(saved) => {
@@ -140,12 +140,12 @@ async fn in_workspace(
     app: &App,
     coach: &CoachId,
     save: impl Future<Output = Result<(), StoreError>>,
-) -> Result<Stored, BoxError> {
+) -> Result<FactOutcome, BoxError> {
     if app.workspaces.get(coach).await?.is_none() {
         return Ok(unknown("coach_id", coach.as_str()));
     }
     save.await?;
-    Ok(Stored::Done)
+    Ok(FactOutcome::Done)
 }
 
 /// Stores a calendar event, even if it overlaps others or its calendar is unknown.
@@ -154,7 +154,7 @@ async fn calendar_event(
     fact: &Fact,
     saved: &CalendarEventSaved,
     now: Timestamp,
-) -> Result<Stored, BoxError> {
+) -> Result<FactOutcome, BoxError> {
     let Some(workspace) = app.workspaces.get(&saved.coach_id).await? else {
         return Ok(unknown("coach_id", saved.coach_id.as_str()));
     };
@@ -163,7 +163,7 @@ async fn calendar_event(
     if conflicts > 0 {
         add(BOOKING_CONFLICTS, conflicts as f64);
     }
-    Ok(Stored::Done)
+    Ok(FactOutcome::Done)
 }
 
 /// Stores a fact about a client, except an erasure.
@@ -193,24 +193,31 @@ async fn record(
     }
 }
 
-async fn merge_contacts(app: &App, coach: &CoachId, merge: &Merge, context: MergeContext) -> Result<Stored, BoxError> {
+async fn merge_contacts(
+    app: &App,
+    coach: &CoachId,
+    merge: &Merge,
+    context: MergeContext,
+) -> Result<FactOutcome, BoxError> {
     Ok(match app.contacts.merge(coach, merge, context).await? {
-        MergeOutcome::Done => Stored::Done,
-        MergeOutcome::AwaitsTarget => Stored::Provisional(format!("merged_into {}", merge.merged_into)),
+        MergeOutcome::Done => FactOutcome::Done,
+        MergeOutcome::AwaitsTarget => FactOutcome::DoneButIncomplete(format!("merged_into {}", merge.merged_into)),
         MergeOutcome::Erased(going) => {
             let erased = app.contacts.erase_all(coach, going).await?;
             if forget_answers(app, &erased.contacts).await? && erased.is_done {
-                Stored::Erased
+                FactOutcome::Erased
             } else {
-                Stored::InPart(None)
+                FactOutcome::DoneInPart(None)
             }
         }
-        MergeOutcome::IntoItself => Stored::Refused("a contact cannot be merged into itself"),
+        MergeOutcome::IntoItself => FactOutcome::Refused("a contact cannot be merged into itself"),
         MergeOutcome::TooFar => {
-            Stored::Refused("merged_into was itself merged through some hundred contacts: name the last of them")
+            FactOutcome::Refused("merged_into was itself merged through some hundred contacts: name the last of them")
         }
         // The merge that moves the target on may still arrive.
-        MergeOutcome::Circle => Stored::Waits("the contact that merged_into names was merged into this one".to_owned()),
+        MergeOutcome::Circle => {
+            FactOutcome::Waits("the contact that merged_into names was merged into this one".to_owned())
+        }
     })
 }
 
@@ -240,7 +247,7 @@ async fn erase(
     said_at: FactTime,
     now: Timestamp,
     after: Option<&str>,
-) -> Result<Stored, BoxError> {
+) -> Result<FactOutcome, BoxError> {
     let erased = app.clients.erase(client, said_at, now).await?;
     if let Some(claim) = &erased.claim {
         app.claims.forget(claim, &AnswerSubject::Client(client.clone())).await?;
@@ -254,9 +261,9 @@ async fn erase(
     let rest = (app.records.erase(client), app.deliveries.erase_client(client, after, now));
     let (records_are_done, deliveries) = try_join(rest.0, rest.1).await?;
     Ok(match deliveries {
-        ErasureProgress::Done if records_are_done && is_done => Stored::Erased,
-        ErasureProgress::Done => Stored::InPart(after.map(str::to_owned)),
-        ErasureProgress::Until(last) => Stored::InPart(Some(last)),
+        ErasureProgress::Done if records_are_done && is_done => FactOutcome::Erased,
+        ErasureProgress::Done => FactOutcome::DoneInPart(after.map(str::to_owned)),
+        ErasureProgress::Until(last) => FactOutcome::DoneInPart(Some(last)),
     })
 }
 
@@ -298,6 +305,6 @@ pub(crate) fn coach_of(body: &FactBody) -> Option<&CoachId> {
     }
 }
 
-fn unknown(field: &str, id: &str) -> Stored {
-    Stored::Waits(format!("{field} {id} has not been seen"))
+fn unknown(field: &str, id: &str) -> FactOutcome {
+    FactOutcome::Waits(format!("{field} {id} has not been seen"))
 }

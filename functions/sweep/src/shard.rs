@@ -24,8 +24,8 @@ pub(crate) const CONCURRENT: usize = 32;
 const TIME: Duration = Duration::from_secs(60);
 
 /// Clients that were evaluated, events that were emitted, clients and coaches whose evaluation failed.
-const EVALUATED: Metric = Metric::new("sweep_judged", Unit::Count);
-const EMITTED: Metric = Metric::new("sweep_told", Unit::Count);
+const EVALUATED: Metric = Metric::new("sweep_evaluated", Unit::Count);
+const EMITTED: Metric = Metric::new("sweep_emitted", Unit::Count);
 const FAILED: Metric = Metric::new("sweep_failed", Unit::Count);
 
 /// The counts of a part of a sweep.

@@ -12,7 +12,7 @@ mod order;
 mod recovery;
 mod request;
 
-pub use decision::{AttemptMade, EndpointAfter, Next, after_attempt};
+pub use decision::{AttemptMade, DeliveryOutcome, EndpointAfter, after_attempt};
 pub use filter::{DeliveryFilter, ENDPOINT_FILTER, FilteredDelivery};
 pub use order::{DeliveryOrder, OrderStep, Readiness, Resumption};
 pub use recovery::{Recovered, RecoveryRequest, RecoverySelection};

@@ -25,7 +25,7 @@ use store::{Db, StoreError, retry};
 use uuid::Uuid;
 
 use crate::gate::{CrmCaller, Gate};
-use crate::idempotency::{Outcome, Repeat, Ticket, once, required_key_of};
+use crate::idempotency::{ClaimedRequest, IdempotentRequest, Outcome, once, required_key_of};
 use crate::inbound::Inbound;
 use crate::problem::{Fault, Problem};
 use crate::reply::Reply;
@@ -123,12 +123,12 @@ impl Writer {
             let found = write.read(caller, &request).await?;
             Ok((request, found))
         };
-        let work = async |ticket: Ticket<()>, read: Result<(W::Request, W::Found), Problem>| {
-            let context = WriteContext { caller, writer: self, claim: &ticket.claim };
+        let work = async |claimed: ClaimedRequest<()>, read: Result<(W::Request, W::Found), Problem>| {
+            let context = WriteContext { caller, writer: self, claim: &claimed.claim };
             commit_with_retries(write, &context, read).await.map_err(unconfirmed)
         };
-        let repeat = Repeat { key, mismatch: Mismatch::Refused, payload: write.payload(inbound) };
-        let done = once(&self.claims, inbound, repeat, caller.now, read, work).await;
+        let request = IdempotentRequest { key, mismatch: Mismatch::Refused, payload: write.payload(inbound) };
+        let done = once(&self.claims, inbound, request, caller.now, read, work).await;
         done.map_err(unconfirmed)
     }
 }

@@ -26,14 +26,14 @@ const WORK_WITHIN: Duration = Duration::from_secs(19);
 
 /// A request whose key is claimed, with the stage that an earlier request reached.
 #[derive(Debug)]
-pub struct Ticket<S> {
+pub struct ClaimedRequest<S> {
     pub claim: Claim,
     pub key: IdempotencyKey,
     pub stage: Option<S>,
 }
 
 /// The idempotency of a request: its key, and the payload that a repeat must have.
-pub struct Repeat<'a> {
+pub struct IdempotentRequest<'a> {
     pub key: IdempotencyKey,
     pub mismatch: Mismatch,
     /// The payload of the fingerprint.
@@ -96,10 +96,10 @@ fn check_envelope(inbound: &Inbound) -> Result<(), Problem> {
 pub async fn once<S: DeserializeOwned, T>(
     claims: &Claims,
     inbound: &Inbound,
-    Repeat { key, mismatch, payload }: Repeat<'_>,
+    IdempotentRequest { key, mismatch, payload }: IdempotentRequest<'_>,
     now: Timestamp,
     read: impl Future<Output = T>,
-    work: impl AsyncFnOnce(Ticket<S>, T) -> Result<Outcome, Problem>,
+    work: impl AsyncFnOnce(ClaimedRequest<S>, T) -> Result<Outcome, Problem>,
 ) -> Result<Reply, Problem> {
     let until = Instant::now() + WORK_WITHIN;
     let asked = ClaimRequest { fingerprint: fingerprint(inbound, &payload), mismatch };
@@ -118,8 +118,8 @@ pub async fn once<S: DeserializeOwned, T>(
             return Ok(mark_mismatch(reply, same_payload));
         }
     };
-    let ticket = Ticket { claim: claim.clone(), key: key.clone(), stage };
-    let worked = match timeout_at(until, AssertUnwindSafe(work(ticket, read)).catch_unwind()).await {
+    let claimed = ClaimedRequest { claim: claim.clone(), key: key.clone(), stage };
+    let worked = match timeout_at(until, AssertUnwindSafe(work(claimed, read)).catch_unwind()).await {
         Ok(worked) => worked.unwrap_or_else(|_| Err(Problem::internal("do the work", "it panicked"))),
         Err(elapsed) => Err(Problem::timed_out(&inbound.method, &inbound.path, elapsed)),
     };

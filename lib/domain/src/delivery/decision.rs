@@ -35,7 +35,7 @@ pub enum EndpointAfter {
 
 /// The outcome of a delivery after an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Next {
+pub enum DeliveryOutcome {
     Delivered,
     RetryAt(Timestamp),
     /// The chain has no attempt left.
@@ -46,21 +46,21 @@ pub enum Next {
     EndpointOff(String),
 }
 
-pub fn after_attempt(made: &AttemptMade<'_>, endpoint: &EndpointAfter) -> Next {
+pub fn after_attempt(made: &AttemptMade<'_>, endpoint: &EndpointAfter) -> DeliveryOutcome {
     match endpoint {
-        _ if made.result.is_success() => Next::Delivered,
-        EndpointAfter::On | EndpointAfter::Off(_) if made.result.is_gone() => Next::Gone,
-        EndpointAfter::Off(off) => Next::EndpointOff(off.not_sent()),
+        _ if made.result.is_success() => DeliveryOutcome::Delivered,
+        EndpointAfter::On | EndpointAfter::Off(_) if made.result.is_gone() => DeliveryOutcome::Gone,
+        EndpointAfter::Off(off) => DeliveryOutcome::EndpointOff(off.not_sent()),
         EndpointAfter::On | EndpointAfter::Moved => after_failure(made),
     }
 }
 
-fn after_failure(made: &AttemptMade<'_>) -> Next {
+fn after_failure(made: &AttemptMade<'_>) -> DeliveryOutcome {
     let is_busy = matches!(made.result, AttemptResult::StatusCode(TOO_MANY_REQUESTS | UNAVAILABLE));
     let retry_after = made.retry_after.filter(|_| is_busy);
     match gap_after(made.number, made.jitter) {
-        Some(gap) => Next::RetryAt(made.ended_at + lengthened(gap, retry_after, made.ended_at)),
-        None => Next::Exhausted,
+        Some(gap) => DeliveryOutcome::RetryAt(made.ended_at + lengthened(gap, retry_after, made.ended_at)),
+        None => DeliveryOutcome::Exhausted,
     }
 }
 
@@ -96,32 +96,32 @@ mod tests {
         AttemptResult::Error("timed out".to_owned())
     }
 
-    fn retry(at_s: i64) -> Next {
-        Next::RetryAt(Timestamp::from_ms(at_s * 1_000))
+    fn retry(at_s: i64) -> DeliveryOutcome {
+        DeliveryOutcome::RetryAt(Timestamp::from_ms(at_s * 1_000))
     }
 
-    fn ended() -> Next {
-        Next::EndpointOff("not sent: endpoint disabled: every delivery failed".to_owned())
+    fn ended() -> DeliveryOutcome {
+        DeliveryOutcome::EndpointOff("not sent: endpoint disabled: every delivery failed".to_owned())
     }
 
     /// A result and the number of its attempt, then the outcome if the endpoint is on, off, or moved.
     #[rstest::rstest]
-    #[case(status(200), 1, [Next::Delivered, Next::Delivered, Next::Delivered])]
-    #[case(status(299), 9, [Next::Delivered, Next::Delivered, Next::Delivered])]
+    #[case(status(200), 1, [DeliveryOutcome::Delivered, DeliveryOutcome::Delivered, DeliveryOutcome::Delivered])]
+    #[case(status(299), 9, [DeliveryOutcome::Delivered, DeliveryOutcome::Delivered, DeliveryOutcome::Delivered])]
     #[case(status(302), 1, [retry(5), ended(), retry(5)])]
     #[case(status(500), 2, [retry(60), ended(), retry(60)])]
     #[case(error(), 8, [retry(36_000), ended(), retry(36_000)])]
-    #[case(status(404), 9, [Next::Exhausted, ended(), Next::Exhausted])]
-    #[case(error(), 9, [Next::Exhausted, ended(), Next::Exhausted])]
-    #[case(status(410), 1, [Next::Gone, Next::Gone, retry(5)])]
-    #[case(status(410), 9, [Next::Gone, Next::Gone, Next::Exhausted])]
+    #[case(status(404), 9, [DeliveryOutcome::Exhausted, ended(), DeliveryOutcome::Exhausted])]
+    #[case(error(), 9, [DeliveryOutcome::Exhausted, ended(), DeliveryOutcome::Exhausted])]
+    #[case(status(410), 1, [DeliveryOutcome::Gone, DeliveryOutcome::Gone, retry(5)])]
+    #[case(status(410), 9, [DeliveryOutcome::Gone, DeliveryOutcome::Gone, DeliveryOutcome::Exhausted])]
     #[case(status(429), 1, [retry(600), ended(), retry(600)])]
     #[case(status(503), 1, [retry(600), ended(), retry(600)])]
-    #[case(status(503), 9, [Next::Exhausted, ended(), Next::Exhausted])]
+    #[case(status(503), 9, [DeliveryOutcome::Exhausted, ended(), DeliveryOutcome::Exhausted])]
     fn an_attempt_delivers_is_repeated_or_was_the_last(
         #[case] result: AttemptResult,
         #[case] number: u32,
-        #[case] expected: [Next; 3],
+        #[case] expected: [DeliveryOutcome; 3],
     ) {
         let (retry_after, ended_at) = (Some("600"), Timestamp::from_ms(0));
         let made = AttemptMade { result: &result, retry_after, number, ended_at, jitter: 0 };
@@ -140,7 +140,7 @@ mod tests {
             jitter: u16::MAX,
         };
         let mut last = first;
-        while let Next::RetryAt(at) = after_attempt(&last, &EndpointAfter::On) {
+        while let DeliveryOutcome::RetryAt(at) = after_attempt(&last, &EndpointAfter::On) {
             last = AttemptMade { number: last.number + 1, ended_at: at, ..last };
         }
         assert_eq!(last.number, MAX_ATTEMPTS);

@@ -45,11 +45,11 @@ pub enum Readiness {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrderStep {
     /// Make the attempt.
-    Go,
-    /// Ask for a slot or a place first.
-    Ask,
+    Attempt,
+    /// Get a slot or a place first: see `admission` of the deliverer.
+    Admit,
     /// Put the order back until it is due.
-    Wait,
+    PutBack,
 }
 
 impl DeliveryOrder {
@@ -91,12 +91,12 @@ impl DeliveryOrder {
     pub fn next_step(&self, endpoint: Readiness, now: Timestamp) -> OrderStep {
         let is_due = self.due_at <= now;
         match endpoint {
-            _ if !is_due && !self.placed => OrderStep::Wait,
-            Readiness::Off => OrderStep::Go,
-            Readiness::Quick => OrderStep::Ask,
-            Readiness::Late if !is_due => OrderStep::Wait,
-            Readiness::Late if self.placed && now <= self.due_at + ATTEMPT_TIMEOUT => OrderStep::Go,
-            Readiness::Late => OrderStep::Ask,
+            _ if !is_due && !self.placed => OrderStep::PutBack,
+            Readiness::Off => OrderStep::Attempt,
+            Readiness::Quick => OrderStep::Admit,
+            Readiness::Late if !is_due => OrderStep::PutBack,
+            Readiness::Late if self.placed && now <= self.due_at + ATTEMPT_TIMEOUT => OrderStep::Attempt,
+            Readiness::Late => OrderStep::Admit,
         }
     }
 }
@@ -158,14 +158,18 @@ mod tests {
     /// Milliseconds from the order's due time (negative: before), then the step at an endpoint that is quick, late,
     /// off.
     #[rstest::rstest]
-    #[case::early(false, -1, [OrderStep::Wait, OrderStep::Wait, OrderStep::Wait])]
-    #[case::due(false, 0, [OrderStep::Ask, OrderStep::Ask, OrderStep::Go])]
-    #[case::overdue(false, 900_000, [OrderStep::Ask, OrderStep::Ask, OrderStep::Go])]
-    #[case::before_its_place(true, -1, [OrderStep::Ask, OrderStep::Wait, OrderStep::Go])]
-    #[case::at_its_place(true, 0, [OrderStep::Ask, OrderStep::Go, OrderStep::Go])]
-    #[case::somewhat_after_its_place(true, 15_000, [OrderStep::Ask, OrderStep::Go, OrderStep::Go])]
-    #[case::long_after_its_place(true, 15_001, [OrderStep::Ask, OrderStep::Ask, OrderStep::Go])]
-    fn an_order_goes_asks_or_waits(#[case] placed: bool, #[case] after_ms: i64, #[case] turns: [OrderStep; 3]) {
+    #[case::early(false, -1, [OrderStep::PutBack, OrderStep::PutBack, OrderStep::PutBack])]
+    #[case::due(false, 0, [OrderStep::Admit, OrderStep::Admit, OrderStep::Attempt])]
+    #[case::overdue(false, 900_000, [OrderStep::Admit, OrderStep::Admit, OrderStep::Attempt])]
+    #[case::before_its_place(true, -1, [OrderStep::Admit, OrderStep::PutBack, OrderStep::Attempt])]
+    #[case::at_its_place(true, 0, [OrderStep::Admit, OrderStep::Attempt, OrderStep::Attempt])]
+    #[case::somewhat_after_its_place(true, 15_000, [OrderStep::Admit, OrderStep::Attempt, OrderStep::Attempt])]
+    #[case::long_after_its_place(true, 15_001, [OrderStep::Admit, OrderStep::Admit, OrderStep::Attempt])]
+    fn an_order_is_attempted_admitted_or_put_back(
+        #[case] placed: bool,
+        #[case] after_ms: i64,
+        #[case] turns: [OrderStep; 3],
+    ) {
         let order = DeliveryOrder { placed, ..first() };
         let now = Timestamp::from_ms(order.due_at.ms() + after_ms);
         let decided =

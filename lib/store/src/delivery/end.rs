@@ -1,7 +1,8 @@
 //! Ends pending deliveries of an endpoint that takes no more. Deliveries can be left over because there are too many,
 //! or because a function died. They end when their next attempt is due.
 //!
-//! The endpoint may be switched on again meanwhile. Deliveries that began after that have not waited, and go on.
+//! The endpoint may be enabled again meanwhile. A delivery whose chain or latest attempt began after the endpoint was
+//! disabled stays pending.
 
 use domain::delivery::{DeliveryOrder, DeliveryStatus};
 use domain::id::{DeliveryId, EndpointId};
@@ -41,7 +42,7 @@ impl PendingDelivery {
 impl Deliveries {
     /// Ends the deliveries that waited for an endpoint when the endpoint was switched off, at `now`. A delivery with an
     /// attempt under way ends after that attempt, because `deliver` then reads the endpoint again.
-    pub async fn end_waiting(&self, endpoint: &EndpointId, reason: &str, now: Timestamp) -> Result<(), StoreError> {
+    pub async fn end_pending(&self, endpoint: &EndpointId, reason: &str, now: Timestamp) -> Result<(), StoreError> {
         let query = self
             .query(endpoint)
             .filter_expression("#status = :pending")

@@ -1,6 +1,6 @@
 //! Records attempts, each under its lease.
 
-use domain::delivery::{Attempt, DeliveryStatus, Next, SentRequest};
+use domain::delivery::{Attempt, DeliveryOutcome, DeliveryStatus, SentRequest};
 use domain::time::Timestamp;
 
 use super::attempt::{StoredAttempt, append};
@@ -26,12 +26,12 @@ impl Deliveries {
         taken: &ClaimedAttempt,
         line: &Attempt,
         sent: Option<&SentRequest>,
-        next: &Next,
+        next: &DeliveryOutcome,
         now: Timestamp,
     ) -> Result<AttemptRecording, StoreError> {
         let ClaimedAttempt { order, owner, .. } = taken;
         let mut lines = vec![self.seal_attempt(&order.endpoint_id, &order.delivery_id, line)];
-        if let Next::EndpointOff(reason) = next {
+        if let DeliveryOutcome::EndpointOff(reason) = next {
             lines.push(StoredAttempt::unsent(now, reason));
         }
         let update = self.attempt_update(taken, owner, &lines, sent);
@@ -40,11 +40,13 @@ impl Deliveries {
             None => update,
         };
         let update = match next {
-            Next::RetryAt(at) => {
+            DeliveryOutcome::RetryAt(at) => {
                 update.set("next_attempt", n(order.attempt + 1)).set("next_attempt_at", s(at.to_string()))
             }
-            Next::Delivered => update.set("status", s(DeliveryStatus::Delivered.as_str())).remove(["next_attempt_at"]),
-            Next::Exhausted | Next::Gone | Next::EndpointOff(_) => update
+            DeliveryOutcome::Delivered => {
+                update.set("status", s(DeliveryStatus::Delivered.as_str())).remove(["next_attempt_at"])
+            }
+            DeliveryOutcome::Exhausted | DeliveryOutcome::Gone | DeliveryOutcome::EndpointOff(_) => update
                 .set("status", s(DeliveryStatus::Failed.as_str()))
                 .set("failed_at", n(now.ms()))
                 .remove(["next_attempt_at"]),
@@ -53,7 +55,7 @@ impl Deliveries {
             Written::Done(_) => Ok(AttemptRecording::Done),
             Written::Refused(item) => match refused(owner, item)? {
                 AttemptRecording::Erased => {
-                    self.record_erased(taken, &lines, sent, *next == Next::Delivered, now).await
+                    self.record_erased(taken, &lines, sent, *next == DeliveryOutcome::Delivered, now).await
                 }
                 recorded => Ok(recorded),
             },

@@ -9,14 +9,14 @@ use domain::pace::{Lateness, Pace};
 use domain::time::Timestamp;
 
 /// An endpoint as it was read for a group of orders.
-pub(crate) struct Receiver {
+pub(crate) struct EndpointState {
     /// The endpoint, or the reason why nothing is sent, for the delivery log.
     pub(crate) endpoint: Result<SignedEndpoint, String>,
     /// The latest pace that the group knows of.
     pace: Mutex<Option<Pace>>,
 }
 
-impl Receiver {
+impl EndpointState {
     pub(crate) fn new(read: Option<SignedEndpoint>) -> Self {
         let pace = Mutex::new(read.as_ref().and_then(|endpoint| endpoint.pace));
         Self { endpoint: sendable(read), pace }
