@@ -58,7 +58,8 @@ async fn every_change_leaves_a_line_with_its_actor_and_details() {
     let endpoint_path = format!("/settings/webhooks/{}", endpoint.id);
     for enabled in [false, true] {
         settings.patch(&endpoint_path, json!({ "enabled": enabled, "description": "d" })).await.expect(200);
-        let changed = json!({ "host": "127.0.0.1", "changed": ["description", "enabled"] });
+        let status = if enabled { "enabled" } else { "disabled" };
+        let changed = json!({ "host": "127.0.0.1", "changed": ["description", "enabled"], "status": status });
         note("endpoint.updated", &id, changed).await;
     }
     let rotated = settings.post(&path(&endpoint, "rotate-secret"), json!({})).await.expect(200);

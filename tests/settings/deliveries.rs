@@ -249,7 +249,7 @@ async fn an_unknown_or_malformed_filter_is_refused_by_its_name() {
         for (name, values) in [
             ("status", &["lost", "", "Failed"][..]),
             ("type", &["client_created", "", "new_client,phase_advanced"]),
-            ("webhook_id", &["evt_1", "", "019a9f0c6d5e8b3c8f1a2b3c4d5e6f72"]),
+            ("webhook_id", &["evt_1", "", "019a9f0c6d5e8b3c8f1a2b3c4d5e6f72", "evt_019A9F0C6D5E8B3C8F1A2B3C4D5E6F72"]),
             ("since", &["yesterday", "", "2026-11-20", "1790000000"]),
             ("until", &["tomorrow", ""]),
             ("cursor", &["dlv_1", "%20"]),
@@ -303,6 +303,26 @@ async fn no_coach_sees_deliveries_of_another() {
         );
     }
     assert_eq!(bobs.get(&format!("/settings/deliveries?cursor={id}")).await.expect(200).body["data"], json!([]));
+}
+
+#[tokio::test]
+async fn deliveries_of_a_deleted_endpoint_are_listed_and_read() {
+    let scene = EndpointScene::new().await;
+    let (ada, endpoint, settings) = scene.coach().await;
+    scene.event("c1").await;
+    let delivery = ada.deliveries(&endpoint).await.remove(0);
+    let at = format!("/settings/webhooks/{}", endpoint.id);
+    settings.delete(&at).await.expect(200);
+    assert_eq!(walk(&settings, "/settings/deliveries?").await, [delivery.clone()]);
+    let of_endpoint = format!("/settings/deliveries?endpoint_id={}&", endpoint.id);
+    assert_eq!(walk(&settings, &of_endpoint).await, [delivery.clone()]);
+    let at = format!("{at}/deliveries/{}", delivery["id"].as_str().unwrap());
+    let read = settings.get(&at).await.expect(200).body;
+    assert_eq!((&read["id"], read["request"]["body"].is_string()), (&delivery["id"], true));
+    settings.post(&format!("{at}/retry"), json!({})).await.refused(404, "not_found");
+    let bobs = scene.world.coach("bob").await.settings().await;
+    bobs.get(&at).await.refused(404, "not_found");
+    assert_eq!(walk(&bobs, &of_endpoint).await, [] as [Value; 0]);
 }
 
 /// Deliveries that the release before stored have no coach and no request, and ids with the event's time.

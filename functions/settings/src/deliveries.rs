@@ -11,7 +11,7 @@ use store::delivery::{DeliveryLog, DeliveryLogRequest};
 
 use crate::App;
 use crate::session::Session;
-use crate::webhooks::find;
+use crate::webhooks::{endpoint_id, find};
 
 pub(crate) const DELIVERY: &str = "delivery";
 /// The parameters of a page.
@@ -27,7 +27,14 @@ struct PageQuery {
 /// `GET /settings/deliveries`
 pub(crate) async fn list_all(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
-        let query = parse(&inbound, &[&DeliveryFilter::PARAMETERS[..], &[ENDPOINT_FILTER], &PAGE].concat())?;
+        let mut query = parse(&inbound, &[&DeliveryFilter::PARAMETERS[..], &[ENDPOINT_FILTER], &PAGE].concat())?;
+        if let Some(id) = &query.filter.endpoint_id
+            && let Some(existing) = app.endpoints.get(&session.coach, id, session.now).await?
+        {
+            // The log of the endpoint reads no other deliveries. The log of the coach also has those of deleted ones.
+            query.filter.endpoint_id = None;
+            return page(&app, DeliveryLog::Endpoint(&existing.endpoint.id), &query, &session).await;
+        }
         page(&app, DeliveryLog::Coach(&session.coach), &query, &session).await
     };
     app.sessions.answer(&inbound, work).await
@@ -46,10 +53,13 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
 /// `GET /settings/webhooks/{id}/deliveries/{delivery_id}`
 pub(crate) async fn read(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
-        let endpoint = find(&app, &session, inbound.parameter(0)).await?;
-        let id = delivery_id(inbound.parameter(1))?;
-        let found = app.deliveries.read(&endpoint.id, &id, session.now).await?;
-        Reply::ok(&found.ok_or(Problem::NotFound(DELIVERY))?)
+        let (endpoint, id) = (endpoint_id(inbound.parameter(0))?, delivery_id(inbound.parameter(1))?);
+        let found = app.deliveries.read(&endpoint, &id, session.now).await?;
+        // The delivery of a deleted endpoint can still be read.
+        if found.as_ref().and_then(|found| found.coach.as_ref()) != Some(&session.coach) {
+            find(&app, &session, inbound.parameter(0)).await?;
+        }
+        Reply::ok(&found.ok_or(Problem::NotFound(DELIVERY))?.detail)
     };
     app.sessions.answer(&inbound, work).await
 }

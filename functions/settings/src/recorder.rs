@@ -26,8 +26,9 @@ impl Recorder {
         Self(Some(Record { claims: claims.clone(), claim, now }))
     }
 
-    pub(crate) fn records(&self) -> bool {
-        self.0.is_some()
+    /// The claim of the request's idempotency key.
+    pub(crate) fn claim(&self) -> Option<&Claim> {
+        self.0.as_ref().map(|record| &record.claim)
     }
 
     /// Part of the work's transaction: the answer.

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use axum::extract::State;
 use axum::response::Response;
-use domain::audit::{AuditAction, AuditDetail};
-use domain::delivery::{Ordered, Recovered, RecoveryRequest, RecoverySelection, recovery_ends_in_s};
+use domain::audit::AuditDetail;
+use domain::delivery::{Ordered, Recovered, RecoveryRequest, recovery_ends_in_s};
 use domain::endpoint::{Endpoint, EndpointStatus};
 use domain::fields::Fields;
 use domain::id::{DeliveryId, EventId};
@@ -17,8 +17,9 @@ use domain::subject::Subject;
 use domain::test_event;
 use edge::{Inbound, Problem, Reply};
 use runtime::{error_chain, random_bytes};
-use store::delivery::{NewDelivery, Recovery, ResendLookup, Restarted};
-use store::endpoint::{EndpointRef, RecoveryStart};
+use store::audit::AuditContext;
+use store::delivery::{Failures, NewDelivery, RecoverableCount, Recovery, RecoveryEnd, ResendLookup, Restarted};
+use store::endpoint::{EndpointRef, NewRecovery, RecoveryStart};
 
 use crate::App;
 use crate::deliveries::{DELIVERY, delivery_id};
@@ -26,15 +27,16 @@ use crate::recorder::Recorder;
 use crate::session::Session;
 use crate::webhooks::find;
 
-/// Time within which a recovery starts retry chains, or counts them. The function has 25 s.
-const RECOVERY: Duration = Duration::from_secs(18);
-/// The same under an idempotency key, where the work and the record of its answer have 19 s.
-const RECORDED_RECOVERY: Duration = Duration::from_secs(16);
+/// Time within which a recovery begins retry chains. Under an idempotency key, the work and the record of its answer
+/// have 19 s.
+const RECOVERY_TIME: Duration = Duration::from_secs(16);
+/// Time within which a dry run counts. It holds no lease, so any number of dry runs may count at once.
+const COUNTING_TIME: Duration = Duration::from_secs(5);
 
 /// `POST /settings/webhooks/{id}/test`
 pub(crate) async fn test(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session, recorder: Recorder| {
-        let endpoint = enabled(find(&app, &session, inbound.parameter(0)).await?)?;
+        let endpoint = require_enabled(find(&app, &session, inbound.parameter(0)).await?)?;
         let event_type = test_event::parse(inbound.json_if_sent()?, &endpoint.events)?;
         count_test(&app, &session, &endpoint).await?;
         let distinguisher = hex::encode(random_bytes::<12>());
@@ -65,7 +67,7 @@ pub(crate) async fn test(State(app): State<App>, inbound: Inbound) -> Response {
 /// `POST /settings/webhooks/{id}/deliveries/{delivery_id}/retry`
 pub(crate) async fn retry(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session, recorder: Recorder| {
-        let endpoint = enabled(find(&app, &session, inbound.parameter(0)).await?)?;
+        let endpoint = require_enabled(find(&app, &session, inbound.parameter(0)).await?)?;
         let delivery_id = delivery_id(inbound.parameter(1))?;
         let kept = match app.deliveries.find(&endpoint.id, &delivery_id, session.now).await? {
             ResendLookup::Ready(kept) => kept,
@@ -88,42 +90,53 @@ pub(crate) async fn retry(State(app): State<App>, inbound: Inbound) -> Response 
 
 /// `POST /settings/webhooks/{id}/recover`
 ///
-/// A recovery is many transactions, so its answer is recorded after them. If the function dies before, a repeat runs
-/// again: it leaves out what a recovery has just sent, and its answer counts the rest.
+/// A recovery is many transactions, so its answer is recorded after them. If the function dies before, a repeat under
+/// the same idempotency key continues the recovery: it leaves out failures after the first request, and everything that
+/// was sent again since then. Its answer counts the rest.
 pub(crate) async fn recover(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session, recorder: Recorder| {
         let RecoveryRequest { selection, dry_run } = RecoveryRequest::parse(Fields::body(inbound.json()?)?)?;
-        let endpoint = enabled(find(&app, &session, inbound.parameter(0)).await?)?;
-        let until = Instant::now() + if recorder.records() { RECORDED_RECOVERY } else { RECOVERY };
+        let endpoint = require_enabled(find(&app, &session, inbound.parameter(0)).await?)?;
+        let now = session.now;
+        let begun_at = recorder.claim().map_or(now, |claim| claim.since);
+        let failures = Failures { selection: &selection, begun_at, now };
         if dry_run {
-            let deliveries = app.deliveries.count_recoverable(&endpoint.id, &selection, session.now, until).await?;
-            return recorder.finish(Reply::ok(&Recovered { deliveries })?).await;
+            let until = Instant::now() + COUNTING_TIME;
+            let RecoverableCount { deliveries, is_complete } =
+                app.deliveries.count_recoverable(&endpoint.id, &failures, until).await?;
+            return recorder.finish(Reply::ok(&Recovered { deliveries, more: !is_complete })?).await;
         }
-        let lease =
-            match app.endpoints.begin_recovery(&session.coach, &endpoint.id, &app.deliveries, session.now).await? {
-                RecoveryStart::Ours(lease) => lease,
-                RecoveryStart::Running(until) => {
-                    return Err(Problem::RecoveryRunning { retry_after_s: recovery_ends_in_s(until, session.now) });
-                }
-            };
+        let until = Instant::now() + RECOVERY_TIME;
+        let recovery = NewRecovery {
+            context: AuditContext { now: begun_at, ..session.context() },
+            endpoint: &endpoint.id,
+            owner: &recorder
+                .claim()
+                .map_or_else(|| hex::encode(random_bytes::<8>()), |claim| claim.key_hash().to_owned()),
+            detail: AuditDetail::of_recovery(&endpoint, &selection),
+        };
+        let lease = match app.endpoints.begin_recovery(recovery, &app.deliveries, now).await? {
+            RecoveryStart::Ours(lease) => lease,
+            RecoveryStart::Running(until) => {
+                return Err(Problem::RecoveryRunning { retry_after_s: recovery_ends_in_s(until, now) });
+            }
+        };
         let endpoint_ref = EndpointRef { coach: session.coach.clone(), id: endpoint.id.clone() };
-        let recovered = app.deliveries.recover(&endpoint_ref, &selection, &app.outbox, session.now, until).await;
-        let last = recovered.as_ref().ok().and_then(|recovery| recovery.last.as_ref());
-        if let Err(error) = app.endpoints.end_recovery(&lease, last).await {
+        let recovery = app.deliveries.recover(&endpoint_ref, &failures, &app.outbox, until).await;
+        if let Err(error) = app.endpoints.end_recovery(&lease, &recovery).await {
             tracing::warn!(endpoint_id = %endpoint.id, error = error_chain(&error), "could not end a recovery; its lease expires");
         }
-        let Recovery { deliveries, .. } = recovered?;
-        let RecoverySelection { since, until, types } = selection;
-        let detail = AuditDetail {
-            deliveries: Some(deliveries),
-            since: Some(since),
-            until,
-            types: types.map(|types| types.iter().map(|name| name.as_str().to_owned()).collect()),
-            ..AuditDetail::of_endpoint(&endpoint)
+        let Recovery { deliveries, end, .. } = recovery;
+        let more = match end {
+            RecoveryEnd::Complete => false,
+            RecoveryEnd::OutOfTime => true,
+            RecoveryEnd::Failed(error) if deliveries == 0 => return Err(error.into()),
+            RecoveryEnd::Failed(error) => {
+                tracing::warn!(endpoint_id = %endpoint.id, error = error_chain(&error), "a recovery stopped early");
+                true
+            }
         };
-        let (action, target) = (AuditAction::DeliveriesRecovered, endpoint.id.as_str());
-        app.workspaces.record_afterwards(session.context(), action, target, detail).await?;
-        recorder.finish(Reply::accepted(&Recovered { deliveries })?).await
+        recorder.finish(Reply::accepted(&Recovered { deliveries, more })?).await
     };
     app.sessions.answer_once(&inbound, work).await
 }
@@ -135,7 +148,7 @@ async fn count_test(app: &App, session: &Session, endpoint: &Endpoint) -> Result
 }
 
 /// Refuses an endpoint that takes no deliveries.
-fn enabled(endpoint: Endpoint) -> Result<Endpoint, Problem> {
+fn require_enabled(endpoint: Endpoint) -> Result<Endpoint, Problem> {
     match endpoint.status {
         EndpointStatus::Enabled => Ok(endpoint),
         EndpointStatus::Disabled => Err(Problem::EndpointDisabled),

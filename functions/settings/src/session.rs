@@ -7,7 +7,7 @@ use domain::audit::AuditActor;
 use domain::id::CoachId;
 use domain::idempotency::{Api, Mismatch};
 use domain::time::Timestamp;
-use edge::idempotency::{Outcome, Repeat, Ticket, once, optional_key_of};
+use edge::idempotency::{ClaimedRequest, IdempotentRequest, Outcome, once, optional_key_of};
 use edge::inbound::arrival;
 use edge::{Inbound, Problem, Reply};
 use runtime::{BoxError, Clock, Environment, note};
@@ -95,8 +95,8 @@ impl Sessions {
                 return work(session, Recorder::none()).await;
             };
             let now = session.now;
-            let run = async |ticket: Ticket<()>, ()| {
-                match work(session, Recorder::of(&self.claims, ticket.claim, now)).await {
+            let run = async |claimed: ClaimedRequest<()>, ()| {
+                match work(session, Recorder::of(&self.claims, claimed.claim, now)).await {
                     Ok(reply) => Ok(Outcome::Answered(reply)),
                     // The same request may pass in the next minute.
                     Err(problem @ Problem::RateLimited(_)) => Ok(Outcome::Withdrawn(problem)),
@@ -104,8 +104,8 @@ impl Sessions {
                     Err(problem) => Err(problem),
                 }
             };
-            let repeat = Repeat { key, mismatch: Mismatch::Refused, payload: inbound.payload() };
-            once(&self.claims, inbound, repeat, now, async {}, run).await
+            let request = IdempotentRequest { key, mismatch: Mismatch::Refused, payload: inbound.payload() };
+            once(&self.claims, inbound, request, now, async {}, run).await
         };
         self.answer(inbound, work_once).await
     }
@@ -115,7 +115,7 @@ impl Sessions {
         let coach = coach.ok_or(Problem::NoSession)?;
         note("coach_id", coach.as_str());
         // The coach's claim may be another one, and the issuer may leave the subject out.
-        let actor = AuditActor::of_subject(inbound.claim("sub").unwrap_or(coach.as_str()));
+        let actor = AuditActor::of_session(inbound.claim("sub").unwrap_or(coach.as_str()));
         Ok(Session { coach, actor, now: arrival(&*self.clock) })
     }
 }

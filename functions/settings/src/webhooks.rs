@@ -8,13 +8,15 @@ use axum::response::Response;
 use chrono::TimeDelta;
 use domain::delivery::{DELETED, DeliveryCounts};
 use domain::endpoint::{
-    Endpoint, EndpointChange, EndpointDraft, EndpointList, EndpointView, NewEndpoint, SignedEndpoint, WatchedEndpoint,
+    Endpoint, EndpointChange, EndpointDraft, EndpointList, EndpointView, EndpointWithHealth, NewEndpoint,
+    SignedEndpoint,
 };
 use domain::fields::Fields;
 use domain::id::{EndpointId, new_uuid};
 use domain::signature::SigningSecret;
 use domain::time::Timestamp;
 use edge::{Inbound, Problem, Reply};
+use futures::future::try_join_all;
 use runtime::{error_chain, random_bytes};
 use store::Write;
 use store::claim::Answer;
@@ -26,14 +28,15 @@ use crate::{App, receiver};
 
 const ENDPOINT: &str = "webhook endpoint";
 /// Time within which a change ends the pending deliveries.
-const ENDING: Duration = Duration::from_secs(15);
+const END_PENDING_TIME: Duration = Duration::from_secs(15);
 /// Time of the deliveries that an endpoint counts.
-const COUNTED: TimeDelta = TimeDelta::hours(24);
+const COUNT_WINDOW: TimeDelta = TimeDelta::hours(24);
 
 pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
-        let watched = app.endpoints.list_watched(&session.coach).await?;
-        Reply::ok(&EndpointList { endpoints: with_counts(&app, watched, session.now).await? })
+        let watched = app.endpoints.list_with_health(&session.coach).await?;
+        let counted = watched.into_iter().map(|watched| with_counts(&app, watched, session.now));
+        Reply::ok(&EndpointList { endpoints: try_join_all(counted).await? })
     };
     app.sessions.answer(&inbound, work).await
 }
@@ -60,8 +63,7 @@ pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response
 pub(crate) async fn read(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let SignedEndpoint { endpoint, health, .. } = find_signed(&app, &session, inbound.parameter(0)).await?;
-        let counts = counts_of(&app, &endpoint.id, session.now).await?;
-        Reply::ok(&EndpointView::new(WatchedEndpoint { endpoint, health }, counts))
+        Reply::ok(&with_counts(&app, EndpointWithHealth { endpoint, health }, session.now).await?)
     };
     app.sessions.answer(&inbound, work).await
 }
@@ -69,7 +71,7 @@ pub(crate) async fn read(State(app): State<App>, inbound: Inbound) -> Response {
 pub(crate) async fn change(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let change = EndpointChange::parse(Fields::body(inbound.json()?)?, app.reach)?;
-        let id = parse(inbound.parameter(0))?;
+        let Endpoint { id, .. } = find(&app, &session, inbound.parameter(0)).await?;
         if let Some(url) = &change.url {
             receiver::check(url, app.reach).await?;
         }
@@ -92,7 +94,7 @@ pub(crate) async fn change(State(app): State<App>, inbound: Inbound) -> Response
 
 pub(crate) async fn delete(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
-        let id = parse(inbound.parameter(0))?;
+        let Endpoint { id, .. } = find(&app, &session, inbound.parameter(0)).await?;
         let counts = counts_of(&app, &id, session.now).await?;
         let deleted = app.endpoints.delete(session.context(), &id).await?;
         let deleted = deleted.ok_or(Problem::NotFound(ENDPOINT))?;
@@ -104,7 +106,8 @@ pub(crate) async fn delete(State(app): State<App>, inbound: Inbound) -> Response
 
 pub(crate) async fn rotate_secret(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session, recorder: Recorder| {
-        let (id, secret) = (parse(inbound.parameter(0))?, SigningSecret::new(random_bytes()));
+        let Endpoint { id, .. } = find(&app, &session, inbound.parameter(0)).await?;
+        let secret = SigningSecret::new(random_bytes());
         // Nothing may fail between the rotation and the answer, which alone shows the secret.
         let counts = counts_of(&app, &id, session.now).await?;
         let answer = record_with(&recorder, StatusCode::OK, &secret, counts);
@@ -124,15 +127,15 @@ fn record_with(
     status: StatusCode,
     secret: &SigningSecret,
     counts: DeliveryCounts,
-) -> impl Fn(&WatchedEndpoint) -> Vec<Write> {
-    let answer = move |endpoint: &WatchedEndpoint, secret: Option<&SigningSecret>| {
+) -> impl Fn(&EndpointWithHealth) -> Vec<Write> {
+    let answer = move |endpoint: &EndpointWithHealth, secret: Option<&SigningSecret>| {
         Answer::of(status.as_u16(), &new_endpoint(endpoint, counts, secret))
     };
     move |endpoint| recorder.secret(&answer(endpoint, Some(secret)), &answer(endpoint, None))
 }
 
 /// An endpoint with its secret. A late replay of the answer is without the secret.
-fn new_endpoint(endpoint: &WatchedEndpoint, counts: DeliveryCounts, secret: Option<&SigningSecret>) -> NewEndpoint {
+fn new_endpoint(endpoint: &EndpointWithHealth, counts: DeliveryCounts, secret: Option<&SigningSecret>) -> NewEndpoint {
     NewEndpoint { endpoint: EndpointView::new(endpoint.clone(), counts), secret: secret.map(SigningSecret::reveal) }
 }
 
@@ -142,24 +145,23 @@ pub(crate) async fn find(app: &App, session: &Session, id: &str) -> Result<Endpo
 }
 
 async fn find_signed(app: &App, session: &Session, id: &str) -> Result<SignedEndpoint, Problem> {
-    let found = app.endpoints.get(&session.coach, &parse(id)?, session.now).await?;
+    let found = app.endpoints.get(&session.coach, &endpoint_id(id)?, session.now).await?;
     found.ok_or(Problem::NotFound(ENDPOINT))
 }
 
-/// The counts of an endpoint's recent deliveries. An unknown endpoint has none.
+/// The counts of an endpoint's recent deliveries.
 async fn counts_of(app: &App, endpoint: &EndpointId, now: Timestamp) -> Result<DeliveryCounts, Problem> {
-    let counts = app.deliveries.counts_since([endpoint], now + -COUNTED).await?;
-    Ok(counts.into_iter().next().unwrap_or_default())
+    Ok(app.deliveries.counts_since(endpoint, now + -COUNT_WINDOW, false).await?)
 }
 
-/// The endpoints with the counts of their recent deliveries.
-async fn with_counts(app: &App, watched: Vec<WatchedEndpoint>, now: Timestamp) -> Result<Vec<EndpointView>, Problem> {
-    let ids = watched.iter().map(|watched| &watched.endpoint.id);
-    let counts = app.deliveries.counts_since(ids, now + -COUNTED).await?;
-    Ok(watched.into_iter().zip(counts).map(|(watched, counts)| EndpointView::new(watched, counts)).collect())
+/// The endpoint with the counts of its recent deliveries.
+async fn with_counts(app: &App, watched: EndpointWithHealth, now: Timestamp) -> Result<EndpointView, Problem> {
+    let counts = counts_of(app, &watched.endpoint.id, now).await?;
+    Ok(EndpointView::new(watched, counts))
 }
 
-fn parse(id: &str) -> Result<EndpointId, Problem> {
+/// The id of an endpoint that a path names.
+pub(crate) fn endpoint_id(id: &str) -> Result<EndpointId, Problem> {
     EndpointId::parse(id).map_err(|_| Problem::NotFound(ENDPOINT))
 }
 
@@ -167,10 +169,10 @@ fn parse(id: &str) -> Result<EndpointId, Problem> {
 /// `None`: deliveries that are left end at their due time.
 async fn end_pending(app: &App, endpoint: &EndpointId, reason: &str, now: Timestamp) -> Option<DeliveryCounts> {
     let end = async {
-        app.deliveries.end_waiting(endpoint, reason, now).await?;
-        counts_of(app, endpoint, now).await
+        app.deliveries.end_pending(endpoint, reason, now).await?;
+        app.deliveries.counts_since(endpoint, now + -COUNT_WINDOW, true).await
     };
-    let left = match tokio::time::timeout(ENDING, end).await {
+    let left = match tokio::time::timeout(END_PENDING_TIME, end).await {
         Ok(Ok(counts)) => return Some(counts),
         Ok(Err(error)) => error_chain(&error),
         Err(_) => "timed out".to_owned(),

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::api_key::Scope;
+use crate::delivery::RecoverySelection;
 use crate::endpoint::{Endpoint, EndpointStatus};
 use crate::event::EventName;
 use crate::fields::Invalid;
@@ -46,7 +47,7 @@ crate::discreet! { AuditActor }
 
 impl AuditActor {
     /// Creates the actor of a session from the claim `sub` of its token.
-    pub fn of_subject(subject: &str) -> Self {
+    pub fn of_session(subject: &str) -> Self {
         Self(subject.chars().take(MAX_SUBJECT_CHARS).collect())
     }
 
@@ -78,7 +79,7 @@ pub struct AuditDetail {
     /// The host of the endpoint's URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// The status of the endpoint afterwards.
+    /// The status of the endpoint afterwards, if the action sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<EndpointStatus>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,7 +89,7 @@ pub struct AuditDetail {
     /// The name of the event.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
     pub event_type: Option<String>,
-    /// The number of deliveries that were enqueued.
+    /// The number of deliveries that were enqueued. Absent while a recovery runs, and if it was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deliveries: Option<usize>,
     /// The time from which deliveries were recovered.
@@ -113,6 +114,13 @@ impl AuditDetail {
     pub fn of_test(endpoint: &Endpoint, event: EventName, delivery: &DeliveryId) -> Self {
         let (event_type, delivery_id) = (Some(event.as_str().to_owned()), Some(delivery.clone()));
         Self { event_type, delivery_id, ..Self::of_endpoint(endpoint) }
+    }
+
+    /// Creates the details of a recovery.
+    pub fn of_recovery(endpoint: &Endpoint, selection: &RecoverySelection) -> Self {
+        let RecoverySelection { since, until, types } = selection;
+        let types = types.as_ref().map(|types| types.iter().map(|name| name.as_str().to_owned()).collect());
+        Self { since: Some(*since), until: *until, types, ..Self::of_endpoint(endpoint) }
     }
 }
 
@@ -155,7 +163,8 @@ pub struct AuditCursor {
 }
 
 const TIME_DIGITS: usize = 15;
-const DISTINGUISHER_DIGITS: usize = 12;
+/// Hexadecimal digits of a distinguisher.
+pub const DISTINGUISHER_DIGITS: usize = 12;
 
 impl AuditCursor {
     /// The form of a cursor. Every text of this form parses.
@@ -221,7 +230,7 @@ mod tests {
 
     #[test]
     fn an_actor_is_bounded_and_details_have_no_empty_members() {
-        assert_eq!(AuditActor::of_subject(&"ü".repeat(300)).as_str(), "ü".repeat(MAX_SUBJECT_CHARS));
+        assert_eq!(AuditActor::of_session(&"ü".repeat(300)).as_str(), "ü".repeat(MAX_SUBJECT_CHARS));
         let detail = AuditDetail { deliveries: Some(0), ..AuditDetail::default() };
         assert_eq!(serde_json::to_value(detail).unwrap(), serde_json::json!({ "deliveries": 0 }));
     }

@@ -112,7 +112,7 @@ crate::named! {
 
 /// An endpoint with the record of its failures.
 #[derive(Debug, Clone)]
-pub struct WatchedEndpoint {
+pub struct EndpointWithHealth {
     pub endpoint: Endpoint,
     pub health: EndpointHealth,
 }
@@ -138,7 +138,7 @@ pub struct EndpointView {
 }
 
 impl EndpointView {
-    pub fn new(WatchedEndpoint { endpoint, health }: WatchedEndpoint, last_24h: DeliveryCounts) -> Self {
+    pub fn new(EndpointWithHealth { endpoint, health }: EndpointWithHealth, last_24h: DeliveryCounts) -> Self {
         let disabled_reason_code = endpoint.disabled_reason_code();
         Self { endpoint, failing_since: health.failing_since(), disabled_reason_code, last_24h }
     }
@@ -349,10 +349,7 @@ fn events_schema() -> Field {
 }
 
 fn events(fields: Fields<'_>) -> Result<Option<Vec<EventType>>, Invalid> {
-    let Some(mut events) = fields.list("events", &EventType::ALL, EventType::as_str)? else { return Ok(None) };
-    events.sort_unstable();
-    events.dedup();
-    Ok(Some(events))
+    fields.list("events", &EventType::ALL, EventType::as_str)
 }
 
 #[cfg(test)]

@@ -291,7 +291,7 @@ impl<'a> Fields<'a> {
         self.object(name, path)?.ok_or_else(|| self.refuse(name, "is required and must be an object"))
     }
 
-    /// Reads a list of these names; omitted or null is `None`.
+    /// Reads a list of these names; omitted or null is `None`. Each name is in the result once, in the order of `all`.
     pub fn list<T: Copy>(
         &self,
         name: &str,
@@ -304,11 +304,13 @@ impl<'a> Fields<'a> {
             let names: Vec<&str> = all.iter().map(|item| as_str(*item)).collect();
             self.refuse(name, format_args!("takes {}; \"{}\" is none of them", names.join(", "), shortened(text)))
         };
-        let items = value.as_array().ok_or_else(mistyped)?.iter().map(|item| {
+        let mut chosen = vec![false; all.len()];
+        for item in value.as_array().ok_or_else(mistyped)? {
             let text = item.as_str().ok_or_else(mistyped)?;
-            all.iter().copied().find(|known| as_str(*known) == text).ok_or_else(|| unknown(text))
-        });
-        items.collect::<Result<Vec<T>, Invalid>>().map(Some)
+            let position = all.iter().position(|known| as_str(*known) == text).ok_or_else(|| unknown(text))?;
+            chosen[position] = true;
+        }
+        Ok(Some(all.iter().zip(chosen).filter(|(_, is_chosen)| *is_chosen).map(|(item, _)| *item).collect()))
     }
 }
 

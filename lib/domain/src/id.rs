@@ -199,7 +199,8 @@ impl DeliveryId {
 fn digits_after<'a>(prefix: &str, text: &'a str) -> Result<&'a str, InvalidId> {
     const DIGITS: usize = 32;
     let digits = text.strip_prefix(prefix).filter(|digits| digits.len() == DIGITS).ok_or(InvalidId)?;
-    if digits.bytes().all(|b| b.is_ascii_hexdigit()) { Ok(digits) } else { Err(InvalidId) }
+    let is_digit = |b| matches!(b, b'0'..=b'9' | b'a'..=b'f');
+    if digits.bytes().all(is_digit) { Ok(digits) } else { Err(InvalidId) }
 }
 
 /// Bits of a derived UUID after its time.

@@ -35,7 +35,7 @@ impl KeyDraft {
         fields.only(&FIELDS)?;
         let name = fields.required_text("name", MAX_KEY_NAME_CHARS)?.to_owned();
         let scope = fields.required("scope", MAX_SCOPE_CHARS, Scope::parse)?;
-        let mut permissions = fields.list("permissions", &Permission::ALL, Permission::as_str)?.unwrap_or_default();
+        let permissions = fields.list("permissions", &Permission::ALL, Permission::as_str)?.unwrap_or_default();
         if scope == Scope::Partner && !permissions.is_empty() {
             return Err(Invalid::field(
                 "permissions",
@@ -45,8 +45,6 @@ impl KeyDraft {
         if scope == Scope::Crm && permissions.is_empty() {
             return Err(Invalid::field("permissions", "must name at least one permission for a key of scope crm"));
         }
-        permissions.sort_unstable();
-        permissions.dedup();
         let expires_at = expiry(fields, now)?;
         Ok(Self { name, scope, permissions, expires_at })
     }

@@ -1,6 +1,6 @@
 //! Table `workspaces`, the audit trail: changes of keys and endpoints, and deliveries that a coach ordered. A line is
-//! written in the transaction of its change, never changed, never deleted. Only the line of a recovery follows the
-//! recovery, which is many transactions.
+//! written in the transaction of its change, never changed, never deleted. Only a recovery is many transactions: its
+//! line is written before the first, and gets the number of deliveries after the last.
 //!
 //! pk `COACH#<coach_id>`, sk `AUDIT#<time>#<distinguisher>`: `action`, `subject` (the id of the changed thing), `at`,
 //! `actor`, `detail`. Earlier releases wrote no actor and no detail, and other names of two actions.
@@ -9,13 +9,13 @@
 //!
 //! 1. `audit_page` Query, consistent, newest first.
 
-use domain::audit::{AuditAction, AuditActor, AuditCursor, AuditDetail, AuditEntry, AuditPage};
-use domain::id::{ClientId, CoachId};
+use domain::audit::{AuditAction, AuditActor, AuditCursor, AuditDetail, AuditEntry, AuditPage, DISTINGUISHER_DIGITS};
+use domain::id::{ClientId, CoachId, EndpointId};
 use domain::time::Timestamp;
 use runtime::random_bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Item, ItemWrite, Part, StoreError, Table, Write, from_item, query_page, s, sk_of, to_item};
+use crate::db::{Item, ItemWrite, Part, QueryPage, StoreError, Table, Write, from_item, query_page, s, sk_of, to_item};
 use crate::workspace::{Workspaces, key_of, partition};
 
 const LINES: &str = "AUDIT#";
@@ -40,7 +40,8 @@ struct AuditLine {
     pk: String,
     sk: String,
     action: String,
-    subject: String,
+    #[serde(rename = "subject")]
+    target: String,
     at: Timestamp,
     actor: Option<AuditActor>,
     detail: Option<AuditDetail>,
@@ -56,10 +57,10 @@ impl AuditLine {
         };
         let earlier_actor = || match action {
             AuditAction::EndpointDisabled => AuditActor::service(),
-            _ => AuditActor::of_subject(coach.as_str()),
+            _ => AuditActor::of_session(coach.as_str()),
         };
         let actor = self.actor.unwrap_or_else(earlier_actor);
-        Some(AuditEntry { at: self.at, actor, action, target: self.subject, detail: self.detail.unwrap_or_default() })
+        Some(AuditEntry { at: self.at, actor, action, target: self.target, detail: self.detail.unwrap_or_default() })
     }
 }
 
@@ -71,12 +72,28 @@ pub(crate) fn record(
     target: &str,
     detail: AuditDetail,
 ) -> Write {
-    line(table, context, action, target, detail).put(Part::Audit)
+    let sk = sort_key(LINES, context.now, &new_distinguisher());
+    line(table, context, sk, action, target, detail).when_absent().put(Part::Audit)
+}
+
+/// Writes the line of a recovery that begins, and returns its key. Each request of the recovery writes the same line.
+pub(crate) async fn begin_recovery(
+    table: &Table,
+    context: AuditContext<'_>,
+    owner: &str,
+    endpoint: &EndpointId,
+    detail: AuditDetail,
+) -> Result<Item, StoreError> {
+    let sk = sort_key(LINES, context.now, &owner[..DISTINGUISHER_DIGITS]);
+    let key = key_of(context.coach, &sk);
+    line(table, context, sk, AuditAction::DeliveriesRecovered, endpoint.as_str(), detail).put_now().await?;
+    Ok(key)
 }
 
 fn line<'t>(
     table: &'t Table,
     context: AuditContext<'_>,
+    sk: String,
     action: AuditAction,
     target: &str,
     detail: AuditDetail,
@@ -84,23 +101,23 @@ fn line<'t>(
     let AuditContext { coach, actor, now } = context;
     let line = AuditLine {
         pk: partition(coach),
-        sk: new_sort_key(LINES, now),
+        sk,
         action: action.as_str().to_owned(),
-        subject: target.to_owned(),
+        target: target.to_owned(),
         at: now,
         actor: Some(actor.clone()),
         detail: Some(detail),
     };
-    table.write(to_item(&line)).when_absent()
+    table.write(to_item(&line))
 }
 
 /// The line of an erasure, as part of its transaction.
 pub(crate) fn record_erasure(table: &Table, coach: &CoachId, client: &ClientId, at: Timestamp) -> Write {
     let line = AuditLine {
         pk: partition(coach),
-        sk: new_sort_key(ERASURES, at),
+        sk: sort_key(ERASURES, at, &new_distinguisher()),
         action: CLIENT_ERASED.to_owned(),
-        subject: client.as_str().to_owned(),
+        target: client.as_str().to_owned(),
         at,
         actor: Some(AuditActor::service()),
         detail: None,
@@ -109,19 +126,6 @@ pub(crate) fn record_erasure(table: &Table, coach: &CoachId, client: &ClientId, 
 }
 
 impl Workspaces {
-    /// Records a change that is not one transaction, after the change.
-    pub async fn record_afterwards(
-        &self,
-        context: AuditContext<'_>,
-        action: AuditAction,
-        target: &str,
-        detail: AuditDetail,
-    ) -> Result<(), StoreError> {
-        // Refused: an earlier attempt at this write succeeded and its answer was lost.
-        line(&self.table, context, action, target, detail).put_now().await?;
-        Ok(())
-    }
-
     /// Reads a page of a coach's trail after `cursor`, newest first. A page with lines that the list does not show is
     /// shorter than `limit`.
     pub async fn audit_page(
@@ -137,8 +141,9 @@ impl Workspaces {
             .scan_index_forward(false)
             .limit(i32::try_from(limit + 1).unwrap_or(i32::MAX))
             .set_exclusive_start_key(cursor.map(|cursor| key_of(coach, &sort_key_of(cursor))));
-        let mut items = query_page(query).await?.items;
-        let has_more = items.len() > limit;
+        let QueryPage { mut items, next } = query_page(query).await?;
+        // DynamoDB ends a page early if its lines are large.
+        let has_more = items.len() > limit || next.is_some();
         items.truncate(limit);
         let next_cursor = items.last().filter(|_| has_more).map(cursor_of).transpose()?;
         let lines = items.into_iter().map(|item| from_item::<AuditLine>("audit line", item));
@@ -147,13 +152,17 @@ impl Workspaces {
     }
 }
 
-/// Lines of one millisecond differ in their last part, which also orders them.
-fn new_sort_key(prefix: &str, at: Timestamp) -> String {
-    format!("{prefix}{at}#{}", hex::encode(random_bytes::<6>()))
+/// Lines of one millisecond differ in their distinguisher, which also orders them.
+fn sort_key(prefix: &str, at: Timestamp, distinguisher: &str) -> String {
+    format!("{prefix}{at}#{distinguisher}")
+}
+
+fn new_distinguisher() -> String {
+    hex::encode(random_bytes::<{ DISTINGUISHER_DIGITS / 2 }>())
 }
 
 fn sort_key_of(cursor: &AuditCursor) -> String {
-    format!("{LINES}{}#{}", cursor.at, cursor.distinguisher)
+    sort_key(LINES, cursor.at, &cursor.distinguisher)
 }
 
 fn cursor_of(item: &Item) -> Result<AuditCursor, StoreError> {
@@ -171,7 +180,7 @@ mod tests {
             pk: "COACH#coach_1".to_owned(),
             sk: "AUDIT#2026-11-20T09:30:00.000Z#0123456789ab".to_owned(),
             action: action.to_owned(),
-            subject: "we_1".to_owned(),
+            target: "we_1".to_owned(),
             at: Timestamp::from_ms(5),
             actor: None,
             detail: None,
@@ -198,7 +207,7 @@ mod tests {
         let item = to_item(&line("key.created"));
         assert!(!item.contains_key("actor") && !item.contains_key("detail"));
         assert_eq!(sort_key_of(&cursor_of(&item).unwrap()), sk_of(&item));
-        let made = new_sort_key(LINES, Timestamp::from_ms(5));
+        let made = sort_key(LINES, Timestamp::from_ms(5), &new_distinguisher());
         let item = Item::from([("sk".to_owned(), s(made.clone()))]);
         assert_eq!(sort_key_of(&cursor_of(&item).unwrap()), made);
     }

@@ -46,6 +46,8 @@ const TAKEOVERS: runtime::Metric = runtime::Metric::new("claim_takeovers", runti
 pub struct Claim {
     pk: String,
     owner: String,
+    /// The arrival of the first request with the key.
+    pub since: Timestamp,
 }
 
 /// The key of a claim's record, independent of the lease.
@@ -97,6 +99,11 @@ impl Claim {
     pub(crate) fn key(&self) -> ClaimKey {
         ClaimKey(self.pk.clone())
     }
+
+    /// The hash of the idempotency key, which is the same for each request with the key.
+    pub fn key_hash(&self) -> &str {
+        self.pk.rsplit('#').next().unwrap_or_default()
+    }
 }
 
 /// The request that claims a key.
@@ -124,6 +131,8 @@ pub enum ClaimState<S> {
 struct ClaimItem {
     pk: String,
     owner: String,
+    /// The arrival of the first request, in milliseconds. Absent from claims of earlier releases.
+    since: Option<i64>,
     /// Milliseconds.
     lease_until: i64,
     #[serde(with = "crate::binary")]
@@ -164,6 +173,7 @@ impl Claims {
         let record = ClaimItem {
             pk: format!("CLAIM#{}", key.as_str()),
             owner: hex::encode(random_bytes::<16>()),
+            since: Some(now.ms()),
             lease_until: (now + LEASE).ms(),
             fingerprint: asked.fingerprint.as_bytes().to_vec(),
             stage: None,
@@ -172,7 +182,7 @@ impl Claims {
             secret_until: None,
             expires_at: ends_s(now + RETENTION),
         };
-        let claim = Claim { pk: record.pk.clone(), owner: record.owner.clone() };
+        let claim = Claim { pk: record.pk.clone(), owner: record.owner.clone(), since: now };
         // The SDK repeats a put whose answer was lost. The repeated put finds its own token. A put that was given up
         // and takes effect late does not overwrite a stage or answer.
         let put = self.table.write(to_item(&record)).when(
@@ -251,6 +261,7 @@ impl Claims {
             return Ok(ClaimState::InProgress { same_payload: true });
         };
         let taken: ClaimItem = from_item("claim", taken)?;
+        let claim = Claim { since: taken.since.map_or(now, Timestamp::from_ms), ..claim };
         // A released lease is no sign of work that died.
         if lapsed.lease_until > 0 {
             runtime::add(TAKEOVERS, 1.0);

@@ -10,7 +10,7 @@
 //! 2. `claim` UpdateItem: takes the lease if the attempt is next. `record` UpdateItem on the lease.
 //! 3. `page` Query, newest first, of `by_coach` with BatchGetItem: module `log`. `counts_since` Query: module `counts`.
 //!    `read` GetItem: module `detail`. `waiting` Query, for new orders: module `resume`.
-//! 4. `end_waiting` Query, then an UpdateItem each: module `end`.
+//! 4. `end_pending` Query, then an UpdateItem each: module `end`.
 //! 5. `find` GetItem. `restart` Transaction with the order. `recover` Query of `failed`, BatchGetItem, transactions for
 //!    groups; `count_recoverable` the same without writes: module `restart`.
 //! 6. `erase_client` Query of GSI `by_client` (`client_id`, `sk`), then an UpdateItem each: module `erase`.
@@ -23,6 +23,7 @@ mod end;
 mod erase;
 mod log;
 mod outcome;
+mod recovery;
 mod restart;
 mod resume;
 
@@ -41,7 +42,8 @@ pub use claim::{AttemptClaim, ClaimedAttempt, SpentOrder};
 pub use erase::ErasureProgress;
 pub use log::{DeliveryLog, DeliveryLogPage, DeliveryLogRequest};
 pub use outcome::AttemptRecording;
-pub use restart::{Recovery, ResendLookup, ResendableDelivery, Restarted};
+pub use recovery::{Failures, RecoverableCount, Recovery, RecoveryEnd};
+pub use restart::{ResendLookup, ResendableDelivery, Restarted};
 
 use attempt::StoredAttempt;
 
@@ -78,9 +80,9 @@ pub enum DeliveryCreation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PutBackOutcome {
     /// No other copy of the order was recorded.
-    Ours,
+    Recorded,
     /// Another copy of the order was recorded. It may never have been sent on.
-    Noted,
+    RecordedBefore,
     Spent(SpentOrder),
 }
 
@@ -175,14 +177,14 @@ impl Deliveries {
         let update = self.update_of_next(order, now).set("hop", n(order.hop)).set("hop_owner", s(&owner));
         let record: DeliveryItem = match update.when("attribute_not_exists(hop) OR hop < :hop", []).update_now().await?
         {
-            Written::Done(_) => return Ok(PutBackOutcome::Ours),
+            Written::Done(_) => return Ok(PutBackOutcome::Recorded),
             Written::Refused(None) => return Ok(PutBackOutcome::Spent(SpentOrder::Nothing)),
             Written::Refused(Some(item)) => from_item(ENTITY, item)?,
         };
         Ok(match claim::spent(order, &record, now).unwrap_or(Some(SpentOrder::Nothing)) {
             Some(spent) => PutBackOutcome::Spent(spent),
-            None if record.hop_owner.as_ref() == Some(&owner) => PutBackOutcome::Ours,
-            None if record.hop == Some(order.hop) => PutBackOutcome::Noted,
+            None if record.hop_owner.as_ref() == Some(&owner) => PutBackOutcome::Recorded,
+            None if record.hop == Some(order.hop) => PutBackOutcome::RecordedBefore,
             // Another copy is more hops ahead.
             None => PutBackOutcome::Spent(SpentOrder::Nothing),
         })

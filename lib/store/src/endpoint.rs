@@ -23,8 +23,8 @@ use std::collections::HashMap;
 use chrono::TimeDelta;
 use domain::audit::{AuditAction, AuditDetail};
 use domain::endpoint::{
-    Endpoint, EndpointChange, EndpointDraft, EndpointGone, EndpointStatus, MAX_ENDPOINTS, SignedEndpoint,
-    WatchedEndpoint,
+    Endpoint, EndpointChange, EndpointDraft, EndpointGone, EndpointStatus, EndpointWithHealth, MAX_ENDPOINTS,
+    SignedEndpoint,
 };
 use domain::endpoint_health::EndpointHealth;
 use domain::event::{EventType, PayloadMode};
@@ -44,7 +44,7 @@ use crate::db::{
 use crate::vault::Vault;
 use crate::workspace::{key as workspace_key, key_of, partition};
 
-pub use by_hand::{RecoveryLease, RecoveryStart};
+pub use by_hand::{NewRecovery, RecoveryLease, RecoveryStart};
 pub use secret::SecretRotation;
 pub use slots::Slot;
 
@@ -58,7 +58,7 @@ pub struct EndpointRef {
 /// The result of registering an endpoint.
 #[derive(Debug)]
 pub enum EndpointCreation {
-    Done(Box<WatchedEndpoint>),
+    Done(Box<EndpointWithHealth>),
     /// The workspace has reached its limit of endpoints.
     TooMany,
     /// The workspace is not stored yet.
@@ -70,7 +70,7 @@ pub enum EndpointCreation {
 /// The result of changing an endpoint.
 #[derive(Debug)]
 pub enum EndpointUpdate {
-    Done(Box<WatchedEndpoint>),
+    Done(Box<EndpointWithHealth>),
     /// The endpoint answered 410 and cannot be enabled again.
     Gone,
     NotFound,
@@ -93,8 +93,8 @@ struct EndpointItem {
 }
 
 impl EndpointItem {
-    fn watched(self) -> WatchedEndpoint {
-        WatchedEndpoint { endpoint: self.endpoint, health: self.health }
+    fn with_health(self) -> EndpointWithHealth {
+        EndpointWithHealth { endpoint: self.endpoint, health: self.health }
     }
 }
 
@@ -154,16 +154,16 @@ impl Endpoints {
 
     /// Reads all endpoints of a workspace, oldest first.
     pub async fn list(&self, coach: &CoachId) -> Result<Vec<Endpoint>, StoreError> {
-        Ok(self.list_watched(coach).await?.into_iter().map(|watched| watched.endpoint).collect())
+        Ok(self.list_with_health(coach).await?.into_iter().map(|watched| watched.endpoint).collect())
     }
 
     /// Reads all endpoints of a workspace with their health, oldest first.
-    pub async fn list_watched(&self, coach: &CoachId) -> Result<Vec<WatchedEndpoint>, StoreError> {
+    pub async fn list_with_health(&self, coach: &CoachId) -> Result<Vec<EndpointWithHealth>, StoreError> {
         // At most MAX_ENDPOINTS small items: one page holds them.
         let values = [(":pk", s(partition(coach))), (":sk", s(SORT_PREFIX))];
         let query = self.table.query("pk = :pk AND begins_with(sk, :sk)", values).consistent_read(true);
         let items = query_page(query).await?.items.into_iter();
-        items.map(|item| from_item("endpoint", item).map(EndpointItem::watched)).collect()
+        items.map(|item| from_item("endpoint", item).map(EndpointItem::with_health)).collect()
     }
 
     /// Reads an endpoint with the secrets that sign now.
@@ -210,7 +210,7 @@ impl Endpoints {
         draft: EndpointDraft,
         id: EndpointId,
         secret: &SigningSecret,
-        answer: impl FnOnce(&WatchedEndpoint) -> Vec<Write>,
+        answer: impl FnOnce(&EndpointWithHealth) -> Vec<Write>,
     ) -> Result<EndpointCreation, StoreError> {
         let AuditContext { coach, now, .. } = context;
         let sealed = self.vault.seal(&secret_context(&id), secret.as_bytes());
@@ -242,7 +242,7 @@ impl Endpoints {
             self.table.write(to_item(&record)).when_absent().put(Part::Endpoint),
             self.audit_record(context, AuditAction::EndpointCreated, &record.endpoint),
         ];
-        let created = record.watched();
+        let created = record.with_health();
         writes.extend(answer(&created));
         match self.table.db.transact(&writes).await? {
             Transacted::Done => Ok(EndpointCreation::Done(Box::new(created))),
@@ -272,8 +272,9 @@ impl Endpoints {
                 record.health = EndpointHealth::default();
                 record.late_until = None;
             }
-            let detail = AuditDetail { changed: Some(change.fields()), ..AuditDetail::of_endpoint(&endpoint) };
-            let watched = WatchedEndpoint { endpoint: endpoint.clone(), health: record.health.clone() };
+            let status = change.enabled.map(|_| endpoint.status);
+            let detail = AuditDetail { changed: Some(change.fields()), status, ..AuditDetail::of_endpoint(&endpoint) };
+            let watched = EndpointWithHealth { endpoint: endpoint.clone(), health: record.health.clone() };
             let writes = [
                 self.replace(record, &endpoint),
                 audit::record(&self.table, context, AuditAction::EndpointUpdated, id.as_str(), detail),
@@ -288,7 +289,7 @@ impl Endpoints {
         &self,
         context: AuditContext<'_>,
         id: &EndpointId,
-    ) -> Result<Option<WatchedEndpoint>, StoreError> {
+    ) -> Result<Option<EndpointWithHealth>, StoreError> {
         let coach = context.coach;
         let Some(record) = self.read(coach, id).await? else { return Ok(None) };
         let count = self.table.write(count_key(coach)).add("endpoints", n(-1));
@@ -299,7 +300,7 @@ impl Endpoints {
             count.when("endpoints > :zero", []).update(Part::EndpointCount),
             self.audit_record(context, AuditAction::EndpointDeleted, &record.endpoint),
         ];
-        Ok(self.table.db.transact(&writes).await?.is_done().then(|| record.watched()))
+        Ok(self.table.db.transact(&writes).await?.is_done().then(|| record.with_health()))
     }
 
     /// Counts the endpoints of a workspace, as their limit does.

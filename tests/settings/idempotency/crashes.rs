@@ -1,11 +1,12 @@
 //! POSTs of the settings under an idempotency key that die or meet a fault at each of their calls in turn. Each takes
 //! effect once, and a repeat learns its result.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::settings::idempotency::{Counts, RECOVER, Scene, effect, posts};
-use crate::world::LAPSED_S;
+use crate::world::{Answer, Caller, Fact, LAPSED_S, list};
 
+const HOUR_S: u64 = 3_600;
 /// The count, the workspace, the claim.
 const CALLS_TO_CLAIM: usize = 3;
 /// More than any request makes.
@@ -73,14 +74,47 @@ async fn a_recovery_that_dies_after_a_commit_is_continued_and_sends_nothing_twic
 }
 
 #[tokio::test]
+async fn a_recovery_that_dies_is_continued_as_it_began_however_late_its_repeat_comes() {
+    let scene = Scene::start().await;
+    let (endpoint, _) = scene.failed_delivery().await;
+    let at = format!("/settings/webhooks/{endpoint}");
+    let recover = async |settings: &Caller| {
+        let body = json!({ "since": "2026-01-01T00:00:00Z" });
+        settings.post(&format!("{at}/recover"), body).idempotent("one").await
+    };
+    scene.world.faults(json!({ "function": "settings", "crash_after_commit": 1 })).await;
+    recover(&scene.settings).await.expect(500);
+    scene.world.clear_faults().await;
+    let line =
+        async |settings: &Caller| settings.get("/settings/audit?limit=1").await.expect(200).body["data"][0].clone();
+    let begun = line(&scene.settings).await;
+    assert_eq!((&begun["action"], &begun["detail"]["deliveries"]), (&json!("deliveries.recovered"), &Value::Null));
+    // The event fails once more, and another one for the first time.
+    scene.receiver.otherwise(Answer::status(500));
+    scene.world.settle().await;
+    scene.world.apply([Fact::client("ada", "later")]).await;
+    for enabled in [false, true] {
+        scene.settings.patch(&at, json!({ "enabled": enabled })).await.expect(200);
+    }
+    scene.receiver.otherwise(Answer::status(204));
+    scene.world.advance_s(2 * HOUR_S).await;
+    let settings = scene.world.coach("ada").await.settings().await;
+    let sent = scene.receiver.hooks().len();
+    assert_eq!(recover(&settings).await.expect(202).body, json!({ "deliveries": 0 }));
+    scene.world.settle().await;
+    assert_eq!(scene.receiver.hooks().len(), sent, "a repeat sends nothing that failed after the first request");
+    let ended = list(settings.get("/settings/audit").await.expect(200).body["data"].clone());
+    let recoveries: Vec<&Value> = ended.iter().filter(|line| line["action"] == "deliveries.recovered").collect();
+    assert_eq!((recoveries.len(), &recoveries[0]["at"]), (1, &begun["at"]));
+    assert_eq!(recoveries[0]["detail"]["deliveries"], 0);
+}
+
+#[tokio::test]
 async fn a_lost_or_refused_call_is_absorbed_or_found_by_the_repeat() {
     for fault in ["store_lost_answers", "store_failures"] {
         for times in [1, ATTEMPTS] {
             for_all_posts(async |scene, path| {
-                // A recovery whose lease may have been taken refuses the next one for a minute.
-                if times == 1 || path != RECOVER {
-                    fault_at_each_call(&scene, path, fault, times).await;
-                }
+                fault_at_each_call(&scene, path, fault, times).await;
             })
             .await;
         }

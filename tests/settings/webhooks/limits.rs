@@ -114,6 +114,37 @@ async fn a_recovery_that_dies_blocks_the_next_for_a_minute_at_most_and_is_contin
 }
 
 #[tokio::test]
+async fn a_recovery_that_a_fault_stops_says_that_there_are_more_and_keeps_its_turn() {
+    const FAILED: usize = 130;
+    /// Deliveries of the first page of failures.
+    const SENT: usize = 100;
+    /// The calls up to the second page: two of the session, the endpoint, the lease, the audit trail, the first page
+    /// (2), and its four transactions.
+    const CALLS: usize = 11;
+    let scene = EndpointScene::new().await;
+    let (_, endpoint, settings) = scene.coach().await;
+    settings.patch(&format!("/settings/webhooks/{}", endpoint.id), json!({ "enabled": false })).await.expect(200);
+    scene.world.apply((0..FAILED).map(|number| Fact::client("ada", &format!("c{number}")))).await;
+    off_and_on(&settings, &endpoint).await;
+    scene.receiver.otherwise(Answer::status(204).after(Duration::from_secs(1)));
+    let fault = json!({ "store_failures": 3, "spared_calls": CALLS, "function": "settings" });
+    scene.world.faults(fault).await;
+    let stopped = recover(&settings, &endpoint).await.expect(202);
+    scene.world.clear_faults().await;
+    assert_eq!(stopped.body, json!({ "deliveries": SENT, "more": true }));
+    recover(&settings, &endpoint).await.refused(409, "recovery_running");
+    let trail = settings.get("/settings/audit?limit=1").await.expect(200).body;
+    assert_eq!(trail["data"][0]["detail"]["deliveries"], SENT);
+    // Less than the lease, so that the attempt at the last delivery ends the turn.
+    scene.receiver.otherwise(Answer::status(204));
+    scene.world.advance_s(30).await;
+    assert_eq!(recover(&settings, &endpoint).await.expect(202).body, json!({ "deliveries": FAILED - SENT }));
+    scene.world.advance_s(30).await;
+    let distinct: BTreeSet<String> = scene.webhook_ids().into_iter().collect();
+    assert_eq!((scene.webhook_ids().len(), distinct.len()), (FAILED, FAILED));
+}
+
+#[tokio::test]
 async fn toggling_and_recovering_in_a_loop_sends_an_event_once_an_hour_and_a_test_never() {
     const EVENTS: usize = 3;
     const TESTS: usize = 2;

@@ -102,7 +102,7 @@ async fn a_dry_run_leaves_out_what_the_pause_of_recoveries_leaves_out() {
 }
 
 #[tokio::test]
-async fn a_dry_run_needs_no_turn_and_leaves_no_line_in_the_audit_trail() {
+async fn a_dry_run_takes_no_recovery_lease_and_leaves_no_line_in_the_audit_trail() {
     let scene = EndpointScene::new().await;
     let (_, endpoint, settings) = scene.coach().await;
     let at = format!("/settings/webhooks/{}", endpoint.id);

@@ -13,7 +13,7 @@ use domain::delivery::{
     DeliveryView, SentRequest,
 };
 use domain::email::Email;
-use domain::endpoint::{Endpoint, EndpointStatus, EndpointView, MAX_ENDPOINTS, NewEndpoint, WatchedEndpoint};
+use domain::endpoint::{Endpoint, EndpointStatus, EndpointView, EndpointWithHealth, MAX_ENDPOINTS, NewEndpoint};
 use domain::endpoint_health::EndpointHealth;
 use domain::event::{EventCatalog, EventType, PayloadMode};
 use domain::id::{CheckInId, ClientId, CoachId, DeliveryId, EndpointId, EventId, KeyId};
@@ -209,7 +209,7 @@ pub(super) fn audit_page() -> AuditPage {
     let name = Some("Booking desk".to_owned());
     let created = AuditEntry {
         at: at("08:00:00.000"),
-        actor: AuditActor::of_subject(COACH_ID),
+        actor: AuditActor::of_session(COACH_ID),
         action: AuditAction::KeyCreated,
         target: KEY_ID.to_owned(),
         detail: AuditDetail { name, scope: Some(Scope::Partner), ..AuditDetail::default() },
@@ -242,7 +242,7 @@ pub(super) fn endpoint() -> EndpointView {
         created_at: at("08:05:00.000"),
     };
     let counts = DeliveryCounts { delivered: 40, failed: 1, pending: 2 };
-    EndpointView::new(WatchedEndpoint { endpoint, health: EndpointHealth::default() }, counts)
+    EndpointView::new(EndpointWithHealth { endpoint, health: EndpointHealth::default() }, counts)
 }
 
 pub(super) fn new_endpoint() -> NewEndpoint {

@@ -99,7 +99,7 @@ fn parsed<T>(
 }
 
 fn rule_of_ids(prefix: &str) -> String {
-    format!("must be {prefix} and 32 hexadecimal digits")
+    format!("must be {prefix} and 32 lower-case hexadecimal digits")
 }
 
 #[cfg(test)]

@@ -34,6 +34,10 @@ pub struct RecoverySelection {
 pub struct Recovered {
     /// Number of enqueued deliveries, or with `dry_run` of deliveries that a recovery would enqueue.
     pub deliveries: usize,
+    /// Present and true if time ran out, or the store stopped answering, before the end: another recovery continues.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "openapi", schema(required = false))]
+    pub more: bool,
 }
 
 impl RecoveryRequest {
@@ -71,25 +75,26 @@ impl RecoveryRequest {
 }
 
 impl RecoverySelection {
-    /// Returns true for a delivery of this event that failed at `failed_at`, if a recovery at `now` sends it again. A
-    /// recovery leaves out deliveries that fail after its begin, or that an earlier one sent again shortly before.
+    /// Returns true for a delivery of this event that failed at `failed_at`, if a recovery that began at `begun_at`
+    /// sends it again. A recovery leaves out deliveries that fail after its begin, or that it or an earlier one sent
+    /// again.
     pub fn includes(
         &self,
         event_type: &str,
         failed_at: Timestamp,
         recovered_at: Option<Timestamp>,
-        now: Timestamp,
+        begun_at: Timestamp,
     ) -> bool {
         self.since <= failed_at
-            && failed_at <= self.last(now)
+            && failed_at <= self.last(begun_at)
             && self.types.as_ref().is_none_or(|types| types.iter().any(|name| name.as_str() == event_type))
-            && recovered_at.is_none_or(|at| at + RECOVERY_PAUSE <= now)
+            && recovered_at.is_none_or(|at| at + RECOVERY_PAUSE <= begun_at)
     }
 
-    /// The latest failure of a selection at `now`.
-    pub fn last(&self, now: Timestamp) -> Timestamp {
+    /// The latest failure of a selection in a recovery that began at `begun_at`.
+    pub fn last(&self, begun_at: Timestamp) -> Timestamp {
         let before = |until: Timestamp| Timestamp::from_ms(until.ms().saturating_sub(1));
-        self.until.map_or(now, |until| before(until).min(now))
+        self.until.map_or(begun_at, |until| before(until).min(begun_at))
     }
 }
 

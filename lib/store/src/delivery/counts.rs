@@ -1,10 +1,9 @@
-//! The recent deliveries of endpoints by their present status. They are counted in the endpoint's partition, which is
-//! exact: an index would have to be written with each attempt.
+//! The recent deliveries of endpoints by their present status. They are counted in the endpoint's partition: an index
+//! of statuses would have to be written with each attempt.
 
 use domain::delivery::{DeliveryCounts, DeliveryFilter, DeliveryStatus};
 use domain::id::EndpointId;
 use domain::time::Timestamp;
-use futures::future::try_join_all;
 use serde::Deserialize;
 
 use super::{Deliveries, ENTITY, partition, sort_key};
@@ -21,17 +20,14 @@ struct CountedDelivery {
 }
 
 impl Deliveries {
-    /// Counts the deliveries of each endpoint that were created since `since`. Of more than fit in `MAX_PAGES` the
-    /// newest are counted.
-    pub async fn counts_since<'e>(
+    /// Counts the deliveries of an endpoint that were created since `since`. Of more than fit in `MAX_PAGES` the newest
+    /// are counted. `consistent`: every earlier write counts, at twice the price.
+    pub async fn counts_since(
         &self,
-        endpoints: impl IntoIterator<Item = &'e EndpointId>,
+        endpoint: &EndpointId,
         since: Timestamp,
-    ) -> Result<Vec<DeliveryCounts>, StoreError> {
-        try_join_all(endpoints.into_iter().map(|endpoint| self.counts_of(endpoint, since))).await
-    }
-
-    async fn counts_of(&self, endpoint: &EndpointId, since: Timestamp) -> Result<DeliveryCounts, StoreError> {
+        consistent: bool,
+    ) -> Result<DeliveryCounts, StoreError> {
         let mut counts = DeliveryCounts::default();
         let filter = DeliveryFilter { since: Some(since), ..DeliveryFilter::default() };
         let Some(ids) = filter.ids(None) else { return Ok(counts) };
@@ -42,6 +38,7 @@ impl Deliveries {
             .query("pk = :pk AND sk BETWEEN :from AND :to", values)
             .expression_attribute_names("#status", "status")
             .projection_expression("#status, made_at")
+            .consistent_read(consistent)
             .scan_index_forward(false);
         let mut start = None;
         for _ in 0..MAX_PAGES {

@@ -1,20 +1,27 @@
 //! One delivery with the request of its latest attempt.
 
 use domain::delivery::{DeliveryDetail, DeliveryRequest};
-use domain::id::{DeliveryId, EndpointId};
+use domain::id::{CoachId, DeliveryId, EndpointId};
 use domain::time::Timestamp;
 
 use super::{Deliveries, DeliveryItem, ENTITY, body_context, key};
 use crate::db::{StoreError, from_item};
 
+/// A delivery that was read, with its body.
+pub struct ReadDelivery {
+    /// `None` in deliveries that were stored before this was kept: the endpoint's coach.
+    pub coach: Option<CoachId>,
+    pub detail: DeliveryDetail,
+}
+
 impl Deliveries {
-    /// Reads a delivery of an endpoint, with its body.
+    /// Reads a delivery of an endpoint, which may be deleted.
     pub async fn read(
         &self,
         endpoint: &EndpointId,
         id: &DeliveryId,
         now: Timestamp,
-    ) -> Result<Option<DeliveryDetail>, StoreError> {
+    ) -> Result<Option<ReadDelivery>, StoreError> {
         let Some(item) = self.table.item(key(endpoint, id)).await? else { return Ok(None) };
         let delivery = self.view(endpoint.clone(), from_item(ENTITY, item.clone())?)?;
         let record: DeliveryItem = from_item(ENTITY, item)?;
@@ -28,7 +35,8 @@ impl Deliveries {
                 Some(DeliveryRequest::new(sent, &record.webhook_id, &record.event_type, body))
             }
         };
-        Ok(Some(DeliveryDetail { delivery, request, body_erased: record.sealed.is_empty() }))
+        let detail = DeliveryDetail { delivery, request, body_erased: record.sealed.is_empty() };
+        Ok(Some(ReadDelivery { coach: record.coach_id, detail }))
     }
 
     /// The body, unless it is erased.

@@ -2,19 +2,24 @@
 //! test events per calendar minute (module `window`), and the lease of a recovery: `recovery_owner`, `recovery_until`
 //! (ms) and, after the last order, `recovery_last`: the delivery that was ordered last.
 //!
-//! A recovery runs until its last delivery has been attempted, or its lease has expired. A function that dies delays
-//! the next recovery by at most [`RECOVERY_LEASE`].
+//! The lease of a recovery ends when the last delivery that it enqueued is attempted, at the latest after
+//! [`RECOVERY_LEASE`]. A repeated request under the same idempotency key continues its own recovery.
+//!
+//! A recovery is in the audit trail from its beginning. Its end adds the number of deliveries, so the line of a
+//! recovery that was interrupted has none.
 
+use domain::audit::AuditDetail;
 use domain::delivery::RECOVERY_LEASE;
 use domain::id::{CoachId, DeliveryId, EndpointId};
 use domain::rate_limit::TEST_EVENT;
 use domain::time::Timestamp;
-use runtime::random_bytes;
+use futures::future::try_join;
 use serde::Deserialize;
 
 use super::Endpoints;
+use crate::audit::{self, AuditContext};
 use crate::db::{Item, ItemWrite, StoreError, Written, from_item, n, s};
-use crate::delivery::Deliveries;
+use crate::delivery::{Deliveries, Recovery};
 use crate::window::{self, Counted};
 use crate::workspace::key_of;
 
@@ -23,6 +28,18 @@ use crate::workspace::key_of;
 pub struct RecoveryLease {
     key: Item,
     owner: String,
+    /// The key of the recovery's line in the audit trail.
+    line: Item,
+}
+
+/// A recovery that begins.
+pub struct NewRecovery<'a> {
+    /// The context of its first request: another request may continue it later.
+    pub context: AuditContext<'a>,
+    pub endpoint: &'a EndpointId,
+    /// Equal for the requests of one recovery, and hexadecimal.
+    pub owner: &'a str,
+    pub detail: AuditDetail,
 }
 
 /// The result of beginning a recovery.
@@ -47,22 +64,37 @@ impl Endpoints {
         window::count(&self.table, by_hand_key(coach, id), TEST_EVENT, now).await
     }
 
-    /// Acquires the lease of a recovery, unless another recovery runs.
+    /// Acquires the lease of a recovery, unless a recovery of another owner runs.
     pub async fn begin_recovery(
         &self,
-        coach: &CoachId,
-        id: &EndpointId,
+        recovery: NewRecovery<'_>,
         deliveries: &Deliveries,
         now: Timestamp,
     ) -> Result<RecoveryStart, StoreError> {
-        const EXPIRED: &str = "attribute_not_exists(recovery_until) OR recovery_until <= :now";
-        let key = by_hand_key(coach, id);
-        let owner = hex::encode(random_bytes::<8>());
-        let lease = self.table.write(key.clone()).set("recovery_owner", s(&owner)).remove(["recovery_last"]);
+        let NewRecovery { context, endpoint: id, owner, detail } = recovery;
+        let (key, owner) = (by_hand_key(context.coach, id), owner.to_owned());
+        if let Some(until) = self.acquire_recovery_lease(&key, id, &owner, deliveries, now).await? {
+            return Ok(RecoveryStart::Running(until));
+        }
+        let line = audit::begin_recovery(&self.table, context, &owner, id, detail).await?;
+        Ok(RecoveryStart::Ours(RecoveryLease { key, owner, line }))
+    }
+
+    /// Acquires a lease, or returns the end of another owner's.
+    async fn acquire_recovery_lease(
+        &self,
+        key: &Item,
+        id: &EndpointId,
+        owner: &str,
+        deliveries: &Deliveries,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        const FREE: &str = "attribute_not_exists(recovery_until) OR recovery_until <= :now OR recovery_owner = :owner";
+        let lease = self.table.write(key.clone()).set("recovery_owner", s(owner)).remove(["recovery_last"]);
         let lease = lease.set("recovery_until", n((now + RECOVERY_LEASE).ms()));
-        let expired = lease.clone().when(EXPIRED, [(":now", n(now.ms()))]);
-        let running = match acquire_recovery(expired, &owner, now).await? {
-            None => return Ok(RecoveryStart::Ours(RecoveryLease { key, owner })),
+        let free = lease.clone().when(FREE, [(":now", n(now.ms())), (":owner", s(owner))]);
+        let running = match acquire_recovery(free, owner, now).await? {
+            None => return Ok(None),
             Some(running) => running,
         };
         let has_ended = match &running.recovery_last {
@@ -70,24 +102,24 @@ impl Endpoints {
             None => false,
         };
         if !has_ended {
-            return Ok(RecoveryStart::Running(Timestamp::from_ms(running.recovery_until)));
+            return Ok(Some(Timestamp::from_ms(running.recovery_until)));
         }
         let ended = lease.when("recovery_owner = :seen", [(":seen", s(&running.recovery_owner))]);
-        Ok(match acquire_recovery(ended, &owner, now).await? {
-            None => RecoveryStart::Ours(RecoveryLease { key, owner }),
-            Some(running) => RecoveryStart::Running(Timestamp::from_ms(running.recovery_until)),
-        })
+        let running = acquire_recovery(ended, owner, now).await?;
+        Ok(running.map(|running| Timestamp::from_ms(running.recovery_until)))
     }
 
-    /// Ends a recovery: at once if it ordered nothing, else when the delivery that was ordered last is attempted.
-    pub async fn end_recovery(&self, lease: &RecoveryLease, last: Option<&DeliveryId>) -> Result<(), StoreError> {
+    /// Ends a recovery: at once if it enqueued nothing, else when the delivery that was enqueued last is attempted.
+    pub async fn end_recovery(&self, lease: &RecoveryLease, recovery: &Recovery) -> Result<(), StoreError> {
         let held = self.table.write(lease.key.clone()).when("recovery_owner = :owner", [(":owner", s(&lease.owner))]);
-        let ended = match last {
+        let ended = match &recovery.last {
             Some(last) => held.set("recovery_last", s(last.as_str())),
             None => held.remove(["recovery_owner", "recovery_until", "recovery_last"]),
         };
+        let line = self.table.write(lease.line.clone()).when_present();
+        let line = line.set("detail.deliveries", n(recovery.deliveries));
         // Refused: the lease has expired, and another recovery holds it.
-        ended.update_now().await?;
+        try_join(ended.update_now(), line.update_now()).await?;
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Rotation of secrets. The replaced secret signs for a while longer, so that the receiver can change in its own time.
 
 use domain::audit::AuditAction;
-use domain::endpoint::{MAX_SECRETS, SECRET_OVERLAP, WatchedEndpoint};
+use domain::endpoint::{EndpointWithHealth, MAX_SECRETS, SECRET_OVERLAP};
 use domain::id::EndpointId;
 use domain::signature::SigningSecret;
 
@@ -12,7 +12,7 @@ use crate::db::{Part, StoreError, Transacted, Write, retry};
 /// The result of changing an endpoint's secret.
 #[derive(Debug)]
 pub enum SecretRotation {
-    Done(Box<WatchedEndpoint>),
+    Done(Box<EndpointWithHealth>),
     /// The limit of signing secrets is reached.
     TooMany,
     NotFound,
@@ -28,7 +28,7 @@ impl Endpoints {
         context: AuditContext<'_>,
         id: &EndpointId,
         secret: &SigningSecret,
-        answer: impl Fn(&WatchedEndpoint) -> Vec<Write>,
+        answer: impl Fn(&EndpointWithHealth) -> Vec<Write>,
     ) -> Result<SecretRotation, StoreError> {
         let AuditContext { coach, now, .. } = context;
         retry("an endpoint", || async {
@@ -47,7 +47,7 @@ impl Endpoints {
                 self.replace(EndpointItem { secrets, ..record }, &endpoint),
                 self.audit_record(context, AuditAction::EndpointSecretRotated, &endpoint),
             ];
-            let rotated = WatchedEndpoint { endpoint, health };
+            let rotated = EndpointWithHealth { endpoint, health };
             writes.extend(answer(&rotated));
             match self.table.db.transact(&writes).await? {
                 Transacted::Done => Ok(Some(SecretRotation::Done(Box::new(rotated)))),

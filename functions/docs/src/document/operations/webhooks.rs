@@ -133,7 +133,7 @@ fn test(schemas: &mut Schemas) -> Operation {
 
 fn recover(schemas: &mut Schemas) -> Operation {
     let recovered = |schemas: &mut Schemas, status, about| {
-        Answer::of(schemas, status, about, "recovered", &Recovered { deliveries: 12 })
+        Answer::of(schemas, status, about, "recovered", &Recovered { deliveries: 12, more: false })
     };
     let counted = recovered(schemas, 200, "With `dry_run`: the number of deliveries that a recovery would enqueue.");
     let enqueued = recovered(schemas, 202, "The number of enqueued deliveries.");
@@ -143,9 +143,10 @@ fn recover(schemas: &mut Schemas) -> Operation {
                  `webhook-id`. `types` limits the recovery to some events. Test events are left out, and events that a \
                  recovery sent again less than {pause} minutes ago. With `dry_run: true` the answer is 200 with the \
                  number of deliveries that a recovery would send, and nothing is sent. One call enqueues as many \
-                 deliveries as it can in 18 seconds, some thousands: repeat the call until the answer is 0. An endpoint \
-                 has one recovery at a time. A recovery ends with the first attempt at its last event, after {lease} \
-                 seconds at most. Until then another recovery is 409 `recovery_running`.",
+                 deliveries as it can in 16 seconds, some thousands. If there are more, the answer has `more: true`: \
+                 repeat the call. A dry run counts for up to 5 seconds. An endpoint has one recovery at a time. A recovery \
+                 ends with the first attempt at its last event, after {lease} seconds at most. Until then another \
+                 recovery is 409 `recovery_running`.",
             pause = RECOVERY_PAUSE.num_minutes(),
             lease = RECOVERY_LEASE.num_seconds(),
         ))
@@ -223,7 +224,7 @@ fn log(schemas: &mut Schemas, operation: Operation) -> Operation {
         .size("limit", "Deliveries in the answer", DELIVERY_PAGE)
         .in_query(
             "cursor",
-            json!({ "type": "string", "pattern": "^(dlv_[0-9A-Fa-f]{32})?$" }),
+            json!({ "type": "string", "pattern": "^(dlv_[0-9a-f]{32})?$" }),
             "`next_cursor` of the page before. Empty: the first page. With a filter, a page before the last may have \
              few deliveries or none.",
         )
@@ -245,7 +246,7 @@ fn delivery(schemas: &mut Schemas) -> Operation {
 
 /// Schema of an id that the service chose.
 fn whole_id(prefix: &str) -> Value {
-    json!({ "type": "string", "pattern": format!("^{prefix}[0-9A-Fa-f]{{32}}$") })
+    json!({ "type": "string", "pattern": format!("^{prefix}[0-9a-f]{{32}}$") })
 }
 
 fn statuses() -> Value {

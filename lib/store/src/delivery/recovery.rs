@@ -1,0 +1,263 @@
+//! Recoveries: failed deliveries of an endpoint that begin a new retry chain. A recovery is many transactions, each of
+//! some deliveries with their first orders.
+//!
+//! A recovery sends no test events, and each delivery at most once within [`RECOVERY_PAUSE`]. So a coach who switches
+//! an endpoint off and on and recovers in a loop sends nothing twice. A recovery that finds a failed test event removes
+//! it from the index `failed`. The index is sorted by the time of failure: ids start with the time of creation, which
+//! may be days earlier. A dry run counts with the same reads and the same rule, and writes nothing.
+//!
+//! [`RECOVERY_PAUSE`]: domain::delivery::RECOVERY_PAUSE
+
+use std::time::Instant;
+
+use domain::delivery::{DeliveryStatus, RecoverySelection};
+use domain::id::{DeliveryId, EndpointId};
+use domain::time::Timestamp;
+use futures::stream::{self, StreamExt, TryStreamExt};
+
+use super::attempt::StoredAttempt;
+use super::restart::RestartCause;
+use super::{Deliveries, DeliveryItem, ENTITY, partition};
+use crate::db::{Item, Part, QueryPage, StoreError, Transacted, Write, from_item, n, query_page, s};
+use crate::endpoint::EndpointRef;
+use crate::group::Bounds;
+use crate::outbox::Outbox;
+
+/// Failed deliveries per page of the index: as many as one BatchGetItem reads.
+const PAGE_ITEMS: i32 = 100;
+/// Deliveries of one transaction, and bytes of their items. A transaction takes 100 writes and two write units per KB.
+/// A partition has 1,000 units a second.
+const GROUP_BOUNDS: Bounds = Bounds { items: 25, bytes: 128 * 1024 };
+/// Concurrent updates that remove test events from the index.
+const CONCURRENT_UPDATES: usize = 16;
+
+/// The deliveries that a recovery has sent again.
+#[derive(Debug)]
+pub struct Recovery {
+    pub deliveries: usize,
+    /// The delivery whose order was written last. The write may have failed.
+    pub last: Option<DeliveryId>,
+    pub end: RecoveryEnd,
+}
+
+/// The reason why a recovery ended.
+#[derive(Debug)]
+pub enum RecoveryEnd {
+    Complete,
+    OutOfTime,
+    /// The store stopped answering.
+    Failed(StoreError),
+}
+
+/// The deliveries that a recovery would send again.
+#[derive(Debug, Clone, Copy)]
+pub struct RecoverableCount {
+    pub deliveries: usize,
+    /// False if time ran out before the end.
+    pub is_complete: bool,
+}
+
+/// The failures that a recovery is for.
+pub struct Failures<'a> {
+    pub selection: &'a RecoverySelection,
+    /// The time at which the recovery began. A repeated request continues a recovery that began earlier.
+    pub begun_at: Timestamp,
+    pub now: Timestamp,
+}
+
+/// A page of the index `failed`.
+struct FailedPage {
+    /// The deliveries to send again, in the order of their failures.
+    recoverable: Vec<DeliveryItem>,
+    /// Test events, which are never recovered.
+    tests: Vec<DeliveryItem>,
+    next: Option<Item>,
+}
+
+impl DeliveryItem {
+    /// Returns true if a recovery sends this delivery again. The index may lag and another recovery may have been
+    /// faster, so the record itself decides.
+    fn is_recoverable(&self, Failures { selection, begun_at, now }: &Failures<'_>) -> bool {
+        let [failed_at, recovered_at] = [self.failed_at, self.recovered_at].map(|ms| ms.map(Timestamp::from_ms));
+        let is_selected = failed_at.is_some_and(|at| selection.includes(&self.event_type, at, recovered_at, *begun_at));
+        let is_whole = self.restarts_until() > now.unix_s() && !self.sealed.is_empty();
+        self.status == DeliveryStatus::Failed && is_selected && is_whole && !self.test
+    }
+}
+
+impl Deliveries {
+    /// Sends failed deliveries again, in the order of their failures. Stops at `until`, or when the store stops
+    /// answering: another recovery continues.
+    pub async fn recover(
+        &self,
+        endpoint: &EndpointRef,
+        failures: &Failures<'_>,
+        outbox: &Outbox,
+        until: Instant,
+    ) -> Recovery {
+        let mut recovery = Recovery { deliveries: 0, last: None, end: RecoveryEnd::Complete };
+        recovery.end = match self.recover_pages(endpoint, failures, outbox, until, &mut recovery).await {
+            Ok(end) => end,
+            Err(error) => RecoveryEnd::Failed(error),
+        };
+        recovery
+    }
+
+    async fn recover_pages(
+        &self,
+        endpoint: &EndpointRef,
+        failures: &Failures<'_>,
+        outbox: &Outbox,
+        until: Instant,
+        recovery: &mut Recovery,
+    ) -> Result<RecoveryEnd, StoreError> {
+        let mut start = None;
+        loop {
+            let FailedPage { recoverable, tests, next } = self.failed_page(&endpoint.id, failures, start).await?;
+            self.remove_from_index(&endpoint.id, &tests).await?;
+            // One group after the other: all items are in one partition, whose write capacity is limited.
+            for group in GROUP_BOUNDS.groups(&recoverable, size_of) {
+                // Noted before the write, whose answer may be lost.
+                let id_of = |record: &DeliveryItem| record.id.clone();
+                let before = std::mem::replace(&mut recovery.last, group.last().map(id_of));
+                let restarted = self.restart_all(endpoint, group, outbox, failures.now).await?;
+                recovery.deliveries += restarted.len();
+                recovery.last = restarted.last().copied().map(id_of).or(before);
+                if Instant::now() >= until {
+                    return Ok(RecoveryEnd::OutOfTime);
+                }
+            }
+            if next.is_none() {
+                return Ok(RecoveryEnd::Complete);
+            }
+            // Checked for every page, even one without a delivery to send again.
+            if Instant::now() >= until {
+                return Ok(RecoveryEnd::OutOfTime);
+            }
+            start = next;
+        }
+    }
+
+    /// Counts the deliveries that a recovery would send again, as far as it gets until `until`.
+    pub async fn count_recoverable(
+        &self,
+        endpoint: &EndpointId,
+        failures: &Failures<'_>,
+        until: Instant,
+    ) -> Result<RecoverableCount, StoreError> {
+        let (mut deliveries, mut start) = (0, None);
+        loop {
+            let page = self.failed_page(endpoint, failures, start).await?;
+            deliveries += page.recoverable.len();
+            start = page.next;
+            let is_complete = start.is_none();
+            if is_complete || Instant::now() >= until {
+                return Ok(RecoverableCount { deliveries, is_complete });
+            }
+        }
+    }
+
+    /// Reads a page of failed deliveries.
+    async fn failed_page(
+        &self,
+        endpoint: &EndpointId,
+        failures: &Failures<'_>,
+        start: Option<Item>,
+    ) -> Result<FailedPage, StoreError> {
+        let QueryPage { items, next } = self.failed_keys(endpoint, failures, start).await?;
+        let found = self.table.read(items).await?.into_iter().map(|item| from_item(ENTITY, item));
+        let records: Vec<DeliveryItem> = found.collect::<Result<_, _>>()?;
+        let (tests, mut recoverable): (Vec<_>, Vec<_>) = records.into_iter().partition(|record| record.test);
+        recoverable.retain(|record| record.is_recoverable(failures));
+        recoverable.sort_by_key(|record| record.failed_at);
+        Ok(FailedPage { recoverable, tests, next })
+    }
+
+    /// Removes test events from the index `failed`, so later recoveries do not read them again.
+    async fn remove_from_index(&self, endpoint: &EndpointId, tests: &[DeliveryItem]) -> Result<(), StoreError> {
+        let updates = tests.iter().filter(|record| record.failed_at.is_some()).map(async |record| {
+            self.update(endpoint, &record.id).remove(["failed_at"]).when_present().update_now().await.map(drop)
+        });
+        let updates: Vec<_> = updates.collect();
+        stream::iter(updates).buffer_unordered(CONCURRENT_UPDATES).try_collect::<Vec<()>>().await?;
+        Ok(())
+    }
+
+    /// Begins a chain for each record in one transaction, and returns these records. Records that have changed since
+    /// they were read are left out.
+    async fn restart_all<'r>(
+        &self,
+        endpoint: &EndpointRef,
+        records: &'r [DeliveryItem],
+        outbox: &Outbox,
+        now: Timestamp,
+    ) -> Result<Vec<&'r DeliveryItem>, StoreError> {
+        let mut left: Vec<(usize, &DeliveryItem)> = records.iter().enumerate().collect();
+        while !left.is_empty() {
+            let writes = left.iter().flat_map(|(number, record)| {
+                let pair = self.restart_writes(endpoint, record, RestartCause::Recovery, outbox, now);
+                pair.map(|write| write.labelled(Part::Delivery(*number)))
+            });
+            let writes: Vec<Write> = writes.collect();
+            match self.table.db.transact(&writes).await? {
+                Transacted::Done => return Ok(left.into_iter().map(|(_, record)| record).collect()),
+                Transacted::Refused(refused) => {
+                    let before = left.len();
+                    left.retain(|(number, _)| !refused.is(Part::Delivery(*number)));
+                    if left.len() == before {
+                        return Err(StoreError::corrupt(ENTITY, "a restart was refused for no reason"));
+                    }
+                }
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// Reads the keys of a page of deliveries that failed in the selection's time, in the order of failure. The upper
+    /// bound excludes failures during the recovery.
+    async fn failed_keys(
+        &self,
+        endpoint: &EndpointId,
+        Failures { selection, begun_at, .. }: &Failures<'_>,
+        start: Option<Item>,
+    ) -> Result<QueryPage, StoreError> {
+        let last = selection.last(*begun_at);
+        if last < selection.since {
+            return Ok(QueryPage { items: Vec::new(), next: None });
+        }
+        let values = [(":pk", s(partition(endpoint))), (":since", n(selection.since.ms())), (":until", n(last.ms()))];
+        let query = self.table.query("pk = :pk AND failed_at BETWEEN :since AND :until", values).index_name("failed");
+        query_page(query.projection_expression("pk, sk").limit(PAGE_ITEMS).set_exclusive_start_key(start)).await
+    }
+}
+
+/// The approximate size of a delivery's item in bytes.
+fn size_of(record: &DeliveryItem) -> usize {
+    const MEMBERS: usize = 400;
+    let attempts: usize = record.attempts.iter().map(StoredAttempt::size).sum();
+    MEMBERS + record.sealed.len() + attempts
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::delivery::AttemptResult;
+
+    use super::super::tests::record;
+    use super::*;
+
+    #[test]
+    fn a_transaction_restarts_few_records_and_fewer_that_are_large() {
+        let of = |excerpt: usize| {
+            let line = StoredAttempt::sealed(Timestamp::from_ms(1), AttemptResult::StatusCode(500), vec![0; excerpt]);
+            DeliveryItem { attempts: vec![line], ..record() }
+        };
+        let sizes = |records: &[DeliveryItem]| {
+            GROUP_BOUNDS.groups(records, size_of).iter().map(|group| group.len()).collect::<Vec<_>>()
+        };
+        assert!(sizes(&[]).is_empty());
+        let small: Vec<DeliveryItem> = (0..60).map(|_| of(100)).collect();
+        assert_eq!(sizes(&small), [25, 25, 10]);
+        let large: Vec<DeliveryItem> = [60_000, 60_000, 60_000, 200_000, 100, 100].map(of).into();
+        assert_eq!(sizes(&large), [2, 1, 1, 2]);
+    }
+}
