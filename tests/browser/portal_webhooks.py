@@ -148,7 +148,7 @@ def repairs_a_webhook(kit, hand):
         visitor.sees("Waiting: 3 events. You need not do anything for that: the next try is")
         visitor.sees(re.compile(r"As of .+ E[SD]T"))
         visitor.look("overview-failing")
-        visitor.follow("See this event and the answer")
+        visitor.follow(re.compile("^See this event and the answer of "))
         visitor.sees_heading("New client")
         visitor.go("/webhooks")
         visitor.follow("127.0.0.1:" + kit.receiver.url.rsplit(":")[-1])

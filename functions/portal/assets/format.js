@@ -47,7 +47,7 @@ export const list = words => new Intl.ListFormat(ENGLISH, { type: "conjunction" 
 
 /** "in 340 milliseconds", "in 12 seconds": the duration of an attempt. */
 export function duration(ms) {
-  return ms < 1000 ? `${NUMBER.format(ms)} milliseconds` : count(Math.round(ms / 100) / 10, "second");
+  return ms < 1000 ? count(ms, "millisecond") : count(Math.round(ms / 100) / 10, "second");
 }
 
 /** Shows the host of a web address, shortened; the whole address is in `title`. */

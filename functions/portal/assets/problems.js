@@ -90,7 +90,7 @@ function failedEvents(endpoint, { items, next }) {
       {},
       `Failed in the last 24 hours: ${next && failed.length === items.length ? "at least " : ""}${count(failed.length, "event")} to `,
       host(endpoint.url),
-      ". Nothing of that is sent again by itself.",
+      ". The service does not send them again by itself.",
     ),
     reason(latestFailure(failed)),
     h(

@@ -49,7 +49,11 @@ export const reason = failure =>
     {},
     `The last time, ${outcome(failure)}. `,
     advice(failure) && `${advice(failure)} `,
-    link(path`#/webhooks/${failure.delivery.endpoint_id}/deliveries/${failure.delivery.id}`, "See this event and the answer"),
+    link(
+      path`#/webhooks/${failure.delivery.endpoint_id}/deliveries/${failure.delivery.id}`,
+      "See this event and the answer",
+      h("span", { class: "unseen" }, " of ", time(failure.at)),
+    ),
   );
 
 /** Says how many events wait, and when the next one is sent. */
