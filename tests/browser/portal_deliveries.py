@@ -120,6 +120,13 @@ def reads_one_delivery(kit, hand):
         visitor.look("delivery-verified")
         headers = visitor.frame.get_by_label("Headers of the last try", exact=True).text_content()
         verifies(visitor, headers, body, webhook["secret"])
+        coach.api("DELETE", f"/webhooks/{webhook['id']}")
+        with visitor.expecting(404):
+            visitor.go(f"/webhooks/{webhook['id']}/deliveries/{delivery['id']}")
+            visitor.sees("It cannot be sent again: its webhook was deleted.")
+        visitor.look("delivery-of-a-deleted-webhook")
+        visitor.follow("Sent events")
+        visitor.sees_heading("Sent events")
 
 
 def verifies(visitor, headers, body, secret):

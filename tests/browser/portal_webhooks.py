@@ -312,7 +312,8 @@ def catches_up_after_a_pause(kit, hand):
         visitor.sees("Everything works")
         visitor.look("overview-well")
         visitor.go("/activity")
-        visitor.sees("Webhook paused or started")
+        visitor.sees("Webhook paused")
+        visitor.sees("Webhook started")
         visitor.sees("Events sent again")
 
 

@@ -34,6 +34,9 @@ const ACTIONS = {
   "deliveries.recovered": "Events sent again",
 };
 
+// Lines of earlier releases have no status.
+const SWITCHED = { enabled: "Webhook started", disabled: "Webhook paused" };
+
 export async function activity(_, { signal }) {
   const load = cursor => getPage("/settings/audit", { cursor, limit: PAGE }, signal);
   const [workspace, { items: keys }, { endpoints }, types, first] = await Promise.all([
@@ -68,7 +71,8 @@ export async function activity(_, { signal }) {
 function title({ action, detail }) {
   if (action === "endpoint.disabled" && detail.status === "gone")
     return "Webhook ended, because the other system said that the address is gone for good";
-  if (action === "endpoint.updated" && detail.changed?.includes("enabled")) return "Webhook paused or started";
+  if (action === "endpoint.updated" && detail.changed?.includes("enabled"))
+    return SWITCHED[detail.status] ?? "Webhook paused or started";
   return ACTIONS[action] ?? action;
 }
 

@@ -14,14 +14,26 @@ import { deliveryBadge } from "./webhook-status.js";
 export async function deliveryScreen({ id, delivery: deliveryId }, page) {
   const base = path`/settings/webhooks/${id}`;
   const source = `${base}/deliveries/${encodeURIComponent(deliveryId)}`;
-  const [delivery, endpoint, types] = await Promise.all([get(source, {}, page.signal), get(base, {}, page.signal), eventTypes()]);
+  const [delivery, endpoint, types] = await Promise.all([
+    get(source, {}, page.signal),
+    get(base, {}, page.signal).catch(noneIfDeleted),
+    eventTypes(),
+  ]);
   const title = titleOf(types, delivery.type);
   return {
     title,
     heading: [title, " ", deliveryBadge(delivery), delivery.test && [" ", badge("calm", "Test")]],
-    parent: { href: path`/webhooks/${id}`, text: ["Webhook to ", host(endpoint.url)] },
+    parent: endpoint
+      ? { href: path`/webhooks/${id}`, text: ["Webhook to ", host(endpoint.url)] }
+      : { href: "/deliveries", text: "Sent events" },
     content: [about(delivery), sendAgainControl(delivery, endpoint, source, page), attempts(delivery), forDevelopers(delivery)],
   };
+}
+
+/** The events of a deleted webhook can still be read. */
+function noneIfDeleted(error) {
+  if (error.code !== "not_found") throw error;
+  return null;
 }
 
 const about = delivery =>
@@ -33,6 +45,7 @@ const about = delivery =>
 function sendAgainControl(delivery, endpoint, source, page) {
   if (delivery.body_erased)
     return notice("calm", "The client was erased", h("p", {}, "This event was erased with the client. It cannot be sent again."));
+  if (!endpoint) return h("p", {}, "It cannot be sent again: its webhook was deleted.");
   if (endpoint.status === "gone")
     return h(
       "p",
