@@ -125,7 +125,7 @@ def reads_one_delivery(kit, hand):
             visitor.go(f"/webhooks/{webhook['id']}/deliveries/{delivery['id']}")
             visitor.sees("It cannot be sent again: its webhook was deleted.")
         visitor.look("delivery-of-a-deleted-webhook")
-        visitor.follow("Sent events")
+        visitor.follow(re.compile("Sent events"))
         visitor.sees_heading("Sent events")
 
 

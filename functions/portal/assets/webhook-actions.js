@@ -67,7 +67,7 @@ export const askToDelete = (endpoint, page) =>
             " gets no more events, and what is waiting is not sent. Automations that send to it send nothing. ",
             used,
           ),
-          h("p", {}, "This cannot be undone: its secret and its list of sent events are gone."),
+          h("p", {}, `This cannot be undone: its secret is gone. What was sent can be read for ${LIMITS.deliveriesKeptDays} days.`),
         ],
         run: () => remove(base(endpoint)),
       });
