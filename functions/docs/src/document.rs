@@ -23,7 +23,7 @@ use schemas::Schemas;
 use share::SharedResponses;
 
 /// Version of the interface. Raise it when integrators see a new route, parameter, field, code or event.
-pub const VERSION: &str = "1.2.0";
+pub const VERSION: &str = "1.3.0";
 
 /// Builds the document.
 pub fn document() -> Value {
