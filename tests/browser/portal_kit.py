@@ -307,6 +307,8 @@ class Visitor:
         """Opens a screen by the coach's own link, on the stack's time."""
         self.catch_up()
         self.token = self.coach.token()
+        # Else a page that is open already would only take the token.
+        self.page.goto("about:blank")
         self.page.goto(f"{self.base_url}/portal#token={self.token}")
         expect(self.page.locator("nav")).to_be_visible()
         assert "token" not in self.page.url, self.page.url
