@@ -301,7 +301,7 @@ async fn changes_with_the_same_id_have_the_same_intake() {
         key.post("/v1/clients", json!({ "email": email })).idempotent(email).await.expect(500);
         world.settle().await;
     };
-    die("emitted@example.com").await;
+    die("first-of-two@example.com").await;
     // Number of calls that the schedule makes before the removal. Its next run is a quarter of an hour later.
     let mut spared_calls = None;
     while spared_calls.is_none() {
