@@ -12,7 +12,7 @@ from local_stack import stack
 from playwright.sync_api import sync_playwright
 from portal_kit import Kit, Mouse, Stack, receiver
 
-FOLDER = "infra/guides/pictures"
+FOLDER = "functions/portal/pictures"
 WIDTH, HEIGHT = 1_080, 690
 
 
