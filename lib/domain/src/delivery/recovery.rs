@@ -135,6 +135,15 @@ mod tests {
         }
     }
 
+    /// The names go to the audit trail, whose lines have to stay small.
+    #[test]
+    fn a_selection_names_each_event_once() {
+        let types = vec!["phase_eligible"; 5_000].into_iter().chain(["new_client", "phase_eligible"]);
+        let asked = parse(json!({ "since": "2026-11-20T09:30:00Z", "types": types.collect::<Vec<_>>() })).unwrap();
+        let types = [EventType::NewClient.into(), ComputedType::PhaseEligible.into()];
+        assert_eq!(asked.selection.types.as_deref(), Some(&types[..]));
+    }
+
     /// The time of failure, then of an earlier recovery, in milliseconds.
     #[rstest::rstest]
     #[case(9, None, false)]
