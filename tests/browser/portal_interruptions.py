@@ -9,7 +9,7 @@ WITHOUT_REFLECTION = "delete Element.prototype.ariaDisabled;"
 
 
 def shows_what_a_slow_request_made(kit, hand):
-    """A question cannot be left while its request runs, and the new key is shown even if the coach went back meanwhile."""
+    """A question cannot be left while its request runs, and a new key is shown even if the coach went back."""
     coach = kit.coach()
     coach.api("POST", "/keys", {"name": "Desk", "scope": "partner"})
     with kit.visit(coach, hand, width=390) as visitor:
@@ -143,7 +143,7 @@ def leaves_while_something_loads(kit, hand):
 
 
 def is_asked_before_a_draft_is_lost(kit, hand):
-    """The key form, the steps of a webhook and the edit of a webhook ask before Back or a link drops what was written."""
+    """The key form, and the steps and the edit of a webhook, ask before Back or a link drops what was written."""
     coach = kit.coach()
     webhook = coach.webhook(f"{kit.receiver.url}/draft", description="Before")
     with kit.visit(coach, hand, width=390) as visitor:

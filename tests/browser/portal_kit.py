@@ -434,13 +434,13 @@ class Visitor:
         self.kit.stack.advance(1)
 
     def hears(self, text):
-        """Asserts that screen readers say a text: the live region of an open dialog, or else that of the page, has it."""
+        """Asserts that screen readers say a text: the live region of an open dialog, or else of the page, has it."""
         dialog = self.frame.locator("dialog[open] > [role=status]")
         region = dialog if dialog.count() else self.frame.locator("#status")
         expect(region).to_contain_text(text)
 
     def take_secret(self, state):
-        """Reads a secret from its dialog, which Escape does not close, and asserts that the page forgets it afterwards."""
+        """Reads a secret from its dialog, which Escape does not close. The page has to forget it afterwards."""
         dialog = self.frame.locator("dialog[open]")
         expect(dialog).to_be_visible()
         secret = dialog.locator(".secret").inner_text()

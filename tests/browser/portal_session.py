@@ -134,7 +134,7 @@ def says_that_the_session_ended(kit, hand):
 
 
 def goes_on_with_another_session(kit, hand):
-    """A link that opens in the same tab renews the coach's session and keeps the form; another coach sees nothing of it."""
+    """A link that opens in the same tab renews the session and keeps the form; another coach sees nothing of it."""
     coach, other = kit.coach(), kit.coach(name="Grace Hopper")
     with kit.visit(coach, hand) as visitor:
         visitor.open("/keys/new")
@@ -167,7 +167,7 @@ addEventListener("message", ({ data, source }) => {
 
 
 def waits_for_a_slow_application(kit, hand):
-    """An application that answers late signs the coach in by itself, or after "Try again"; a refused token is no answer."""
+    """A late application signs the coach in by itself, or after "Try again"; a refused token is no answer."""
     coach = kit.coach()
     with kit.visit(coach, hand) as visitor:
         give = lambda *tokens: visitor.page.evaluate("given => { tokens.push(...given); }", tokens)

@@ -264,7 +264,7 @@ def replaces_a_gone_webhook(kit, hand):
 
 
 def catches_up_after_a_pause(kit, hand):
-    """What waited at a pause, and what came during it, is a problem until it is sent again. The count is of its choice."""
+    """Events of a pause are a problem until they are sent again. A count belongs to its choice of events."""
     coach = kit.coach()
     where = f"/{coach.id}-paused"
     webhook = coach.webhook(f"{kit.receiver.url}{where}")
