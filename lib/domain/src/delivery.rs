@@ -102,11 +102,11 @@ impl Attempt {
     }
 }
 
-/// Returns the whole seconds until a recovery's lease ends, at least 1. After that many seconds the next recovery can
-/// begin.
+/// Returns the whole seconds until a recovery's lease ends, from 1 to the length of a lease. After that many seconds the
+/// next recovery can begin. A lease has more than its length left if the asker's request arrived before it began.
 pub fn recovery_ends_in_s(until: Timestamp, now: Timestamp) -> u32 {
     const MS: i64 = 1000;
-    let left_ms = until.ms().saturating_sub(now.ms());
+    let left_ms = until.ms().saturating_sub(now.ms()).min(RECOVERY_LEASE.num_milliseconds());
     u32::try_from((left_ms + MS - 1) / MS).unwrap_or_default().max(1)
 }
 
@@ -192,6 +192,11 @@ mod tests {
         let [until, now] = [until, now].map(Timestamp::from_ms);
         assert_eq!(recovery_ends_in_s(until, now), expected_s);
         assert!(now + TimeDelta::seconds(expected_s.into()) >= until);
+    }
+
+    #[test]
+    fn a_recovery_that_began_after_the_askers_arrival_ends_within_its_lease() {
+        assert_eq!(recovery_ends_in_s(Timestamp::from_ms(60_020), Timestamp::from_ms(0)), 60);
     }
 
     #[test]
