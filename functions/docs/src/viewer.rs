@@ -1,10 +1,17 @@
 //! The reference page: Swagger UI with the OpenAPI document. The page loads nothing from other hosts.
 //!
-//! The build script compresses the files of Swagger UI.
+//! `swagger-ui-dist` rather than `utoipa-swagger-ui`: the viewer is current.
 
 use std::collections::BTreeMap;
+use std::convert::identity;
 
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
 use edge::Resource;
+use futures::FutureExt;
+use http::Request;
+use swagger_ui_dist::{ApiDefinition, OpenApiSource};
+use tower::ServiceExt;
 
 use crate::layout;
 
@@ -13,6 +20,8 @@ pub(crate) const FILES: [&str; 4] = [SCRIPT, STYLE, "reference.js", "style.css"]
 
 const SCRIPT: &str = "swagger-ui-bundle.js";
 const STYLE: &str = "swagger-ui.css";
+/// Start of a style sheet's comment that names its source map.
+const SOURCE_MAP: &[u8] = b"/*# sourceMappingURL=";
 
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
@@ -34,17 +43,34 @@ pub(crate) fn page() -> Resource {
     Resource::new(page, "text/html; charset=utf-8", POLICY)
 }
 
-macro_rules! gzipped {
-    ($name:literal) => {
-        include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".gz")).as_slice()
+/// Reads a file of `swagger-ui-dist` through its routes, because the crate has no other access to its files. The routes
+/// answer without waiting.
+fn bundled(name: &'static str) -> Bytes {
+    let routes: Router = swagger_ui_dist::generate_routes(ApiDefinition {
+        uri_prefix: "/docs",
+        api_definition: OpenApiSource::Uri("/openapi.json"),
+        title: None,
+    });
+    let read = async {
+        let request = Request::get(format!("/docs/{name}")).body(Body::empty()).ok()?;
+        let response = routes.oneshot(request).await.ok()?;
+        to_bytes(response.into_body(), usize::MAX).await.ok()
     };
+    read.now_or_never().and_then(identity).expect("Swagger UI has its files in memory")
+}
+
+/// Swagger UI's style sheet, without the comment that names its source map: the source map is not served.
+fn bundled_style() -> Bytes {
+    let style = bundled(STYLE);
+    let source_map = style.windows(SOURCE_MAP.len()).rposition(|text| text == SOURCE_MAP);
+    style.slice(..source_map.unwrap_or(style.len()))
 }
 
 /// The page's files, by name.
 pub(crate) fn files() -> BTreeMap<&'static str, Resource> {
     BTreeMap::from([
-        (SCRIPT, Resource::gzipped(gzipped!("swagger-ui-bundle.js"), JAVASCRIPT, FILE_POLICY)),
-        (STYLE, Resource::gzipped(gzipped!("swagger-ui.css"), CSS, FILE_POLICY)),
+        (SCRIPT, Resource::new(|| bundled(SCRIPT), JAVASCRIPT, FILE_POLICY)),
+        (STYLE, Resource::new(bundled_style, CSS, FILE_POLICY)),
         ("reference.js", Resource::new(|| include_str!("reference.js"), JAVASCRIPT, FILE_POLICY)),
         ("style.css", Resource::new(|| include_str!("style.css"), CSS, FILE_POLICY)),
     ])

@@ -11,7 +11,7 @@ use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use flate2::Compression;
-use flate2::bufread::{GzDecoder, GzEncoder};
+use flate2::bufread::GzEncoder;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use sha2::{Digest, Sha256};
 
@@ -26,17 +26,13 @@ const ETAG_BYTES: usize = 16;
 const GZIP: &str = "gzip";
 /// Alias of gzip (RFC 9110, section 8.4.1.3).
 const X_GZIP: &str = "x-gzip";
-/// Length of the field ISIZE at the end of a gzip file: the uncompressed size, little-endian (RFC 1952).
-const GZIP_SIZE_BYTES: usize = 4;
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// A resource, rendered at its first request and then kept in memory.
 pub struct Resource {
     body: LazyLock<Bytes, Box<dyn FnOnce() -> Bytes + Send>>,
-    /// True if `body` is compressed.
-    is_gzipped: bool,
-    /// `body` with the compression changed, from the first request that needs it.
-    converted: OnceLock<Bytes>,
+    /// `body` with gzip, from the first request that needs it.
+    gzipped: OnceLock<Bytes>,
     media_type: &'static str,
     policy: Cow<'static, str>,
     cache_control: &'static str,
@@ -52,18 +48,12 @@ impl Resource {
     ) -> Self {
         Self {
             body: LazyLock::new(Box::new(|| render().into()) as Box<_>),
-            is_gzipped: false,
-            converted: OnceLock::new(),
+            gzipped: OnceLock::new(),
             media_type,
             policy: policy.into(),
             cache_control: CACHE_CONTROL,
             etag: OnceLock::new(),
         }
-    }
-
-    /// Creates a resource from a body that is compressed already.
-    pub fn gzipped(body: &'static [u8], media_type: &'static str, policy: &'static str) -> Self {
-        Self { is_gzipped: true, ..Self::new(move || body, media_type, policy) }
     }
 
     /// Sets another `Cache-Control`.
@@ -79,7 +69,7 @@ impl Resource {
         let with_gzip = accepts_gzip(inbound);
         let mut response = if has_current_copy(inbound, etag) {
             StatusCode::NOT_MODIFIED.into_response()
-        } else if with_gzip || self.uncompressed_bytes() <= MAX_UNCOMPRESSED_BYTES {
+        } else if with_gzip || self.body.len() <= MAX_UNCOMPRESSED_BYTES {
             self.ok_response(with_gzip)
         } else {
             let refusal = Reply::problem(&Problem::GzipOnly, inbound);
@@ -101,21 +91,9 @@ impl Resource {
         response
     }
 
-    /// Size of the body without gzip, read from the gzip trailer if the body is compressed.
-    fn uncompressed_bytes(&self) -> usize {
-        match self.body.last_chunk::<GZIP_SIZE_BYTES>() {
-            Some(size) if self.is_gzipped => u32::from_le_bytes(*size) as usize,
-            _ => self.body.len(),
-        }
-    }
-
     /// Builds the 200 with the whole body, with or without gzip.
     fn ok_response(&self, with_gzip: bool) -> Response {
-        let body = match (with_gzip, self.is_gzipped) {
-            (true, true) | (false, false) => self.body.clone(),
-            (true, false) => self.converted(|body| read(GzEncoder::new(body, Compression::default()))),
-            (false, true) => self.converted(|body| read(GzDecoder::new(body))),
-        };
+        let body = if with_gzip { self.gzipped.get_or_init(|| gzip(&self.body)).clone() } else { self.body.clone() };
         let mut response = Body::from(body).into_response();
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(self.media_type));
         if with_gzip {
@@ -123,15 +101,11 @@ impl Resource {
         }
         response
     }
-
-    fn converted(&self, convert: impl FnOnce(&[u8]) -> Bytes) -> Bytes {
-        self.converted.get_or_init(|| convert(&self.body)).clone()
-    }
 }
 
-fn read(mut from: impl Read) -> Bytes {
+fn gzip(body: &[u8]) -> Bytes {
     let mut bytes = Vec::new();
-    from.read_to_end(&mut bytes).expect("reads from memory succeed, and the build script wrote the gzip files");
+    GzEncoder::new(body, Compression::default()).read_to_end(&mut bytes).expect("reads from memory succeed");
     bytes.into()
 }
 
@@ -171,6 +145,7 @@ fn header_text<'i>(inbound: &'i Inbound, name: &str) -> &'i str {
 mod tests {
     use super::*;
     use axum::extract::FromRequest;
+    use flate2::read::GzDecoder;
 
     const TEXT: &str = "text text text text text text text text text text text text";
 
@@ -182,11 +157,6 @@ mod tests {
 
     fn plain() -> Resource {
         Resource::new(|| TEXT, "text/plain", "default-src 'none'")
-    }
-
-    fn gzipped() -> Resource {
-        let bytes: &'static [u8] = read(GzEncoder::new(TEXT.as_bytes(), Compression::best())).to_vec().leak();
-        Resource::gzipped(bytes, "text/plain", "default-src 'none'")
     }
 
     async fn body(response: Response) -> Bytes {
@@ -226,50 +196,38 @@ mod tests {
     #[case("gzip;q=never", false)]
     #[tokio::test]
     async fn a_caller_that_accepts_gzip_gets_gzip(#[case] accepted: &str, #[case] is_gzipped: bool) {
-        for resource in [plain(), gzipped()] {
-            let answer = answer_with_header(&resource, "accept-encoding", accepted).await;
-            assert_eq!(answer.headers().contains_key("content-encoding"), is_gzipped);
-            assert_eq!(answer.headers()["vary"], "accept-encoding");
-            let body = body(answer).await;
-            let text = if is_gzipped { read(GzDecoder::new(&*body)) } else { body };
-            assert_eq!(text, TEXT);
-        }
-    }
-
-    fn large(bytes: usize, is_gzipped: bool) -> Resource {
-        let text = "x".repeat(bytes);
-        if is_gzipped {
-            let body: &'static [u8] = read(GzEncoder::new(text.as_bytes(), Compression::fast())).to_vec().leak();
-            return Resource::gzipped(body, "text/plain", "default-src 'none'");
-        }
-        Resource::new(move || text, "text/plain", "default-src 'none'")
+        let answer = answer_with_header(&plain(), "accept-encoding", accepted).await;
+        assert_eq!(answer.headers().contains_key("content-encoding"), is_gzipped);
+        assert_eq!(answer.headers()["vary"], "accept-encoding");
+        let body = body(answer).await;
+        let text = if is_gzipped { std::io::read_to_string(GzDecoder::new(&*body)).unwrap().into() } else { body };
+        assert_eq!(text, TEXT);
     }
 
     #[tokio::test]
     async fn a_large_resource_is_sent_with_gzip_or_refused() {
-        for is_gzipped in [true, false] {
-            let largest = large(MAX_UNCOMPRESSED_BYTES, is_gzipped);
-            assert_eq!(body(answer_with_header(&largest, "accept", "*/*").await).await.len(), MAX_UNCOMPRESSED_BYTES);
-            let resource = large(MAX_UNCOMPRESSED_BYTES + 1, is_gzipped);
-            for accepted in ["", "identity", "gzip;q=0", "br", "*;q=0"] {
-                let refusal = answer_with_header(&resource, "accept-encoding", accepted).await;
-                assert_eq!(
-                    (refusal.status().as_u16(), refusal.headers()["vary"].as_bytes()),
-                    (406, &b"accept-encoding"[..])
-                );
-                let text = String::from_utf8(body(refusal).await.into()).unwrap();
-                assert!(text.contains("\"not_acceptable\"") && text.contains("Accept-Encoding: gzip"), "{text}");
-            }
-            assert_eq!(answer_with_header(&resource, "accept", "*/*").await.status(), 406, "no header");
-            for accepted in ["gzip", "*"] {
-                let answer = answer_with_header(&resource, "accept-encoding", accepted).await;
-                assert_eq!(
-                    (answer.status().as_u16(), answer.headers()["content-encoding"].as_bytes()),
-                    (200, &b"gzip"[..])
-                );
-            }
-            let etag = answer_with_header(&resource, "accept-encoding", "gzip").await.headers()["etag"].clone();
-            assert_eq!(answer_with_header(&resource, "if-none-match", etag.to_str().unwrap()).await.status(), 304);
+        let of_size = |bytes| Resource::new(move || "x".repeat(bytes), "text/plain", "default-src 'none'");
+        let largest = of_size(MAX_UNCOMPRESSED_BYTES);
+        assert_eq!(body(answer_with_header(&largest, "accept", "*/*").await).await.len(), MAX_UNCOMPRESSED_BYTES);
+        let resource = of_size(MAX_UNCOMPRESSED_BYTES + 1);
+        for accepted in ["", "identity", "gzip;q=0", "br", "*;q=0"] {
+            let refusal = answer_with_header(&resource, "accept-encoding", accepted).await;
+            assert_eq!(
+                (refusal.status().as_u16(), refusal.headers()["vary"].as_bytes()),
+                (406, &b"accept-encoding"[..])
+            );
+            let text = String::from_utf8(body(refusal).await.into()).unwrap();
+            assert!(text.contains("\"not_acceptable\"") && text.contains("Accept-Encoding: gzip"), "{text}");
         }
+        assert_eq!(answer_with_header(&resource, "accept", "*/*").await.status(), 406, "no header");
+        for accepted in ["gzip", "*"] {
+            let answer = answer_with_header(&resource, "accept-encoding", accepted).await;
+            assert_eq!(
+                (answer.status().as_u16(), answer.headers()["content-encoding"].as_bytes()),
+                (200, &b"gzip"[..])
+            );
+        }
+        let etag = answer_with_header(&resource, "accept-encoding", "gzip").await.headers()["etag"].clone();
+        assert_eq!(answer_with_header(&resource, "if-none-match", etag.to_str().unwrap()).await.status(), 304);
     }
 }
