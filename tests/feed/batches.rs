@@ -1,11 +1,11 @@
 //! Facts in one batch do not hold up each other. A fact whose work grows with the stored data is applied in parts.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::feed::erasure::erased;
-use crate::world::{Bill, Fact, Receiver, World, fact, uuid};
+use crate::world::{Bill, Fact, Receiver, World, fact, until_within, uuid};
 
 /// Delay of a batch's messages, so that they arrive together.
 const TOGETHER_IN_S: u32 = 5;
@@ -39,10 +39,7 @@ async fn a_slow_fact_delays_no_other_fact_of_its_batch() {
     let count = async || key.get("/v1/clients").await.expect(200).body["count"].clone();
     let others = async {
         world.until_stalled().await;
-        let since = Instant::now();
-        while count().await != 5 {
-            assert!(since.elapsed() < AT_ONCE, "the others wait");
-        }
+        until_within(AT_ONCE, "the others are applied", async || count().await == 5).await;
         world.faults(json!({ "stalled_calls": 0, "spared_calls": 0, "function": "" })).await;
     };
     futures::future::join(world.advance_s(u64::from(TOGETHER_IN_S)), others).await;

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
+use crate::delivery::endpoint_states::EndpointScene;
 use crate::settings::webhooks::retry::{path, retry};
-use crate::webhooks::endpoint_states::EndpointScene;
 use crate::world::{Answer, Bill, Caller, World, fact, list, members, rendered, time};
 
 const DAY_S: u64 = 86_400;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::webhooks::endpoint_states::EndpointScene;
+use crate::delivery::endpoint_states::EndpointScene;
 use crate::world::{World, list, members};
 
 const EMITTED: [&str; 6] = [

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Days, DurationRound, NaiveDate, TimeDelta, Timelike, Utc};
+use futures::future::join;
 use serde_json::{Value, json};
 
 use crate::world::sweep::{SweepScene, check_in, daily_log, dose, dose_deleted, schedule};
@@ -188,13 +189,13 @@ async fn sweeps_of(roster: usize) -> (Cost, Cost) {
     (none_due, due)
 }
 
-/// The big roster. `cargo test -p behaviour --features long-simulation sweep_costs` uses the full size.
-const MANY: usize = if cfg!(feature = "long-simulation") { 100_000 } else { 10_000 };
+/// The small roster and the big one. `cargo test -p behaviour --features long-simulation costs` uses the full sizes.
+const ROSTERS: [usize; 2] = if cfg!(feature = "long-simulation") { [1_000, 100_000] } else { [200, 4_000] };
 
 #[tokio::test]
 async fn a_sweeps_cost_depends_on_due_clients_and_not_on_the_roster() {
-    let (_, of_few) = sweeps_of(1_000).await;
-    let (none_due, of_many) = sweeps_of(MANY).await;
+    let [few, many] = ROSTERS;
+    let ((_, of_few), (none_due, of_many)) = join(sweeps_of(few), sweeps_of(many)).await;
 
     assert!(none_due.read_units <= f64::from(SHARDS), "{none_due:?}");
     assert_eq!((none_due.write_units, none_due.count("")), (0.0, SHARDS as usize), "one query of each shard");

@@ -157,8 +157,9 @@ impl TcpReceiver {
     /// Returns once this many connections have ended.
     pub(crate) async fn until_closed(&self, connections: usize) {
         let closed = async {
+            let mut polls = tokio::time::interval(Duration::from_millis(5));
             while self.seen.closed.load(Ordering::Relaxed) < connections {
-                tokio::task::yield_now().await;
+                polls.tick().await;
             }
         };
         tokio::time::timeout(Duration::from_secs(10), closed).await.expect("the connections are closed");

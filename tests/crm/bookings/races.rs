@@ -16,7 +16,7 @@ use crate::world::{Call, Caller, Fact, Reply, World, uuid};
 /// Coaches whose rounds run in parallel, rounds of each, callers in a round.
 const OWNERS: usize = 4;
 /// `cargo test -p behaviour --features long-simulation races` plays more of them.
-const ROUNDS: usize = if cfg!(feature = "long-simulation") { 100 } else { 20 };
+const ROUNDS: usize = if cfg!(feature = "long-simulation") { 100 } else { 12 };
 const CALLERS: usize = 16;
 /// Keys of a coach: one key may send only 300 requests a minute.
 const KEYS: usize = 8;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::delivery::endpoint_states::EndpointScene;
 use crate::feed::erasure::erased;
-use crate::webhooks::endpoint_states::EndpointScene;
 use crate::world::{Answer, Caller, Endpoint, Hook, Receiver, World, list, members, until};
 
 const HOUR_S: u64 = 3_600;

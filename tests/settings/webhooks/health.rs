@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::delivery::endpoint_states::EndpointScene;
 use crate::settings::webhooks::retry::path;
-use crate::webhooks::endpoint_states::EndpointScene;
 use crate::world::{Answer, Caller, Endpoint, Fact, time};
 
 const HOUR_S: u64 = 3_600;

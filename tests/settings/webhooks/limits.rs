@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::delivery::endpoint_states::EndpointScene;
 use crate::settings::webhooks::retry::{path, retry};
-use crate::webhooks::endpoint_states::EndpointScene;
 use crate::world::{Answer, Caller, Endpoint, Fact, Reply, until};
 
 const HOUR_S: u64 = 3_600;

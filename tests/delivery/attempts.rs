@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use crate::delivery::endpoint_states::EndpointScene;
 use crate::feed::erasure::erased;
-use crate::webhooks::endpoint_states::EndpointScene;
 use crate::world::{Answer, Fact, list};
 
 const HOUR_S: u64 = 3_600;
