@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::world::{Answer, Coach, Endpoint, Fact, Receiver, World, list, time};
 
 const SEEDS: &[u64] = if cfg!(feature = "long-simulation") { &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10] } else { &[2] };
-const ROUNDS: u64 = if cfg!(feature = "long-simulation") { 60 } else { 12 };
+const ROUNDS: u64 = if cfg!(feature = "long-simulation") { 60 } else { 8 };
 const ENDPOINTS: usize = 4;
 /// Seconds between attempts. A gap may be a twentieth longer, or what the receiver asked for.
 const GAPS_S: [i64; 8] = [5, 60, 300, 1_800, 7_200, 18_000, 34_200, 36_000];

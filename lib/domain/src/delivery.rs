@@ -102,7 +102,7 @@ impl Attempt {
     }
 }
 
-/// Returns the whole seconds until a recovery's lease ends, from 1 to the length of a lease. After that many seconds the
+/// Returns the whole seconds until a recovery ends, from 1 to the length of its lease. After that many seconds the
 /// next recovery can begin. A lease has more than its length left if the asker's request arrived before it began.
 pub fn recovery_ends_in_s(until: Timestamp, now: Timestamp) -> u32 {
     const MS: i64 = 1000;
