@@ -387,6 +387,7 @@ def reaches_the_limits(kit, hand):
         visitor.go("/webhooks/new")
         visitor.sees("The limit is 20.")
         visitor.look("webhook-create-full")
+        kit.stack.advance_to_the_next_minute()
         for _ in range(10):
             coach.api("POST", f"/webhooks/{webhooks[0]['id']}/test", {})
         visitor.go(f"/webhooks/{webhooks[0]['id']}")
