@@ -42,7 +42,7 @@ NOT_TLS = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n"
 @contextmanager
 def receiver():
     """Starts a receiver of webhooks. `answers` gives a path its status (200 by default), `None` to hang up, or `HANG`;
-    `seen` lists the requests."""
+    `seen` lists the requests, and `count` counts those to a path: earlier flows' failures are retried meanwhile."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
@@ -67,6 +67,7 @@ def receiver():
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.answers, server.seen = {}, []
+    server.count = lambda path: [seen for seen, *_ in server.seen].count(path)
     server.url = f"http://127.0.0.1:{server.server_port}"
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
