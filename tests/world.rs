@@ -42,6 +42,8 @@ const POLL_EVERY: Duration = Duration::from_millis(25);
 
 /// Longer than the lease of an idempotency claim.
 pub(crate) const LAPSED_S: u64 = 61;
+/// Failures in a row after which the SDK gives a call up.
+pub(crate) const SDK_ATTEMPTS: usize = 4;
 
 /// Polls until the condition holds. Fails after [`POLL_DEADLINE`].
 pub(crate) async fn until(what: &str, holds: impl AsyncFn() -> bool) {

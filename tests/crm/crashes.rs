@@ -4,14 +4,12 @@
 use serde_json::{Value, json};
 
 use crate::crm::idempotency::{CrmScene, WRITES, Write};
-use crate::world::{LAPSED_S, Reply};
+use crate::world::{LAPSED_S, Reply, SDK_ATTEMPTS};
 
 /// The key, the claim, the transaction.
 const FEWEST_CALLS: usize = 3;
 /// More than any write makes, retries included.
 const MOST_CALLS: usize = 40;
-/// Tries of a call by the SDK.
-const ATTEMPTS: usize = 3;
 /// More than the calls of a request, repeats included.
 const MANY_FAULTS: usize = 40;
 
@@ -99,7 +97,7 @@ fn assert_unconfirmed(reply: &Reply) {
 async fn if_the_store_does_not_answer_the_retry_finds_the_result() {
     for_all_writes(async |scene, write| {
         for fault in ["store_lost_answers", "store_failures"] {
-            fault_at_each_call(&scene, write, fault, ATTEMPTS, assert_unconfirmed).await;
+            fault_at_each_call(&scene, write, fault, SDK_ATTEMPTS, assert_unconfirmed).await;
         }
     })
     .await;

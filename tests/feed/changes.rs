@@ -6,7 +6,7 @@ use std::future::IntoFuture;
 
 use serde_json::{Value, json};
 
-use crate::world::{Application, Caller, Fact, Invitation, Reply, World, list, members, time};
+use crate::world::{Application, Caller, Fact, Invitation, Reply, SDK_ATTEMPTS, World, list, members, time};
 
 /// Longest time from a write to its change.
 const EMITTED_WITHIN_S: u64 = 16 * 60;
@@ -326,8 +326,8 @@ async fn every_write_is_emitted_although_the_relay_keeps_dying() {
 
 #[tokio::test]
 async fn every_write_is_emitted_although_the_store_fails_the_relay() {
-    let refused = fault_at_each_relay_call("store_failures", 3);
-    let lost = fault_at_each_relay_call("store_lost_answers", 3);
+    let refused = fault_at_each_relay_call("store_failures", SDK_ATTEMPTS);
+    let lost = fault_at_each_relay_call("store_lost_answers", SDK_ATTEMPTS);
     futures::future::join(refused, lost).await;
 }
 

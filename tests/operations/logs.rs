@@ -9,7 +9,7 @@ use crate::crm::bookings::{Desk, event, slot};
 use crate::partner::clients::create::crashes::{CreationScene, FEWEST_CALLS, HANDED, MAILED};
 use crate::partner::clients::login_link::{client, mint};
 use crate::world::sweep::{SweepScene, daily_log};
-use crate::world::{Answer, Bill, Fact, LAPSED_S, Receiver, Reply, World, members, uuid};
+use crate::world::{Answer, Bill, Fact, LAPSED_S, Receiver, Reply, SDK_ATTEMPTS, World, members, uuid};
 
 const BY_FUNCTION: &[&[&str]] = &[&["function"]];
 const BY_ROUTE: &[&[&str]] = &[&["route", "status"], &["function"]];
@@ -17,8 +17,6 @@ const BY_OUTCOME: &[&[&str]] = &[&["outcome"]];
 /// Most values of a metric that CloudWatch takes from one line.
 const MAX_VALUES: usize = 100;
 const MAX_DIMENSIONS: usize = 30;
-/// Tries of an unanswered call by the SDK.
-const SDK_ATTEMPTS: usize = 3;
 /// Longer than the schedules' period of sweep and relay.
 const SCHEDULED_S: u64 = 16 * 60;
 

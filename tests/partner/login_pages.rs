@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::partner::clients::login_link::{client, mint};
-use crate::world::{Caller, Fact, Reply, World, bytes_of, list, members};
+use crate::world::{Caller, Fact, Reply, SDK_ATTEMPTS, World, bytes_of, list, members};
 
 const LIFE_S: u64 = 15 * 60;
 
@@ -308,8 +308,7 @@ async fn a_fault_shows_a_page_with_an_event_id_and_does_not_use_the_link() {
     let link = link(&key, &client).await;
     let token = link.rsplit_once('/').unwrap().1;
     for method in ["GET", "POST"] {
-        // All tries of the SDK.
-        world.faults(json!({ "function": "login-links", "store_failures": 3 })).await;
+        world.faults(json!({ "function": "login-links", "store_failures": SDK_ATTEMPTS })).await;
         let reply = world.anonymous().call(method, &link).await.expect(500);
         assert_eq!(reply.header("content-type"), Some("text/html; charset=utf-8"));
         expect_private(&reply);
@@ -347,7 +346,7 @@ async fn tokens_and_assertions_are_neither_stored_nor_logged_nor_emitted() {
     let (_, token) = assertion(&world.anonymous().call("POST", &links[0]).await);
     world.anonymous().call("POST", &links[0]).await.expect(410);
     world.anonymous().call("PUT", &links[1]).await.expect(405);
-    world.faults(json!({ "function": "login-links", "store_failures": 3 })).await;
+    world.faults(json!({ "function": "login-links", "store_failures": SDK_ATTEMPTS })).await;
     world.anonymous().call("POST", &links[1]).await.expect(500);
     world.settle().await;
 

@@ -4,15 +4,13 @@
 use serde_json::{Value, json};
 
 use crate::settings::idempotency::{Counts, RECOVER, Scene, effect, posts};
-use crate::world::{Answer, Caller, Fact, LAPSED_S, list};
+use crate::world::{Answer, Caller, Fact, LAPSED_S, SDK_ATTEMPTS, list};
 
 const HOUR_S: u64 = 3_600;
 /// The count, the workspace, the claim.
 const CALLS_TO_CLAIM: usize = 3;
 /// More than any request makes.
 const MOST_CALLS: usize = 16;
-/// Tries of a call by the SDK.
-const ATTEMPTS: usize = 3;
 
 /// Plays each route in a scene of its own. The scenes run in parallel, since they mostly wait.
 async fn for_all_posts(play: impl AsyncFn(Scene, &'static str)) {
@@ -124,7 +122,7 @@ async fn a_call_whose_answer_is_lost_takes_effect_once() {
 
 #[tokio::test]
 async fn a_call_whose_answers_are_all_lost_takes_effect_once() {
-    fault_at_each_call_of_all_posts("store_lost_answers", ATTEMPTS).await;
+    fault_at_each_call_of_all_posts("store_lost_answers", SDK_ATTEMPTS).await;
 }
 
 #[tokio::test]
@@ -134,7 +132,7 @@ async fn a_call_that_is_refused_takes_effect_once() {
 
 #[tokio::test]
 async fn a_call_that_is_refused_in_all_its_tries_takes_effect_once() {
-    fault_at_each_call_of_all_posts("store_failures", ATTEMPTS).await;
+    fault_at_each_call_of_all_posts("store_failures", SDK_ATTEMPTS).await;
 }
 
 #[tokio::test]

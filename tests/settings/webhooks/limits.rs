@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::delivery::endpoint_states::EndpointScene;
 use crate::settings::webhooks::retry::{path, retry};
-use crate::world::{Answer, Caller, Endpoint, Fact, Reply, until};
+use crate::world::{Answer, Caller, Endpoint, Fact, Reply, SDK_ATTEMPTS, until};
 
 const HOUR_S: u64 = 3_600;
 const DAY_S: u64 = 24 * HOUR_S;
@@ -127,7 +127,7 @@ async fn a_recovery_that_a_fault_stops_says_that_there_are_more_and_keeps_its_tu
     scene.world.apply((0..FAILED).map(|number| Fact::client("ada", &format!("c{number}")))).await;
     off_and_on(&settings, &endpoint).await;
     scene.receiver.otherwise(Answer::status(204).after(Duration::from_secs(1)));
-    let fault = json!({ "store_failures": 3, "spared_calls": CALLS, "function": "settings" });
+    let fault = json!({ "store_failures": SDK_ATTEMPTS, "spared_calls": CALLS, "function": "settings" });
     scene.world.faults(fault).await;
     let stopped = recover(&settings, &endpoint).await.expect(202);
     scene.world.clear_faults().await;

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use tokio::task::JoinSet;
 
-use crate::world::{Application, Call, Caller, Invitation, LAPSED_S, Receiver, Reply, World, bytes_of, until};
+use crate::world::{
+    Application, Call, Caller, Invitation, LAPSED_S, Receiver, Reply, SDK_ATTEMPTS, World, bytes_of, until,
+};
 
 /// Longer than a visibility time-out, the longest wait of a stream's retries and a run of the schedule together.
 const RECOVERED_S: u64 = 20 * 60;
@@ -209,16 +211,15 @@ async fn fault_at_each_call(mut scene: CreationScene, fault: &str, times: usize,
     scene.assert_whole_without_duplicates().await;
 }
 
-/// Failures in a row after which the SDK gives up a call.
-const FOR_GOOD: usize = 3;
 /// Failures in a row after which all parallel calls fail for good, or one of them and the call that ends its claim.
-const ALL_FOR_GOOD: usize = 9;
+const ALL_FOR_GOOD: usize = 3 * SDK_ATTEMPTS;
 /// Conflicts in a row after which a write is given up.
 const CONFLICTS_FOR_GOOD: usize = 12;
 
 #[tokio::test]
 async fn refused_calls_are_absorbed_or_repaired_by_the_retry() {
-    let one = for_all_modes(&[MAILED], async |scene| fault_at_each_call(scene, "store_failures", FOR_GOOD, true).await);
+    let one =
+        for_all_modes(&[MAILED], async |scene| fault_at_each_call(scene, "store_failures", SDK_ATTEMPTS, true).await);
     let all = for_all_modes(&[HANDED_DERIVED], async |scene| {
         fault_at_each_call(scene, "store_failures", ALL_FOR_GOOD, false).await
     });
@@ -231,7 +232,7 @@ async fn lost_answers_are_absorbed_or_repaired_by_the_retry() {
         for_all_modes(&[MAILED, HANDED], async |scene| fault_at_each_call(scene, "store_lost_answers", 1, true).await);
     // A claim whose answer was lost is abandoned until it lapses.
     let one = for_all_modes(&[MAILED_DERIVED], async |scene| {
-        fault_at_each_call(scene, "store_lost_answers", FOR_GOOD, false).await
+        fault_at_each_call(scene, "store_lost_answers", SDK_ATTEMPTS, false).await
     });
     let all = for_all_modes(&[HANDED_DERIVED], async |scene| {
         fault_at_each_call(scene, "store_lost_answers", ALL_FOR_GOOD, false).await
