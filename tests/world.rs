@@ -86,6 +86,20 @@ impl World {
         *self.stack.lock().unwrap() = stack;
     }
 
+    /// Stops the stack for a time: no schedule runs, no fact is applied and no delivery attempted. Sessions of before
+    /// are not valid on its new port.
+    pub(crate) async fn down_for(&self, time: TimeDelta) {
+        let dir = self.stack.lock().unwrap().kill();
+        stack::advance_clock(&dir, time);
+        let stack = Stack::start_in(dir, &self.addresses).await;
+        *self.stack.lock().unwrap() = stack;
+    }
+
+    /// Stops the stack until an instant.
+    pub(crate) async fn down_until(&self, at: DateTime<Utc>) {
+        self.down_for(at - self.now().await).await;
+    }
+
     /// A caller without a key.
     pub(crate) fn anonymous(&self) -> Caller {
         Caller::anonymous(&self.addresses, &self.confidential)
@@ -132,7 +146,7 @@ impl World {
     pub(crate) async fn clear_faults(&self) {
         let off = json!({
             "spared_calls": 0, "crash_before_call": 0, "crash_after_commit": 0, "stalled_calls": 0, "mail_failures": 0,
-            "store_failures": 0, "store_lost_answers": 0, "store_conflicts": 0, "function": "",
+            "store_failures": 0, "store_lost_answers": 0, "store_conflicts": 0, "store_latency_ms": 0, "function": "",
         });
         self.faults(off).await;
     }

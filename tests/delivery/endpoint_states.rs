@@ -3,6 +3,7 @@
 use std::future::IntoFuture;
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use crate::world::{Answer, Caller, Coach, Endpoint, Fact, Receiver, World, list, time};
@@ -243,31 +244,36 @@ async fn the_coach_is_mailed_once_after_a_day_of_failing_and_once_when_the_endpo
 #[tokio::test]
 async fn successes_and_idle_periods_keep_an_endpoint_on() {
     let scene = EndpointScene::new().await;
-    let (_, endpoint, settings) = scene.coach().await;
+    let (ada, endpoint, _) = scene.coach().await;
+    let status = async || state(&ada.settings().await, &endpoint).await["status"].clone();
     scene.receiver.otherwise(Answer::status(500));
     scene.event("c1").await;
     scene.event("c2").await;
-    scene.world.advance_s(6 * DAY_S).await;
-    assert_eq!(state(&settings, &endpoint).await["status"], "enabled", "two events are not three");
+    // Longer than a chain, and then nothing happens until the sixth day.
+    scene.world.advance_s(2 * DAY_S).await;
+    scene.world.down_for(TimeDelta::days(4)).await;
+    assert_eq!(status().await, "enabled", "two events are not three");
     scene.receiver.script([Answer::status(204)]);
     scene.event("c3").await;
     scene.event("c4").await;
     scene.event("c5").await;
-    scene.world.advance_s(4 * DAY_S).await;
-    assert_eq!(state(&settings, &endpoint).await["status"], "enabled", "the time runs from the success");
+    scene.world.advance_s(2 * DAY_S).await;
+    scene.world.down_for(TimeDelta::days(2)).await;
+    assert_eq!(status().await, "enabled", "the time runs from the success");
 }
 
 #[tokio::test]
 async fn a_success_counts_although_the_deliverer_dies_before_noting_it() {
     let scene = EndpointScene::new().await;
-    let (_, endpoint, settings) = scene.coach().await;
+    let (ada, endpoint, _) = scene.coach().await;
     let sent = scene.event_delivered_but_not_noted().await;
-    scene.world.advance_s(6 * DAY_S).await;
+    scene.world.advance_s(DAY_S).await;
+    scene.world.down_for(TimeDelta::days(5)).await;
     assert_eq!(scene.receiver.hooks().len(), sent, "the event is not sent again");
     scene.receiver.otherwise(Answer::status(500));
     scene.event("c1").await;
     scene.event("c2").await;
-    assert_eq!(state(&settings, &endpoint).await["status"], "enabled");
+    assert_eq!(state(&ada.settings().await, &endpoint).await["status"], "enabled");
 }
 
 /// The message that returns finds all of the endpoint's slots taken, and does not wait for one.

@@ -1,5 +1,6 @@
 //! The application's facts: delivered at least once, in any order, and stored without unknown fields.
 
+use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use crate::world::{Fact, Receiver, World, fact, rendered, time, uuid};
@@ -71,7 +72,8 @@ async fn a_repeated_fact_undoes_neither_an_equally_old_fact_nor_an_api_write() {
     world.apply([contact("c", "Second")]).await;
     assert_eq!(names().await[0], "Third");
     // After two weeks the fact's id is forgotten, and only its time counts.
-    world.advance_s(14 * 24 * 3600 + 60).await;
+    world.down_for(TimeDelta::days(14)).await;
+    world.advance_s(60).await;
     world.apply(first).await;
     assert_eq!(names().await[1], "First");
 }

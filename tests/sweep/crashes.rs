@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
-use tokio::time::timeout;
 
 use crate::sweep::costs::{ClientTemplate, SHARDS, seeded_by, shard_of};
 use crate::world::sweep::{ComputedEvent, SweepScene, check_in};
-use crate::world::{World, rendered, time};
+use crate::world::{World, rendered, time, until_within};
 
 /// Two automations with the same condition: one transaction emits both events.
 const RULES: [&str; 2] = ["quiet-a", "quiet-b"];
@@ -237,6 +236,7 @@ async fn simultaneous_sweeps_of_a_shard_with_facts_emit_no_duplicate() {
     due.extend(checked_in);
     quiet.assert_events(&due);
     // The client's next event is due four days after the check-in.
+    world.down_until(quiet.at(0) + TimeDelta::days(DAYS)).await;
     quiet.scene.until(quiet.at(16) + TimeDelta::days(DAYS)).await;
     let later = |event: &&ComputedEvent| event.client != "quiet" && time(&json!(event.at)) > quiet.at(16);
     assert_eq!(quiet.scene.received().iter().filter(later).count(), RULES.len() * 3 * (12 + 8));
@@ -256,8 +256,8 @@ async fn a_check_in_during_an_evaluation_ends_the_match_and_starts_a_later_one()
         quiet.enqueue_shard(shard_of(&id)).await;
         world.until_stalled().await;
         world.publish([check_in(&id, &format!("{id}-k"), since)]).await;
-        let stored = async { while quiet.watches(&id).await[&id]["last_check_in_at"]["S"] != rendered(since) {} };
-        timeout(Duration::from_secs(20), stored).await.expect("a fact does not wait for a sweep");
+        let stored = async || quiet.watches(&id).await[&id]["last_check_in_at"]["S"] == rendered(since);
+        until_within(Duration::from_secs(20), "a fact does not wait for a sweep", stored).await;
         world.faults(json!({ "stalled_calls": 0 })).await;
         world.settle().await;
         // The check-in has made the client due. The next one needs a stalled call of the shard to itself.
@@ -267,6 +267,7 @@ async fn a_check_in_during_an_evaluation_ends_the_match_and_starts_a_later_one()
     }
     quiet.scene.until(quiet.at(16)).await;
     quiet.assert_events(&BTreeMap::new());
+    world.down_until(quiet.at(0) + TimeDelta::days(DAYS)).await;
     quiet.scene.until(quiet.at(16) + TimeDelta::days(DAYS)).await;
     let mut received = quiet.scene.received();
     received.retain(|event| event.client != "quiet");

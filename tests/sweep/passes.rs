@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use chrono::{DateTime, Days, TimeDelta, Utc};
 use serde_json::{Value, json};
-use tokio::time::timeout;
 
 use crate::sweep::crashes::Quiet;
 use crate::world::sweep::{SweepScene, check_in, daily_log, dose};
-use crate::world::{Bill, Fact, World, fact, list, rendered, until};
+use crate::world::{Bill, Fact, World, fact, list, rendered, until, until_within};
 
 /// Page size of a pass.
 const PAGE: usize = 200;
@@ -133,9 +132,8 @@ async fn rules_that_change_during_a_pass_are_evaluated_for_all_clients() {
     let journey = tokio::spawn(async move { journey.await.status });
     world.until_stalled().await;
     world.publish([inactive(&quiet, "second", 3)]).await;
-    let stored =
-        async { while !world.table("workspaces").await.iter().any(|item| item["sk"]["S"] == "AUTOMATION#second") {} };
-    timeout(Duration::from_secs(20), stored).await.expect("a fact does not wait for a pass");
+    let stored = async || world.table("workspaces").await.iter().any(|item| item["sk"]["S"] == "AUTOMATION#second");
+    until_within(Duration::from_secs(20), "a fact does not wait for a pass", stored).await;
     world.faults(json!({ "stalled_calls": 0 })).await;
     assert_eq!(journey.await.unwrap(), 200);
     quiet.scene.until(quiet.at(31)).await;
@@ -181,7 +179,9 @@ async fn a_client_evaluated_while_an_automation_is_stored_is_evaluated_by_it_too
     until("the evaluation", async || version().await != evaluated).await;
     world.faults(json!({ "function": "", "spared_calls": 0, "stalled_calls": 0 })).await;
     world.settle().await;
-    scene.until(world.now().await + TimeDelta::days(4)).await;
+    scene.sweep().await;
+    world.down_for(TimeDelta::days(4)).await;
+    scene.sweep().await;
     assert_eq!(scene.pairs(), ["calm", "due"].map(|client| ("a1".to_owned(), client.to_owned())));
 }
 

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
@@ -20,6 +21,8 @@ use super::caller::Addresses;
 const START_DEADLINE: Duration = Duration::from_secs(60);
 const LOG_FILE: &str = "stack.log";
 const DATA_DIR: &str = "data";
+/// File in which a stack keeps the lead of its clock, in milliseconds.
+const CLOCK_FILE: &str = "clock";
 /// Number of log lines that a failed test shows.
 const SHOWN_LINES: usize = 20;
 
@@ -124,6 +127,13 @@ impl Drop for Stack {
             eprintln!("warnings and errors of the stack, the latest:\n{shown}");
         }
     }
+}
+
+/// Advances the clock of a stack that does not run.
+pub(crate) fn advance_clock(dir: &TempDir, time: TimeDelta) {
+    let clock = dir.path().join(DATA_DIR).join(CLOCK_FILE);
+    let ahead_ms: i64 = std::fs::read_to_string(&clock).unwrap().trim().parse().unwrap();
+    std::fs::write(clock, format!("{:20}\n", ahead_ms + time.num_milliseconds())).unwrap();
 }
 
 /// Copies a stack's output to its log and sends the addresses of its "ready" line.

@@ -4,12 +4,9 @@ use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
 use super::receiver::Hook;
-use super::stack::Stack;
 use super::{Endpoint, Fact, Receiver, World, fact, rendered};
 
 const NOON: NaiveTime = NaiveTime::from_hms_opt(12, 0, 0).unwrap();
-/// File in which a stack keeps the lead of its clock.
-const CLOCK_FILE: &str = "clock";
 
 /// The coach `ada` and her endpoint, which subscribes to no event.
 pub(crate) struct SweepScene {
@@ -67,17 +64,6 @@ impl World {
         if let Ok(ms @ 1..) = u64::try_from(ms) {
             self.advance_s(ms.div_ceil(1000)).await;
         }
-    }
-
-    /// Stops the stack until an instant: no sweep runs and no fact is applied.
-    pub(crate) async fn down_until(&self, at: DateTime<Utc>) {
-        let by_ms = (at - self.now().await).num_milliseconds();
-        let dir = self.stack.lock().unwrap().kill();
-        let clock = dir.path().join("data").join(CLOCK_FILE);
-        let ahead_ms: i64 = std::fs::read_to_string(&clock).unwrap().trim().parse().unwrap();
-        std::fs::write(clock, format!("{:20}\n", ahead_ms + by_ms)).unwrap();
-        let stack = Stack::start_in(dir, &self.addresses).await;
-        *self.stack.lock().unwrap() = stack;
     }
 }
 

@@ -157,7 +157,7 @@ async fn a_repeated_dose_log_counts_once_and_a_changed_one_moves() {
     world.apply([older]).await;
     assert_eq!(scene.compliance("").await["last_logged_on"], scene.ago(40));
     // After more than fifteen days the log's id is still known.
-    world.advance_s(16 * 86_400).await;
+    world.down_for(TimeDelta::days(16)).await;
     let again = dose("l", "e", &scene.ago(40)).with("id", "another-fact");
     world.apply([again]).await;
     assert_eq!(scene.counts("?window_days=90").await.1, 1);

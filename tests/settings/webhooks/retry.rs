@@ -1,5 +1,6 @@
 //! Deliveries by hand: tests, retries and recoveries. Also the replacement of secrets.
 
+use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use crate::delivery::endpoint_states::EndpointScene;
@@ -98,17 +99,16 @@ async fn a_delivery_can_be_retried_without_limit_and_its_log_keeps_the_latest_at
 #[tokio::test]
 async fn an_event_can_be_retried_for_30_days_and_is_stored_until_its_chain_ends() {
     let scene = EndpointScene::new().await;
-    let (ada, endpoint, settings) = scene.coach().await;
+    let (ada, endpoint, _) = scene.coach().await;
     scene.event("c1").await;
     let sent = ada.deliveries(&endpoint).await.remove(0);
     scene.receiver.otherwise(Answer::status(500));
-    scene.world.advance_s(30 * DAY_S - HOUR_S).await;
+    scene.world.down_for(TimeDelta::days(30) - TimeDelta::hours(1)).await;
+    let settings = ada.settings().await;
     settings.post(&retry(&endpoint, &sent), json!({})).await.expect(202);
     scene.world.advance_s(2 * DAY_S).await;
     assert_eq!(scene.receiver.hooks().len(), 1 + 9);
     assert_eq!(ada.deliveries(&endpoint).await[0]["status"], "failed");
-    // The earlier session has expired.
-    let settings = ada.settings().await;
     settings.post(&retry(&endpoint, &sent), json!({})).await.refused(404, "not_found");
     let since = json!({ "since": "2026-01-01T00:00:00Z" });
     let recovered = settings.post(&path(&endpoint, "recover"), since).await.expect(202);
