@@ -1,6 +1,6 @@
 //! Costs of invocations: calls to the store, the longest sequence of dependent calls, and capacity units.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{World, list};
 
@@ -34,6 +34,9 @@ impl Bill {
     }
 }
 
+/// Latency of the store during a measurement. Calls that do not wait for each other overlap for its length.
+const LATENCY_MS: u32 = 5;
+
 /// Repeats for the measurement of the sequence. A busy machine may serialise parallel calls, so the best repeat counts.
 /// The number of calls and their units do not depend on the machine.
 const MOST_REPEATS: usize = 40;
@@ -47,13 +50,14 @@ pub(crate) async fn assert_cost(
     affordable: impl Fn(&Bill) -> bool,
     in_sequence: usize,
 ) {
+    world.faults(json!({ "function": function, "store_latency_ms": LATENCY_MS })).await;
     let mut bills = Vec::new();
     for _ in 0..MOST_REPEATS {
         request().await;
         let bill = Bill::of(&world.calls(function).await[0]);
         assert!(affordable(&bill), "{bill:?}");
         if bill.in_sequence <= in_sequence {
-            return;
+            return world.clear_faults().await;
         }
         bills.push(bill);
     }

@@ -88,8 +88,7 @@ struct Dirs {
 #[tokio::main]
 async fn main() -> ExitCode {
     let options = Options::parse();
-    let quiet = tracing_subscriber::EnvFilter::new("dynoxide=error,warn");
-    tracing_subscriber::fmt().with_env_filter(quiet).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(std::io::stderr).init();
     match run(&options).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

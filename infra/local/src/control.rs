@@ -34,7 +34,8 @@ const ROUTES: [&str; 13] = [
     "GET /_local/mail",
     "GET /_local/faults",
     "POST /_local/faults {\"mail_failures\"?, \"store_failures\"?, \"store_lost_answers\"?, \"store_conflicts\"?, \
-     \"crash_after_commit\"?, \"crash_before_call\"?, \"stalled_calls\"?, \"duplicate_messages\"?, \"function\"?, \"spared_calls\"?}",
+     \"store_latency_ms\"?, \"crash_after_commit\"?, \"crash_before_call\"?, \"stalled_calls\"?, \"duplicate_messages\"?, \
+     \"function\"?, \"spared_calls\"?}",
     "POST /_local/session {\"coach_id\": id}",
     "GET /_local/calls?function=name&limit=n",
     "GET /_local/events?source=partner-api&limit=n",
@@ -134,8 +135,8 @@ async fn faults(State(stack): State<Arc<Stack>>) -> axum::Json<Value> {
 async fn set_faults(State(stack): State<Arc<Stack>>, body: Bytes) -> Answer {
     let plan: FaultPlan = parsed(
         &body,
-        "takes an object with mail_failures, store_failures, store_lost_answers, store_conflicts, crash_after_commit, \
-         crash_before_call, stalled_calls, spared_calls (numbers), duplicate_messages (true or false) and function (text)",
+        "takes an object with mail_failures, store_failures, store_lost_answers, store_conflicts, store_latency_ms, \
+         crash_after_commit, crash_before_call, stalled_calls, spared_calls (numbers), duplicate_messages (true or false) and function (text)",
     )?;
     if let Some(function) = plan.function.as_deref().filter(|function| !function.is_empty()) {
         check_function(&stack, function)?;

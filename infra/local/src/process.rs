@@ -19,16 +19,13 @@ use crate::{demo, linked};
 
 /// Exit code of a start that failed because of the user's options or environment.
 const EXIT_USAGE: u8 = 2;
-/// Log filter that silences dynoxide: it warns of every failed condition, and those are expected. The user's own filter
-/// comes after this one and overrides it.
-const DEFAULT_FILTER: &str = "dynoxide=error";
 /// Time for blocked threads to finish after the orderly shutdown.
 const THREADS_GRACE: Duration = Duration::from_millis(500);
 
 /// Runs the local stack with this process's command line until a signal ends it.
 pub fn main() -> ExitCode {
     let options = Options::parse();
-    let filter = match EnvFilter::try_new(format!("{DEFAULT_FILTER},{}", options.log)) {
+    let filter = match EnvFilter::try_new(&options.log) {
         Ok(filter) => filter,
         Err(error) => return start_failed(&format!("--log {}: {error}", options.log)),
     };

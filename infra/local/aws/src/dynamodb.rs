@@ -6,7 +6,7 @@
 //! dynoxide was chosen because it runs in process, with streams, transactions and capacity figures, on a file that
 //! survives `kill -9`.
 
-mod inner;
+mod engine;
 mod request;
 mod request_names;
 mod stream;
@@ -18,7 +18,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bytes::Bytes;
 use serde_json::Value;
 
 use crate::error::{OpenError, StoreError};
@@ -29,11 +28,11 @@ use crate::{ACCOUNT, Changes, REGION};
 pub(crate) use stream::CHECKPOINTS_SCHEMA;
 pub use stream::{StreamBatch, StreamPosition};
 
-use inner::Inner;
+use engine::Engine;
 
 /// DynamoDB and its streams.
 pub struct DynamoDb {
-    inner: Inner,
+    engine: Engine,
     path: PathBuf,
     /// The second connection to dynoxide's file.
     file: Sqlite,
@@ -54,10 +53,10 @@ impl DynamoDb {
         time: StackTime,
         changes: Changes,
     ) -> Result<Self, OpenError> {
-        let inner = Inner::start(path)?;
+        let engine = Engine::open(path)?;
         let (file, _) = Sqlite::open(path, stream::INDEX)?;
         Ok(Self {
-            inner,
+            engine,
             path: path.to_owned(),
             file,
             streams: stream::Streams::open(&services).await?,
@@ -75,7 +74,7 @@ impl DynamoDb {
     }
 
     pub(crate) async fn close(&self) {
-        self.inner.stop().await;
+        self.engine.close().await;
         if let Err(error) = self.file.checkpoint().await {
             tracing::warn!(%error, "cannot checkpoint DynamoDB's write-ahead log; the next start does");
         }
@@ -83,8 +82,7 @@ impl DynamoDb {
 
     /// Calls an operation for the host itself.
     async fn call(&self, operation: &str, request: &Value) -> Result<Value, CallError> {
-        let target = format!("DynamoDB_20120810.{operation}");
-        let answer = self.inner.forward(&target, Bytes::from(request.to_string())).await?;
+        let answer = self.engine.call(operation, request.to_string().as_bytes()).await?;
         let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
         if answer.status.is_success() {
             return Ok(body);

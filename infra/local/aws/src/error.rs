@@ -16,7 +16,7 @@ pub enum StoreError {
     /// SQLite refused a statement.
     #[error("local storage: {0}")]
     Sqlite(#[from] rusqlite::Error),
-    /// The inner DynamoDB refused a call or could not be reached.
+    /// DynamoDB refused a call.
     #[error("local DynamoDB: {0}")]
     DynamoDb(String),
     /// The resource does not exist.

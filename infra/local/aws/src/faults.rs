@@ -1,6 +1,8 @@
 //! Injected faults for calls of function environments. A developer's own calls never fail by them.
 
+use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -20,6 +22,8 @@ pub struct FaultPlan {
     pub store_lost_answers: Option<u32>,
     /// The next n DynamoDB writes fail by a transaction conflict.
     pub store_conflicts: Option<u32>,
+    /// Each DynamoDB request takes this many milliseconds longer.
+    pub store_latency_ms: Option<u32>,
     /// The function crashes right after each of its next n successful transactions.
     pub crash_after_commit: Option<u32>,
     /// The function crashes right before each of its next n calls takes effect.
@@ -55,6 +59,8 @@ pub struct Faults {
     pending: Mutex<Pending>,
     /// Releases stalled calls.
     released: watch::Sender<()>,
+    /// `ClientRequestToken`s of transactions whose answer was lost.
+    lost_tokens: Mutex<HashSet<String>>,
 }
 
 /// The fault that applies to a call before it takes effect.
@@ -76,6 +82,7 @@ struct Pending {
     store_failures: u32,
     store_lost_answers: u32,
     store_conflicts: u32,
+    store_latency_ms: u32,
     crash_after_commit: u32,
     crash_before_call: u32,
     stalled_calls: u32,
@@ -93,6 +100,7 @@ impl Faults {
             store_failures,
             store_lost_answers,
             store_conflicts,
+            store_latency_ms,
             crash_after_commit,
             crash_before_call,
             stalled_calls,
@@ -105,6 +113,7 @@ impl Faults {
             (store_failures, plan.store_failures),
             (store_lost_answers, plan.store_lost_answers),
             (store_conflicts, plan.store_conflicts),
+            (store_latency_ms, plan.store_latency_ms),
             (crash_after_commit, plan.crash_after_commit),
             (crash_before_call, plan.crash_before_call),
             (stalled_calls, plan.stalled_calls),
@@ -129,8 +138,7 @@ impl Faults {
     /// Takes the fault for a call of this environment.
     pub(crate) fn take_call_fault(&self, environment: &str) -> CallFault {
         let mut pending = self.lock();
-        let function = function_of(environment);
-        if !(pending.function.is_empty() || pending.function == function) || take(&mut pending.spared_calls) {
+        if !pending.concerns(environment) || take(&mut pending.spared_calls) {
             CallFault::None
         } else if take(&mut pending.crash_before_call) {
             CallFault::Crash
@@ -139,6 +147,13 @@ impl Faults {
         } else {
             CallFault::Service
         }
+    }
+
+    /// The time that a DynamoDB request of this environment takes longer.
+    pub(crate) fn store_latency(&self, environment: &str) -> Option<Duration> {
+        let pending = self.lock();
+        let is_slow = pending.store_latency_ms > 0 && pending.concerns(environment);
+        is_slow.then(|| Duration::from_millis(pending.store_latency_ms.into()))
     }
 
     pub(crate) fn take_mail_failure(&self) -> bool {
@@ -153,8 +168,19 @@ impl Faults {
         take(&mut self.lock().store_lost_answers)
     }
 
-    pub(crate) fn take_store_conflict(&self) -> bool {
-        take(&mut self.lock().store_conflicts)
+    /// A transaction that is repeated under its token after a lost answer has been committed: it conflicts with
+    /// nothing.
+    pub(crate) fn take_store_conflict(&self, token: Option<&str>) -> bool {
+        !token.is_some_and(|token| self.lost_tokens().contains(token)) && take(&mut self.lock().store_conflicts)
+    }
+
+    /// Notes that the answer of a transaction with this token is lost.
+    pub(crate) fn note_lost(&self, token: &str) {
+        self.lost_tokens().insert(token.to_owned());
+    }
+
+    fn lost_tokens(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.lost_tokens.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn take_crash_after_commit(&self) -> bool {
@@ -167,6 +193,12 @@ impl Faults {
 
     fn lock(&self) -> MutexGuard<'_, Pending> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pending {
+    fn concerns(&self, environment: &str) -> bool {
+        self.function.is_empty() || self.function == function_of(environment)
     }
 }
 
@@ -195,7 +227,7 @@ mod tests {
         let faults = Faults::default();
         faults.set(FaultPlan { store_conflicts: Some(5), ..FaultPlan::default() });
         faults.set(FaultPlan { store_conflicts: Some(0), ..FaultPlan::default() });
-        assert!(!faults.take_store_conflict());
+        assert!(!faults.take_store_conflict(None));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! AWS emulator of the local stack: DynamoDB, SQS, EventBridge `PutEvents`, SES v2 `SendEmail` and Secrets Manager on
 //! one HTTP endpoint, as far as template.yaml uses them. SQS accepts the JSON protocol only.
 //!
-//! DynamoDB is dynoxide in this process, behind a loopback listener. The other services share one SQLite file,
+//! DynamoDB is dynoxide in this process. The other services share one SQLite file,
 //! `services.sqlite`. Every time is stack time, from the [`runtime::Clock`].
 //!
 //! - The host must call [`Sqs::set_port`] once the port is known, since queue URLs contain it.
@@ -88,7 +88,7 @@ impl Changes {
 }
 
 impl Aws {
-    /// Opens the data directory and starts the inner DynamoDB.
+    /// Opens the data directory and opens DynamoDB.
     pub async fn open(dir: &DataDir, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
         let dir = OpenDir::open(dir)?;
         let time = StackTime::new(clock);
@@ -170,7 +170,7 @@ impl Aws {
         self.0.changes.notify();
     }
 
-    /// Ends long polls and the inner DynamoDB, checkpoints both write-ahead logs and unlocks the data directory. Later
+    /// Ends long polls, closes DynamoDB, checkpoints both write-ahead logs and unlocks the data directory. Later
     /// requests fail.
     pub async fn close(&self) {
         self.0.closed.send_replace(true);

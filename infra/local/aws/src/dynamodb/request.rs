@@ -1,16 +1,16 @@
-//! Requests to DynamoDB from outside: authorization, faults and the call log around the inner server.
+//! Requests to DynamoDB from outside: authorization, faults and the call log around dynoxide.
 
-use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use http::{HeaderValue, StatusCode, header};
+use http::StatusCode;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::inner::InnerAnswer;
+use super::engine::EngineAnswer;
 use super::request_names::RequestNames;
 use super::units;
 use crate::Aws;
-use crate::answer::{JSON_1_0, ServiceError};
+use crate::answer::{JSON_1_0, ServiceError, respond};
 use crate::calls::Units;
 
 const NAMESPACE: &str = "com.amazonaws.dynamodb.v20120810";
@@ -19,22 +19,25 @@ const NAMESPACE: &str = "com.amazonaws.dynamodb.v20120810";
 const CONFLICT: &str = "Transaction is ongoing for the item";
 
 /// dynoxide's fixed region in ARNs.
-const INNER_REGION: &str = "dynoxide";
+const ENGINE_REGION: &str = "dynoxide";
 
 impl Aws {
     /// Handles one request. `target` is the whole `X-Amz-Target`, `environment` the calling function environment.
     pub(crate) async fn dynamodb_request(&self, target: &str, body: Bytes, environment: Option<&str>) -> Response {
         let operation = target.rsplit('.').next().unwrap_or(target);
         let Some(environment) = environment else {
-            return self.forward(target, operation, body).await.into_response();
+            return self.forward(operation, body).await.into_response();
         };
         let names = RequestNames::read(&body);
         let started = self.calls().start(environment, operation, || names.tables());
         let faulty = self.apply_call_faults(environment).await;
+        if let Some(latency) = self.faults().store_latency(environment) {
+            tokio::time::sleep(latency).await;
+        }
         let outcome = match self.access().authorize(environment, &names.permissions(operation)) {
             Err(denied) => Outcome::Refused(denied),
-            Ok(()) if faulty => self.faulty_answer(target, operation, body).await,
-            Ok(()) => self.forward(target, operation, body).await,
+            Ok(()) if faulty => self.faulty_answer(operation, body).await,
+            Ok(()) => self.forward(operation, body).await,
         };
         let crashes = matches!(&outcome, Outcome::Answer(answer) if answer.status.is_success())
             && operation == "TransactWriteItems"
@@ -55,30 +58,31 @@ impl Aws {
         outcome.into_response()
     }
 
-    async fn faulty_answer(&self, target: &str, operation: &str, body: Bytes) -> Outcome {
+    async fn faulty_answer(&self, operation: &str, body: Bytes) -> Outcome {
         if self.faults().take_store_failure() {
             return Outcome::Refused(internal_server_error());
         }
+        let token = transaction_token(operation, &body);
         let can_conflict = matches!(operation, "TransactWriteItems" | "PutItem" | "UpdateItem" | "DeleteItem");
-        if can_conflict && self.faults().take_store_conflict() {
+        if can_conflict && self.faults().take_store_conflict(token.as_deref()) {
             return Outcome::Refused(conflict(operation, &body));
         }
-        let outcome = self.forward(target, operation, body).await;
+        let outcome = self.forward(operation, body).await;
         if self.faults().take_store_lost_answer() {
+            token.iter().for_each(|token| self.faults().note_lost(token));
             return Outcome::Refused(internal_server_error());
         }
         outcome
     }
 
-    async fn forward(&self, target: &str, operation: &str, body: Bytes) -> Outcome {
+    async fn forward(&self, operation: &str, body: Bytes) -> Outcome {
         let dynamodb = self.dynamodb();
         let names_arns = names_arns(operation);
-        let body = if names_arns { with_region(&body, crate::REGION, INNER_REGION) } else { body };
-        match dynamodb.inner.forward(target, body).await {
+        let body = if names_arns { with_region(&body, crate::REGION, ENGINE_REGION) } else { body };
+        match dynamodb.engine.call(operation, &body).await {
             Ok(mut answer) => {
                 if names_arns {
-                    answer.body = with_region(&answer.body, INNER_REGION, crate::REGION);
-                    answer.headers.remove("x-amz-crc32");
+                    answer.body = with_region(&answer.body, ENGINE_REGION, crate::REGION);
                 }
                 if answer.status.is_success() && writes(operation) {
                     dynamodb.notify_write();
@@ -91,7 +95,7 @@ impl Aws {
 }
 
 enum Outcome {
-    Answer(InnerAnswer),
+    Answer(EngineAnswer),
     Refused(ServiceError),
 }
 
@@ -101,15 +105,7 @@ impl IntoResponse for Outcome {
             Self::Answer(answer) => answer,
             Self::Refused(error) => return error.into_response(),
         };
-        let mut response = Response::new(Body::from(answer.body));
-        *response.status_mut() = answer.status;
-        for name in ["x-amzn-requestid", "x-amz-crc32"] {
-            if let Some(value) = answer.headers.get(name) {
-                response.headers_mut().insert(name, value.clone());
-            }
-        }
-        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON_1_0));
-        response
+        respond(answer.status, JSON_1_0, answer.body)
     }
 }
 
@@ -119,6 +115,17 @@ fn internal_server_error() -> ServiceError {
         format!("{NAMESPACE}#InternalServerError"),
         "The request processing has failed because of an unknown error, exception or failure.",
     )
+}
+
+/// The token under which a transaction is committed once.
+fn transaction_token(operation: &str, body: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Transaction {
+        client_request_token: Option<String>,
+    }
+    let is_transaction = operation == "TransactWriteItems";
+    is_transaction.then(|| serde_json::from_slice::<Transaction>(body).ok()?.client_request_token).flatten()
 }
 
 /// Builds the error of a write that conflicts with another transaction.

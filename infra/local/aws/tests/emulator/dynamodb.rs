@@ -4,6 +4,7 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{AttributeValue, Put, ReturnConsumedCapacity, TransactWriteItem};
 use local_aws::{Aws, DataDir};
 use serde_json::{Value, json};
+use tower::ServiceExt;
 
 use crate::world::{World, outbox_properties};
 
@@ -159,4 +160,36 @@ async fn an_invocation_logs_its_calls_with_tables_units_and_status() {
         calls.iter().all(|call| call.tables == ["outbox"] && call.status == 200 && call.started_us <= call.ended_us)
     );
     assert!(calls[0].ended_us <= calls[1].started_us);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_that_cannot_be_run_is_refused_with_a_reason() {
+    let world = World::new().await;
+    world.outbox().await;
+    let key = r#"{"pk": {"S": "event"}}"#;
+    for (operation, body, kind, reason) in [
+        ("GetItem", r#"{"TableName""#.to_owned(), "SerializationException", "EOF"),
+        ("GetItem", format!(r#"{{"TableName": 5, "Key": {key}}}"#), "SerializationException", "expected a string"),
+        ("GetItem", format!(r#"{{"TableName": "inbox", "Key": {key}}}"#), "ResourceNotFoundException", "not found"),
+        ("DescribeEndpoints", "{}".to_owned(), "ValidationException", "no DescribeEndpoints"),
+    ] {
+        let request = http::Request::post("/").header("x-amz-target", format!("DynamoDB_20120810.{operation}"));
+        let request = request.header("content-type", "application/x-amz-json-1.0");
+        let answer = world.aws.router().oneshot(request.body(axum::body::Body::from(body)).unwrap()).await.unwrap();
+        assert_eq!(answer.status(), 400);
+        let body = axum::body::to_bytes(answer.into_body(), usize::MAX).await.unwrap();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert!(body["__type"].as_str().unwrap().ends_with(kind), "{body}");
+        assert!(body.to_string().contains(reason), "{body}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_closed_database_is_used_no_more() {
+    let world = World::new().await;
+    world.outbox().await;
+    let properties = outbox_properties();
+    world.aws.close().await;
+    let error = world.aws.dynamodb().ensure_table(&properties).await.unwrap_err().to_string();
+    assert!(error.contains("closed"), "{error}");
 }

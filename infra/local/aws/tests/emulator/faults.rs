@@ -1,5 +1,7 @@
 //! Faults of the store and of functions.
 
+use std::time::{Duration, Instant};
+
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::error::ProvideErrorMetadata;
@@ -24,12 +26,18 @@ async fn put(client: &Client, pk: &str) -> Result<(), String> {
 }
 
 async fn transact(client: &Client, pks: &[&str]) -> Result<(), aws_sdk_dynamodb::Error> {
+    transact_once(client, pks, None).await
+}
+
+/// A transaction under a token, or under one that the SDK chooses.
+async fn transact_once(client: &Client, pks: &[&str], token: Option<&str>) -> Result<(), aws_sdk_dynamodb::Error> {
     let write = |pk: &&str| {
         let put = Put::builder().table_name("outbox").item("pk", key(pk)).build().unwrap();
         TransactWriteItem::builder().put(put).build()
     };
     let writes = pks.iter().map(write).collect();
-    client.transact_write_items().set_transact_items(Some(writes)).send().await?;
+    let transaction = client.transact_write_items().set_transact_items(Some(writes));
+    transaction.set_client_request_token(token.map(str::to_owned)).send().await?;
     Ok(())
 }
 
@@ -127,4 +135,39 @@ async fn a_stalled_call_takes_effect_once_it_is_released() {
     world.aws.faults().set(FaultPlan { stalled_calls: Some(0), ..FaultPlan::default() });
     assert_eq!(stalled.await, Ok(()));
     assert!(exists(&developer, "a").await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_committed_transaction_whose_answer_was_lost_does_not_conflict_with_itself() {
+    let world = World::new().await;
+    world.outbox().await;
+    let function = client(&world);
+    let faults = FaultPlan { store_lost_answers: Some(1), ..FaultPlan::default() };
+    world.aws.faults().set(faults);
+    transact_once(&function, &["a"], Some("first")).await.unwrap_err();
+    world.aws.faults().set(FaultPlan { store_conflicts: Some(1), ..FaultPlan::default() });
+    transact_once(&function, &["a"], Some("first")).await.expect("it is committed");
+    let conflict = transact_once(&function, &["b"], Some("second")).await.unwrap_err();
+    assert_eq!(conflict.code(), Some("TransactionCanceledException"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_store_delays_the_named_function_only() {
+    const LATENCY: Duration = Duration::from_millis(200);
+    let world = World::new().await;
+    world.outbox().await;
+    let set = |function: &str| {
+        let (ms, function) = (u32::try_from(LATENCY.as_millis()).ok(), Some(function.to_owned()));
+        world.aws.faults().set(FaultPlan { store_latency_ms: ms, function, ..FaultPlan::default() });
+    };
+    let function = client(&world);
+    let time = async || {
+        let began = Instant::now();
+        put(&function, "a").await.unwrap();
+        began.elapsed()
+    };
+    set("another");
+    assert!(time().await < LATENCY);
+    set("f");
+    assert!(time().await >= LATENCY);
 }
