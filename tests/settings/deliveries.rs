@@ -12,6 +12,8 @@ use crate::world::{Bill, Caller, Endpoint, Fact, World, assert_cost, list, membe
 const DAY_S: u64 = 86_400;
 /// `cargo test -p behaviour --features long-simulation filter` tries more of them.
 const SEEDS: &[u64] = if cfg!(feature = "long-simulation") { &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10] } else { &[1] };
+const STORED: usize = if cfg!(feature = "long-simulation") { 2_600 } else { 1_300 };
+const FILTERS: usize = if cfg!(feature = "long-simulation") { 20 } else { 10 };
 
 /// All pages of a list.
 async fn walk(settings: &Caller, path: &str) -> Vec<Value> {
@@ -158,8 +160,6 @@ async fn store_random(
 
 #[tokio::test]
 async fn a_log_shows_what_its_filter_includes_once_and_newest_first() {
-    const STORED: usize = 2_600;
-    const FILTERS: usize = 20;
     for seed in SEEDS {
         println!("seed {seed}");
         let mut random = SimulationRandom(*seed);

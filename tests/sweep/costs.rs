@@ -190,7 +190,7 @@ async fn sweeps_of(roster: usize) -> (Cost, Cost) {
 }
 
 /// The small roster and the big one. `cargo test -p behaviour --features long-simulation costs` uses the full sizes.
-const ROSTERS: [usize; 2] = if cfg!(feature = "long-simulation") { [1_000, 100_000] } else { [200, 4_000] };
+const ROSTERS: [usize; 2] = if cfg!(feature = "long-simulation") { [1_000, 100_000] } else { [200, 2_000] };
 
 #[tokio::test]
 async fn a_sweeps_cost_depends_on_due_clients_and_not_on_the_roster() {

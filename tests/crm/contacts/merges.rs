@@ -9,6 +9,8 @@ use crate::world::{Caller, Fact, World, fact, members, uuid};
 pub(crate) const MARK: &str = "gwendolyn";
 /// Longer than any fact waits.
 pub(crate) const WAITED_S: u64 = 20 * 60;
+/// `cargo test -p behaviour --features long-simulation merges` tries more of them.
+const SEEDS: std::ops::Range<u64> = if cfg!(feature = "long-simulation") { 0..10 } else { 0..2 };
 /// More polls than storing a fact takes.
 const POLLS: usize = 40;
 
@@ -335,7 +337,7 @@ async fn facts_in_any_order_and_with_repeats_leave_the_same_contacts() {
     for second in 0..40 {
         times.push(world.timestamp_in(second - 40).await);
     }
-    for seed in 0..3 {
+    for seed in SEEDS {
         let ordered = facts_of("ada", seed, &times);
         world.apply(ordered).await;
         for (coach, twist) in [("bob", 1_000), ("eve", 2_000)] {
