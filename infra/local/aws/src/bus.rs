@@ -105,11 +105,10 @@ impl EventBus {
 
     /// Returns the newest `limit` events of all buses as envelopes, the newest last.
     pub async fn events(&self, source: Option<&str>, limit: usize) -> Result<Vec<Value>, StoreError> {
-        let source = source.map(str::to_owned);
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let envelopes: Vec<String> = self
             .sqlite
-            .run(move |connection| match source {
+            .run(|connection| match source {
                 Some(source) => connection
                     .prepare_cached("SELECT envelope FROM events WHERE source = ?1 ORDER BY id DESC LIMIT ?2")?
                     .query_map((source, limit), |row| row.get(0))?
@@ -160,7 +159,7 @@ impl EventBus {
         }
         let failed = results.len() - envelopes.len();
         self.sqlite
-            .run(move |connection| {
+            .run(|connection| {
                 let transaction = connection.transaction()?;
                 for envelope in &envelopes {
                     transaction

@@ -54,7 +54,7 @@ impl DynamoDb {
         changes: Changes,
     ) -> Result<Self, OpenError> {
         let engine = Engine::open(path)?;
-        let (file, _) = Sqlite::open(path, stream::INDEX)?;
+        let file = Sqlite::open(path, stream::INDEX)?;
         Ok(Self {
             engine,
             path: path.to_owned(),

@@ -94,7 +94,7 @@ impl Aws {
         let time = StackTime::new(clock);
         let changes = Changes(Arc::new(watch::Sender::new(0)));
         let faults = Arc::new(Faults::default());
-        let (sqlite, _) = Sqlite::open(&dir.file("services.sqlite"), &services_schema())?;
+        let sqlite = Sqlite::open(&dir.file("services.sqlite"), &services_schema())?;
         let sqs = Sqs::open(sqlite.clone(), time.clone(), Arc::clone(&faults), changes.clone()).await?;
         let services = Services {
             dynamodb: DynamoDb::open(&dir.file("dynamodb.sqlite"), sqlite.clone(), time.clone(), changes.clone())

@@ -125,7 +125,7 @@ impl Mailbox {
         let now = self.time.now_ms();
         let (text, html) = (simple.body.text.map(|text| text.data), simple.body.html.map(|html| html.data));
         self.sqlite
-            .run(move |connection| {
+            .run(|connection| {
                 connection
                     .prepare_cached(
                         "INSERT INTO mails (recipients, subject, text, html, sent_at) VALUES (?1, ?2, ?3, ?4, ?5)",

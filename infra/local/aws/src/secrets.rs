@@ -74,15 +74,15 @@ impl Secrets {
                 .map_err(|reason| SetupError::new(format!("secret {logical_id}: {reason}")))?,
         };
         let arn = Self::arn(&name);
-        let (id, stored_arn, now) = (logical_id.to_owned(), arn.clone(), self.time.now_ms());
+        let now = self.time.now_ms();
         let overwrites = literal.is_some();
         self.sqlite
-            .run(move |connection| {
+            .run(|connection| {
                 connection.execute(
                     "INSERT INTO secrets (logical_id, arn, name, value, version, created_at) \
                      VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET arn = excluded.arn, name = excluded.name, \
                      value = CASE WHEN ?7 THEN excluded.value ELSE value END",
-                    (id, stored_arn, name, value, Uuid::new_v4().to_string(), now, overwrites),
+                    (logical_id, &arn, name, value, Uuid::new_v4().to_string(), now, overwrites),
                 )
             })
             .await?;
@@ -127,12 +127,12 @@ impl Secrets {
     async fn replace(&self, secret_id: String, value: String) -> Result<(), StoreError> {
         const REPLACE: &str = "UPDATE secrets SET value = ?2, version = ?3 WHERE ?1 IN (arn, name)";
         let version = Uuid::new_v4().to_string();
-        self.sqlite.run(move |connection| connection.execute(REPLACE, (secret_id, value, version)).map(drop)).await
+        self.sqlite.run(|connection| connection.execute(REPLACE, (secret_id, value, version)).map(drop)).await
     }
 
     async fn read(&self, secret_id: String) -> Result<Option<StoredSecret>, StoreError> {
         self.sqlite
-            .run(move |connection| {
+            .run(|connection| {
                 connection
                     .prepare_cached(
                         "SELECT arn, name, value, version, created_at FROM secrets WHERE ?1 IN (arn, name)",

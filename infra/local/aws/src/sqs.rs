@@ -63,7 +63,7 @@ impl Sqs {
     ) -> Result<Self, StoreError> {
         let now = time.now_ms();
         let stored: Vec<(String, String, i64)> = sqlite
-            .run(move |connection| {
+            .run(|connection| {
                 messages::recover(connection, now)?;
                 connection
                     .prepare("SELECT name, settings, created_at FROM queues")?
@@ -122,16 +122,16 @@ impl Sqs {
     /// count as delayed from now on.
     pub async fn finish(&self, queue: &str, succeeded: &[String], failed: &[String]) -> Result<(), StoreError> {
         let handles = |of: &[String]| of.iter().filter_map(|handle| ReceiptHandle::parse(handle)).collect::<Vec<_>>();
-        let (succeeded, failed, queue) = (handles(succeeded), handles(failed), queue.to_owned());
+        let (succeeded, failed) = (handles(succeeded), handles(failed));
         self.0
             .sqlite
-            .run(move |connection| {
+            .run(|connection| {
                 let transaction = connection.transaction()?;
                 for handle in &succeeded {
-                    messages::delete(&transaction, &queue, handle)?;
+                    messages::delete(&transaction, queue, handle)?;
                 }
                 for handle in &failed {
-                    messages::release(&transaction, &queue, handle)?;
+                    messages::release(&transaction, queue, handle)?;
                 }
                 transaction.commit()
             })
@@ -151,7 +151,7 @@ impl Sqs {
         let (queues, now) = (self.consumed_queues(), self.0.time.now_ms());
         self.0
             .sqlite
-            .run(move |connection| {
+            .run(|connection| {
                 for queue in &queues {
                     if messages::is_busy(connection, queue, now)? {
                         return Ok(true);
@@ -168,7 +168,7 @@ impl Sqs {
         let earliest = self
             .0
             .sqlite
-            .run(move |connection| {
+            .run(|connection| {
                 let mut earliest = None;
                 for queue in &queues {
                     let next = messages::next_visible(connection, queue, now)?;
@@ -211,7 +211,7 @@ impl Sqs {
     async fn store(&self, messages: Vec<NewMessage>) -> Result<(), StoreError> {
         self.0
             .sqlite
-            .run(move |connection| {
+            .run(|connection| {
                 let transaction = connection.transaction()?;
                 insert(&transaction, &messages)?;
                 transaction.commit()
@@ -248,8 +248,7 @@ impl Sqs {
             for_mapping,
             duplicate: for_mapping && self.0.faults.duplicates_messages(),
         };
-        let (received, dead_lettered) =
-            self.0.sqlite.run(move |connection| messages::receive(connection, &receive)).await?;
+        let (received, dead_lettered) = self.0.sqlite.run(|connection| messages::receive(connection, &receive)).await?;
         // `finish` notifies for a mapping's messages. Other removals from the visible messages notify here.
         if dead_lettered > 0 || !(for_mapping || received.is_empty()) {
             self.0.changes.notify();
@@ -259,14 +258,14 @@ impl Sqs {
 
     async fn store_queue(&self, name: &str, settings: Settings, in_template: bool) -> Result<(), StoreError> {
         let text = serde_json::to_string(&settings).expect("numbers and strings are JSON");
-        let (row, now) = (name.to_owned(), self.0.time.now_ms());
+        let now = self.0.time.now_ms();
         self.0
             .sqlite
-            .run(move |connection| {
+            .run(|connection| {
                 connection.execute(
                     "INSERT INTO queues (name, settings, created_at) VALUES (?1, ?2, ?3) \
                      ON CONFLICT DO UPDATE SET settings = excluded.settings",
-                    (row, text, now),
+                    (name, text, now),
                 )
             })
             .await?;

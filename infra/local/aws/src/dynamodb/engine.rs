@@ -100,7 +100,15 @@ fn run(database: &Database, operation: &str, body: &[u8]) -> Result<String, Dyno
 }
 
 fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, DynoxideError> {
-    serde_json::from_slice(body).map_err(|error| DynoxideError::SerializationException(error.to_string()))
+    serde_json::from_slice(body).map_err(|error| {
+        let reason = error.to_string();
+        // dynoxide marks a value that DynamoDB can read but finds invalid.
+        let invalid = ["VALIDATION:", "VALIDATION_REQUEST:"].iter().find_map(|mark| reason.strip_prefix(mark));
+        match invalid {
+            Some(invalid) => DynoxideError::ValidationException(invalid.to_owned()),
+            None => DynoxideError::SerializationException(reason),
+        }
+    })
 }
 
 fn rendered<T: Serialize>(response: &T) -> Result<String, DynoxideError> {

@@ -102,18 +102,17 @@ impl DynamoDb {
         };
         let now_s = self.time.now_ms() as f64 / 1_000.0;
         let table_arn = self.table_arn(table);
-        let name = table.to_owned();
         let batch = self
             .file
-            .run(move |connection| {
+            .run(|connection| {
                 let label: Option<String> = connection
                     .prepare_cached("SELECT stream_label FROM _tables WHERE table_name = ?1")?
-                    .query_row([&name], |row| row.get(0))?;
+                    .query_row([table], |row| row.get(0))?;
                 let source = format!("{table_arn}/stream/{}", label.unwrap_or_default());
                 let (mut records, mut position) = (Vec::new(), start);
                 while records.len() < limit {
                     let wanted = limit - records.len();
-                    let page = read(connection, &name, position, wanted)?;
+                    let page = read(connection, table, position, wanted)?;
                     let Some(last) = page.last() else { break };
                     position = last.sequence;
                     let is_last = page.len() < wanted;
@@ -145,15 +144,14 @@ impl DynamoDb {
         position: &StreamPosition,
     ) -> Result<(), StoreError> {
         let (key, position) = ((table.to_owned(), consumer.to_owned()), position.0);
-        let (name, by) = key.clone();
         self.services
-            .run(move |connection| {
+            .run(|connection| {
                 connection
                     .prepare_cached(
                         "INSERT INTO checkpoints (table_name, consumer, position) VALUES (?1, ?2, ?3) \
                          ON CONFLICT DO UPDATE SET position = MAX(position, excluded.position)",
                     )?
-                    .execute((name, by, position))
+                    .execute((table, consumer, position))
             })
             .await?;
         let slowest = {
@@ -169,8 +167,7 @@ impl DynamoDb {
             let consumers = state.active.iter().filter(|(of, _)| of == table);
             consumers.map(|consumer| state.positions.get(consumer).copied().unwrap_or(0)).min().unwrap_or(0)
         };
-        let table = table.to_owned();
-        self.file.run(move |connection| trim(connection, &table, slowest)).await
+        self.file.run(|connection| trim(connection, table, slowest)).await
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use dynoxide::DynoxideError;
 use dynoxide::storage::Storage;
+use futures::FutureExt;
 use rusqlite::Connection;
 
 use super::{DynamoDb, TtlClock};
@@ -34,7 +35,7 @@ impl DynamoDb {
             return Ok(0);
         }
         let (path, clock) = (self.path.to_string_lossy().into_owned(), TtlClock::shared(&self.time));
-        let swept = self.file.run(move |_| Ok(sweep(&path, clock))).await?;
+        let swept = self.file.run(|_| Ok(sweep(&path, clock))).await?;
         let deleted = swept.map_err(|error| StoreError::DynamoDb(error.to_string()))?;
         self.notify_write();
         Ok(deleted)
@@ -54,10 +55,7 @@ impl ExpiryCache {
 /// Deletes expired items with a new connection, since dynoxide caches table metadata in a connection.
 fn sweep(path: &str, clock: std::sync::Arc<dyn dynoxide::storage_backend::Clock>) -> Result<usize, DynoxideError> {
     let storage = Storage::new(path)?.with_clock(clock);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .map_err(|error| DynoxideError::InternalServerError(error.to_string()))?;
-    runtime.block_on(dynoxide::ttl::sweep_expired_items(&storage))
+    dynoxide::ttl::sweep_expired_items(&storage).now_or_never().expect("dynoxide waits for nothing but SQLite")
 }
 
 /// Returns the earliest expiry in seconds since the epoch, or `None` when no item expires.

@@ -102,7 +102,7 @@ impl Sqs {
             "PurgeQueue" => {
                 let request: QueueRequest = parse(body)?;
                 let name = self.queue_at(request.queue_url.as_deref())?.0;
-                self.0.sqlite.run(move |connection| messages::purge(connection, &name)).await?;
+                self.0.sqlite.run(|connection| messages::purge(connection, &name)).await?;
                 self.0.changes.notify();
                 json!({})
             }
@@ -191,8 +191,7 @@ impl Sqs {
             if !received.is_empty() || now >= deadline {
                 break received;
             }
-            let name = queue.clone();
-            let due = self.0.sqlite.run(move |connection| messages::next_visible(connection, &name, now)).await?;
+            let due = self.0.sqlite.run(|connection| messages::next_visible(connection, &queue, now)).await?;
             let wake_at = due.unwrap_or(deadline).min(deadline);
             let wait = std::time::Duration::from_millis(u64::try_from(wake_at - now).unwrap_or_default());
             // Stack time runs at the pace of real time between jumps, and a jump notifies. An error means that the
@@ -213,7 +212,7 @@ impl Sqs {
 
     pub(super) async fn delete_message(&self, queue: String, request: MessageRequest) -> Result<Value, ServiceError> {
         let handle = request.handle()?;
-        self.0.sqlite.run(move |connection| messages::delete(connection, &queue, &handle)).await?;
+        self.0.sqlite.run(|connection| messages::delete(connection, &queue, &handle)).await?;
         self.0.changes.notify();
         Ok(json!({}))
     }
@@ -233,7 +232,7 @@ impl Sqs {
         let changed = self
             .0
             .sqlite
-            .run(move |connection| messages::change_visibility(connection, &queue, &handle, now, visible_at))
+            .run(|connection| messages::change_visibility(connection, &queue, &handle, now, visible_at))
             .await?;
         self.0.changes.notify();
         if changed { Ok(json!({})) } else { Err(error::message_not_inflight()) }
@@ -257,12 +256,11 @@ impl Sqs {
 
     async fn delete_queue(&self, request: QueueRequest) -> Result<Value, ServiceError> {
         let name = self.queue_at(request.queue_url.as_deref())?.0;
-        let row = name.clone();
         self.0
             .sqlite
-            .run(move |connection| {
-                messages::purge(connection, &row)?;
-                connection.execute("DELETE FROM queues WHERE name = ?1", [row])
+            .run(|connection| {
+                messages::purge(connection, &name)?;
+                connection.execute("DELETE FROM queues WHERE name = ?1", [&name])
             })
             .await?;
         self.queues_mut().remove(&name);
@@ -281,8 +279,8 @@ impl Sqs {
     async fn queue_attributes(&self, request: QueueRequest) -> Result<Value, ServiceError> {
         let (name, settings) = self.queue_at(request.queue_url.as_deref())?;
         let created_at = self.queues().get(&name).map_or(0, |queue| queue.created_at) / 1_000;
-        let (row, now) = (name.clone(), self.0.time.now_ms());
-        let counts = self.0.sqlite.run(move |connection| messages::counts(connection, &row, now)).await?;
+        let now = self.0.time.now_ms();
+        let counts = self.0.sqlite.run(|connection| messages::counts(connection, &name, now)).await?;
         let mut all = settings.to_attributes();
         for (name, value) in [
             ("QueueArn", self.arn(&name)),

@@ -170,6 +170,12 @@ async fn a_request_that_cannot_be_run_is_refused_with_a_reason() {
     for (operation, body, kind, reason) in [
         ("GetItem", r#"{"TableName""#.to_owned(), "SerializationException", "EOF"),
         ("GetItem", format!(r#"{{"TableName": 5, "Key": {key}}}"#), "SerializationException", "expected a string"),
+        (
+            "GetItem",
+            r#"{"TableName": "outbox", "Key": {"pk": {"N": "x"}}}"#.to_owned(),
+            "ValidationException",
+            "numeric",
+        ),
         ("GetItem", format!(r#"{{"TableName": "inbox", "Key": {key}}}"#), "ResourceNotFoundException", "not found"),
         ("DescribeEndpoints", "{}".to_owned(), "ValidationException", "no DescribeEndpoints"),
     ] {
