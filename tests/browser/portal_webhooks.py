@@ -29,7 +29,6 @@ def creates_a_webhook(kit, hand):
         visitor.sees("Step 1 of 4")
         visitor.look("webhook-create-1")
         visitor.write("Web address", "https://10.0.0.1/coaching")
-        visitor.write("Note (optional)", "Booking desk")
         visitor.press("Next")
         visitor.sees("Step 2 of 4")
         assert not visitor.frame.locator("input:checked").count(), "no event is chosen beforehand"
@@ -44,6 +43,7 @@ def creates_a_webhook(kit, hand):
         visitor.look("webhook-create-3")
         visitor.press("Next")
         visitor.sees("Step 4 of 4")
+        assert not visitor.frame.get_by_text("Note", exact=True).count(), "no note was written"
         visitor.look("webhook-create-4")
         with visitor.expecting(400):
             visitor.press("Create the webhook")
@@ -52,6 +52,7 @@ def creates_a_webhook(kit, hand):
         expect(visitor.frame.locator(":focus")).to_have_attribute("aria-invalid", "true")
         visitor.look("webhook-create-refused")
         visitor.write("Web address", f"{kit.receiver.url}/{coach.id}-created")
+        visitor.write("Note (optional)", "Booking desk")
         visitor.press("Next")
         visitor.press("Back")
         for _ in range(3):

@@ -114,7 +114,7 @@ const computed = types =>
 const summary = ({ url, events, payload_mode: mode, description }, types) =>
   facts([
     ["Web address", wholeAddress(url)],
-    ["Note", description && userText(description)],
+    ["Note", description ? userText(description) : null],
     ["Events", events.length ? list(events.map(type => titleOf(types, type))) : "only what your automations send"],
     ["Data", `${MODES[mode][0]} (cannot be changed later)`],
   ]);
