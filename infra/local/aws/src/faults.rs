@@ -59,7 +59,7 @@ pub struct Faults {
     pending: Mutex<Pending>,
     /// Releases stalled calls.
     released: watch::Sender<()>,
-    /// `ClientRequestToken`s of transactions whose answer was lost.
+    /// `ClientRequestToken`s of committed transactions whose answer was lost.
     lost_tokens: Mutex<HashSet<String>>,
 }
 
@@ -174,7 +174,7 @@ impl Faults {
         !token.is_some_and(|token| self.lost_tokens().contains(token)) && take(&mut self.lock().store_conflicts)
     }
 
-    /// Notes that the answer of a transaction with this token is lost.
+    /// Notes that a transaction with this token was committed and its answer is lost.
     pub(crate) fn note_lost(&self, token: &str) {
         self.lost_tokens().insert(token.to_owned());
     }

@@ -88,7 +88,7 @@ impl Changes {
 }
 
 impl Aws {
-    /// Opens the data directory and opens DynamoDB.
+    /// Opens the data directory and DynamoDB.
     pub async fn open(dir: &DataDir, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
         let dir = OpenDir::open(dir)?;
         let time = StackTime::new(clock);

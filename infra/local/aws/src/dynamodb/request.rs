@@ -69,7 +69,9 @@ impl Aws {
         }
         let outcome = self.forward(operation, body).await;
         if self.faults().take_store_lost_answer() {
-            token.iter().for_each(|token| self.faults().note_lost(token));
+            if matches!(&outcome, Outcome::Answer(answer) if answer.status.is_success()) {
+                token.iter().for_each(|token| self.faults().note_lost(token));
+            }
             return Outcome::Refused(internal_server_error());
         }
         outcome

@@ -149,6 +149,12 @@ async fn a_committed_transaction_whose_answer_was_lost_does_not_conflict_with_it
     transact_once(&function, &["a"], Some("first")).await.expect("it is committed");
     let conflict = transact_once(&function, &["b"], Some("second")).await.unwrap_err();
     assert_eq!(conflict.code(), Some("TransactionCanceledException"));
+    // An empty key is refused, so nothing is committed.
+    world.aws.faults().set(FaultPlan { store_lost_answers: Some(1), ..FaultPlan::default() });
+    transact_once(&function, &[""], Some("third")).await.unwrap_err();
+    world.aws.faults().set(FaultPlan { store_conflicts: Some(1), ..FaultPlan::default() });
+    let conflict = transact_once(&function, &["c"], Some("third")).await.unwrap_err();
+    assert_eq!(conflict.code(), Some("TransactionCanceledException"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
