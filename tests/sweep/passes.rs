@@ -272,6 +272,37 @@ async fn a_client_that_fails_in_a_pass_is_evaluated_by_a_later_sweep() {
     quiet.assert_events_of(&["failures", "lost", "conflicts"], &due);
 }
 
+/// While a coach has no automation on computed events, the clients are in no index. Only the pass finds them.
+#[tokio::test]
+async fn a_client_that_fails_in_the_pass_for_the_first_automation_is_evaluated_by_a_later_sweep() {
+    let scene = SweepScene::new().await;
+    let world = &scene.world;
+    let now = world.now().await;
+    let phases = json!([{ "name": "Build", "min_days": 5, "min_compliance_pct": null },
+        { "name": "Keep", "min_days": 1, "min_compliance_pct": null }]);
+    world.apply([fact("programme.saved", json!({ "programme_id": "p", "coach_id": "ada", "phases": phases }))]).await;
+    let started_on = now.date_naive().checked_sub_days(Days::new(3)).unwrap();
+    let client = Fact::client("ada", "c1")
+        .with("created_at", rendered(now - TimeDelta::days(9)))
+        .with("programme_id", "p")
+        .with("current_phase", "Build")
+        .with("phase_started_on", started_on.to_string());
+    world.apply([client]).await;
+    for _ in 0..2 {
+        scene.sweep().await;
+    }
+    let stored = world.items("workspaces", "COACH#ada").await;
+    let programme = stored.iter().find(|item| item["sk"]["S"] == "PROGRAMME#p").unwrap();
+    let mut unreadable = programme.clone();
+    unreadable["phases"] = json!({ "N": "1" });
+    world.put_item("workspaces", &unreadable).await;
+    world.apply([scene.automation("eligible", json!({ "event": "phase_eligible" }))]).await;
+    scene.sweep().await;
+    world.put_item("workspaces", programme).await;
+    scene.until(now + TimeDelta::days(3)).await;
+    assert_eq!(scene.pairs(), [("eligible".to_owned(), "c1".to_owned())]);
+}
+
 #[tokio::test]
 async fn changes_of_programme_zone_or_dose_schedule_move_due_times() {
     let scene = SweepScene::new().await;

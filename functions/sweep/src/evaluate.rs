@@ -62,7 +62,7 @@ impl App {
         let mut facts = observed.facts(rulebook.zone);
         let mut watch = observed.watch;
         if !watch.is_active {
-            // Version 0.1 left inactive clients in the index.
+            // The index of active clients lags, and a failed evaluation puts a client into the due index again.
             let states = watch.states.clone();
             return Ok((watch, Evaluation { emitted: Vec::new(), states }));
         }

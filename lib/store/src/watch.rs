@@ -190,9 +190,9 @@ impl Watches {
         self.table.write(client::key(client)).delete(Part::Watch)
     }
 
-    /// Makes a client due.
+    /// Makes a client due, also one that is in no index because its coach had no rules.
     pub async fn mark_due(&self, client: &ClientId, now: Timestamp) -> Result<(), StoreError> {
-        self.change_alone(client, WatchUpdate::default(), DueMark { now, silent: false }).await?;
+        self.change_alone(client, WatchUpdate::indexed(client), DueMark { now, silent: false }).await?;
         Ok(())
     }
 

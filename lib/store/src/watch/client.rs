@@ -172,6 +172,13 @@ impl WatchUpdate {
         Some(change)
     }
 
+    /// An update that puts the client into the due index. If the client is inactive, its evaluation takes it out again.
+    pub(super) fn indexed(client: &ClientId) -> Self {
+        let mut change = Self::default();
+        change.set("sweep_shard", s(shard_of(&pk(client))));
+        change
+    }
+
     /// An update to the new versions of the client's dose items.
     pub(crate) fn doses(versions: &BTreeMap<String, u64>) -> Self {
         let mut change = Self::default();
