@@ -50,7 +50,7 @@ async fn the_description_is_openapi_3_1_and_open_to_everyone() {
     let reply = world.anonymous().get(DOCUMENT).await.expect(200);
     assert_eq!(reply.header("content-type"), Some("application/json"));
     assert_eq!(reply.body["openapi"], "3.1.0");
-    assert_eq!(reply.body["info"]["version"], docs::document::VERSION);
+    assert_eq!(reply.body["info"]["version"], "1.2.0");
     assert!(reply.body["webhooks"]["new_client"].is_object() && reply.body["webhooks"]["compliance_drop"].is_object());
 }
 
