@@ -45,8 +45,6 @@ pub use feed::EventFact;
 pub struct StoredEvent {
     pub event: CalendarEvent,
     version: u64,
-    /// The token of the API write that stored this state.
-    changed_by: Option<String>,
     /// The fact that moved the event to its time, until its overlaps are emitted.
     conflict_check: Option<String>,
 }
@@ -70,7 +68,6 @@ struct EventItem {
     set_at: EventSetAt,
     moved_at: Option<i64>,
     cancelled_at: Option<i64>,
-    changed_by: Option<String>,
     conflict_check: Option<String>,
     version: u64,
 }
@@ -127,7 +124,7 @@ const LISTED_PREFIX: &str = "BOOKING#";
 impl StoredEvent {
     /// A new event.
     fn new(event: CalendarEvent) -> Self {
-        Self { event, version: 1, changed_by: None, conflict_check: None }
+        Self { event, version: 1, conflict_check: None }
     }
 
     /// The event after a change.
@@ -151,8 +148,8 @@ impl StoredEvent {
             moved_at: record.moved_at.map(at),
             cancelled_at: record.cancelled_at.map(at),
         };
-        let EventItem { version, changed_by, conflict_check, .. } = record;
-        Ok(Self { event, version, changed_by, conflict_check })
+        let EventItem { version, conflict_check, .. } = record;
+        Ok(Self { event, version, conflict_check })
     }
 
     fn to_item(&self, coach: &CoachId) -> Item {
@@ -175,7 +172,6 @@ impl StoredEvent {
             set_at: event.saved_at.into(),
             moved_at: event.moved_at.map(Timestamp::ms),
             cancelled_at: event.cancelled_at.map(Timestamp::ms),
-            changed_by: self.changed_by.clone(),
             conflict_check: self.conflict_check.clone(),
             version: self.version,
         })

@@ -37,14 +37,18 @@ pub enum Committed {
 
 impl CrmWrite<'_> {
     /// Commits the records, the answer and the change, or none of them.
-    pub(crate) async fn commit(&self, records: impl IntoIterator<Item = Write>) -> Result<Transacted, StoreError> {
+    pub(crate) async fn commit(&self, records: impl IntoIterator<Item = Write>) -> Result<Committed, StoreError> {
         let answer = self.claims.answer(self.claim, &self.answer, &self.subject(), RETENTION, self.now);
         let mut writes = vec![answer];
         writes.extend(records);
         writes.extend(
             self.change.iter().map(|change| self.outbox.put(&Content::Change(Box::new(change.clone())), self.now)),
         );
-        self.outbox.table.db.transact(&writes).await
+        Ok(match self.outbox.table.db.transact(&writes).await? {
+            Transacted::Done => Committed::Done,
+            Transacted::Refused(refused) if refused.is(Part::Claim) => Committed::ClaimLost,
+            Transacted::Refused(_) => Committed::Changed,
+        })
     }
 
     /// Records the answer of a request that changes no record.
@@ -56,15 +60,5 @@ impl CrmWrite<'_> {
 
     fn subject(&self) -> AnswerSubject {
         AnswerSubject::Contact(ContactRef::new(self.coach, self.contact))
-    }
-}
-
-impl From<Transacted> for Committed {
-    fn from(transacted: Transacted) -> Self {
-        match transacted {
-            Transacted::Done => Self::Done,
-            Transacted::Refused(refused) if refused.is(Part::Claim) => Self::ClaimLost,
-            Transacted::Refused(_) => Self::Changed,
-        }
     }
 }

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::contact::{ContactState, Contacts};
 use crate::contact_ref::ContactRef;
 use crate::crm_write::{Committed, CrmWrite};
-use crate::db::{Db, Item, Part, StoreError, Table, Transacted, Write, from_item, retry, to_item};
+use crate::db::{Db, Item, Part, StoreError, Table, Write, from_item, retry, to_item};
 use crate::page::{Listed, Listing, PageRequest};
 use crate::workspace::{key_of, partition};
 
@@ -71,13 +71,7 @@ impl Opportunities {
     pub async fn create(&self, opportunity: &Opportunity, write: &CrmWrite<'_>) -> Result<Committed, StoreError> {
         let records =
             [self.put(write.coach, opportunity, None), self.contacts.check_live(write.coach, opportunity.contact_id)];
-        Ok(match write.commit(records).await? {
-            // Only this request knows the id: an earlier attempt, whose answer was lost, has stored the opportunity.
-            Transacted::Refused(refused) if refused.is(Part::Opportunity) && !refused.is(Part::Contact) => {
-                Committed::Done
-            }
-            transacted => transacted.into(),
-        })
+        write.commit(records).await
     }
 
     /// Stores a changed opportunity, if the opportunity is as it was read.
@@ -88,7 +82,7 @@ impl Opportunities {
         write: &CrmWrite<'_>,
     ) -> Result<Committed, StoreError> {
         let record = self.put(write.coach, changed, Some(found.version));
-        Ok(write.commit([record]).await?.into())
+        write.commit([record]).await
     }
 
     /// Stores an opportunity from a fact, unless the stored state is newer or its contact is erased. Contact and

@@ -6,13 +6,12 @@ use domain::booking::{CalendarEvent, Lead};
 use domain::busy::{BucketWrite, Busy, booking_writes, buckets_near_date, feed_writes};
 use domain::id::{CalendarEventId, CalendarId, CoachId, ContactId};
 use futures::future::try_join;
-use runtime::random_bytes;
 
 use crate::booking::{Bookings, BusyTimes, StoredEvent, bucket, event_key, event_sk};
 use crate::calendar::{StoredCalendar, find};
 use crate::contact::{ContactState, contact_key};
 use crate::crm_write::{Committed, CrmWrite};
-use crate::db::{Item, Part, StoreError, Transacted, Write, sk_of};
+use crate::db::{Item, StoreError, Write, sk_of};
 use crate::workspace::key_of;
 
 /// The state that the decision about a new booking needs.
@@ -108,11 +107,7 @@ impl Bookings {
         let put = self.put(write.coach, &StoredEvent::new(event.clone()), None);
         let buckets = bucket_writes(None, event, &read.busy);
         let records = self.event_writes(write, event.id, put, &buckets, read.calendar.as_ref());
-        Ok(match write.commit(records).await? {
-            // Only this request knows the id: an earlier attempt, whose answer was lost, has stored the event.
-            Transacted::Refused(refused) if refused.is(Part::Event) => Committed::Done,
-            transacted => transacted.into(),
-        })
+        write.commit(records).await
     }
 
     /// Stores a booking as `event`: moved or cancelled.
@@ -123,22 +118,11 @@ impl Bookings {
         write: &CrmWrite<'_>,
     ) -> Result<Committed, StoreError> {
         let Some(found) = &read.event else { return Ok(Committed::Changed) };
-        let mark = hex::encode(random_bytes::<16>());
-        let stored = StoredEvent { changed_by: Some(mark.clone()), ..found.changed(event.clone()) };
-        let put = self.put(write.coach, &stored, Some(found));
+        let put = self.put(write.coach, &found.changed(event.clone()), Some(found));
         let buckets = bucket_writes(found.event.busy(), event, &read.busy);
         let calendar = find(&read.calendars, event.calendar_id).filter(|_| event.is_confirmed());
         let records = self.event_writes(write, event.id, put, &buckets, calendar);
-        let transacted = write.commit(records).await?;
-        // An earlier attempt of this write, whose answer was lost, may have left the event so.
-        if let Transacted::Refused(refused) = &transacted
-            && refused.is(Part::Event)
-            && let Some(now) = self.event(write.coach, event.id).await?
-            && now.changed_by == Some(mark)
-        {
-            return Ok(Committed::Done);
-        }
-        Ok(transacted.into())
+        write.commit(records).await
     }
 
     /// Writes of the event and its buckets, and checks that the calendar is unchanged and the contact live.

@@ -14,7 +14,7 @@ impl Contacts {
         let [email, _] = record.addresses();
         let taken = email.map(|email| self.address(write.coach, &email).take(&known.contact.id.to_string()));
         let records = [self.put(&record, None)].into_iter().chain(taken);
-        Ok(write.commit(records).await?.into())
+        write.commit(records).await
     }
 
     /// Stores a changed contact, if the contact is as it was read.
@@ -25,6 +25,6 @@ impl Contacts {
         write: &CrmWrite<'_>,
     ) -> Result<Committed, StoreError> {
         let record = self.put(&found.changed(changed.clone()), Some(found.version));
-        Ok(write.commit([record]).await?.into())
+        write.commit([record]).await
     }
 }

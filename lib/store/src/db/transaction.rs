@@ -109,7 +109,8 @@ impl RefusedTransaction {
 }
 
 impl Db {
-    /// Commits all writes or none.
+    /// Commits all writes or none. If the answer is lost, the SDK repeats the request under the same token, and
+    /// DynamoDB answers as it did to the first.
     pub(crate) async fn transact(&self, writes: &[Write]) -> Result<Transacted, StoreError> {
         let written = retrying_conflicts("TransactWriteItems", || {
             let items = writes.iter().map(|write| write.item.clone()).collect();
