@@ -6,22 +6,22 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use domain::id::{CoachId, parse_uuid};
-use domain::idempotency::{AnswerKind, Api, Fingerprint, IdempotencyKey, Mismatch, Payload};
+use domain::idempotency::{AnswerKind, Api, Fingerprint, IdempotencyKey, Mismatch};
 use domain::time::Timestamp;
 use futures::FutureExt;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use store::StoreError;
 use store::claim::{Claim, ClaimRequest, ClaimState, Claims};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout_at;
 
 use crate::inbound::Inbound;
 use crate::problem::Problem;
 use crate::reply::Reply;
 use crate::routes::{Routed, find};
 
-/// Time for the work. The time that is left afterwards suffices to release the claim before the request is answered
-/// without the work.
+/// Time from the request's arrival to the end of the work. The time that is left afterwards suffices to release the
+/// claim before the request is answered without the work.
 const WORK_WITHIN: Duration = Duration::from_secs(19);
 
 /// A request whose key is claimed, with the stage that an earlier request reached.
@@ -101,8 +101,9 @@ pub async fn once<S: DeserializeOwned, T>(
     read: impl Future<Output = T>,
     work: impl AsyncFnOnce(ClaimedRequest<S>, T) -> Result<Outcome, Problem>,
 ) -> Result<Reply, Problem> {
-    let until = Instant::now() + WORK_WITHIN;
-    let asked = ClaimRequest { fingerprint: fingerprint(inbound, &payload), mismatch };
+    let until = inbound.received_at + WORK_WITHIN;
+    let fingerprint = Fingerprint::new(inbound.method.as_str(), &parsed_path(inbound), &payload);
+    let asked = ClaimRequest { fingerprint, mismatch };
     let (begun, read) = futures::future::join(claims.begin(&key, asked, now), read).await;
     let (claim, stage, same_payload) = match begun? {
         ClaimState::Fresh(claim) => (claim, None, true),
@@ -154,13 +155,6 @@ async fn refuse(
             Err(error.into())
         }
     }
-}
-
-/// The fingerprint of a request with this payload.
-fn fingerprint(inbound: &Inbound, payload: &Value) -> Fingerprint {
-    let (path, sent) = (parsed_path(inbound), inbound.payload_with_mark());
-    let as_sent = Payload { path: &inbound.path, body: &sent };
-    Fingerprint::new(inbound.method.as_str(), Payload { path: &path, body: payload }, as_sent)
 }
 
 /// The request's path with its UUIDs in canonical form.

@@ -11,6 +11,7 @@ use http::{HeaderMap, Method, header};
 use http_body_util::BodyExt;
 use lambda_http::RequestExt;
 use serde_json::Value;
+use tokio::time::Instant;
 use url::form_urlencoded;
 
 use crate::problem::Problem;
@@ -31,6 +32,8 @@ pub struct Inbound {
     pub headers: HeaderMap,
     /// Names the request in answers and logs.
     pub request_id: String,
+    /// The time at which the request's handler began, for deadlines.
+    pub(crate) received_at: Instant,
     /// The decoded parameters of the path. Empty if one does not decode.
     pub(crate) parameters: Vec<String>,
     query: String,
@@ -45,6 +48,7 @@ impl<S: Send + Sync> FromRequest<S> for Inbound {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let received_at = Instant::now();
         let (mut parts, body) = request.into_parts();
         let parameters = RawPathParams::from_request_parts(&mut parts, state).await;
         let parameters = parameters.map(|all| all.iter().map(|(_, value)| value.to_owned()).collect());
@@ -56,6 +60,7 @@ impl<S: Send + Sync> FromRequest<S> for Inbound {
             query: parts.uri.query().unwrap_or_default().to_owned(),
             headers: parts.headers,
             request_id: parts.extensions.get::<RequestId>().map_or_else(String::new, |id| id.0.clone()),
+            received_at,
             parameters: parameters.unwrap_or_default(),
             body: collected.to_bytes(),
             parsed: OnceLock::new(),
@@ -166,15 +171,6 @@ impl Inbound {
     pub fn payload(&self) -> Cow<'_, Value> {
         let as_text = || Cow::Owned(Value::from(String::from_utf8_lossy(self.text())));
         self.json_if_any().map_or_else(as_text, Cow::Borrowed)
-    }
-
-    /// The payload as earlier releases computed it: a body with a byte order mark counted as text.
-    pub(crate) fn payload_with_mark(&self) -> Cow<'_, Value> {
-        if self.body.starts_with(BYTE_ORDER_MARK) {
-            Cow::Owned(Value::from(String::from_utf8_lossy(&self.body)))
-        } else {
-            self.payload()
-        }
     }
 
     /// The body without a byte order mark before it.

@@ -216,6 +216,29 @@ const ALL_FOR_GOOD: usize = 3 * SDK_ATTEMPTS;
 /// Conflicts in a row after which a write is given up.
 const CONFLICTS_FOR_GOOD: usize = 12;
 
+/// The time for the work counts from the request's arrival. Otherwise a slow authentication would take the time in
+/// which the claim is released.
+#[tokio::test]
+async fn a_creation_that_runs_out_of_time_releases_its_claim() {
+    let mut scene = CreationScene::of(MAILED).await;
+    let first = scene.post("first@example.com").await.expect(201);
+    let invocations = scene.world.calls("clients").await;
+    let made = invocations[0]["calls"].as_array().unwrap();
+    let before_the_mail = made.iter().position(|call| call["operation"] == "SendEmail").unwrap();
+    scene.assert_created("first@example.com", first).await;
+    // Two tries of the authentication stall, and two of the mail.
+    let slow = json!({ "function": "clients", "store_latency_ms": 1900, "stalled_calls": 2 });
+    scene.world.faults(slow).await;
+    let stall_the_mail = async {
+        scene.world.until_stalled().await;
+        scene.world.faults(json!({ "spared_calls": before_the_mail, "stalled_calls": 2 })).await;
+    };
+    let (reply, ()) = tokio::join!(scene.post("second@example.com").into_future(), stall_the_mail);
+    reply.refused(500, "internal");
+    scene.no_faults().await;
+    assert!(scene.retry_until_created("second@example.com").await, "the claim was released");
+}
+
 #[tokio::test]
 async fn refused_calls_are_absorbed_or_repaired_by_the_retry() {
     let one =
