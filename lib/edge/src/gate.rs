@@ -111,7 +111,7 @@ impl Gate {
         limits: &[Limit],
         read: impl Future<Output = T>,
     ) -> Result<(Admitted<Partner>, T), Refused> {
-        // Before anything is read, not beside it: without a key nobody reaches a table.
+        // The key is parsed before any read starts: without a well-formed key no table is called.
         let key = presented(&inbound.headers).map_err(unknown)?;
         let hash = key.hash();
         let check = self.check(&key, limits, partner);

@@ -71,7 +71,7 @@ pub enum Problem {
     UnknownPath,
     #[error("This path takes {}.", .0.join(", "))]
     MethodNotAllowed(Vec<&'static str>),
-    #[error("This is large, and sent compressed alone. Send `Accept-Encoding: gzip` (curl: --compressed).")]
+    #[error("This answer is sent compressed only. Send `Accept-Encoding: gzip` (curl: --compressed).")]
     GzipOnly,
     #[error("A request with the same idempotency key is in progress. Retry as it is.")]
     IdempotencyInProgress,

@@ -106,9 +106,9 @@ pub enum Routed {
 
 /// Looks a request up.
 pub fn find(method: &Method, path: &str) -> Routed {
-    // A path that is written out goes before one with a parameter, whatever its methods.
-    let written_out = ROUTES.iter().any(|route| route.path == path);
-    let fits = |template: &str| if written_out { template == path } else { matches(template, path) };
+    // A literal path takes precedence over a template, even if their methods differ.
+    let is_literal = ROUTES.iter().any(|route| route.path == path);
+    let fits = |template: &str| if is_literal { template == path } else { matches(template, path) };
     let mut methods = Vec::new();
     for route in ROUTES.iter().filter(|route| fits(route.path)) {
         if route.method == method.as_str() {

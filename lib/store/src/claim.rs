@@ -226,7 +226,7 @@ impl Claims {
             let answer = Answer { status, body };
             return Ok(ClaimState::Answered { answer, same_payload });
         }
-        // This holds even after the lease: the work may have been done, or its caller was asked to repeat it.
+        // A different payload is refused even after the lease: the first request may have committed its work.
         if old.lease_until > now.ms() || (!same_payload && mismatch == Mismatch::Refused) {
             return Ok(ClaimState::InProgress { same_payload });
         }

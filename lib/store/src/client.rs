@@ -1,5 +1,5 @@
 //! Table `clients`. pk `CLIENT#<client_id>`: the record, or a tombstone. pk `EMAIL#<compared form>`: the holders of an
-//! address (module `held_by`), whose first holder has the address over the whole service. pk `INTAKE#<client_id>`: the
+//! address (module `address`), whose first holder has the address over the whole service. pk `INTAKE#<client_id>`: the
 //! client's intake.
 //! GSI `by_owner`: `owner` (coach), `listed_at` (`<created_at>#<client_id>`). GSI `active`: `active_owner`,
 //! `listed_at`; active clients only.
@@ -36,11 +36,11 @@ use lookup::is_tombstone;
 pub(crate) use state::ClientState;
 pub use state::StoredClient;
 
+use crate::address::{Address, Holders};
 use crate::contact::Contacts;
 use crate::db::{
     self, Db, Item, Part, StoreError, Table, Transacted, Write, from_item, n, query_up_to, retry, s, text,
 };
-use crate::held_by::{Address, Holders};
 use crate::outbox::{Content, Outbox};
 use crate::page::Listed;
 use crate::watch::{DueMark, WatchUpdate, Watches};

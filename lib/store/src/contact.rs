@@ -1,5 +1,5 @@
 //! Table `crm`, contacts. pk `COACH#<coach_id>`, sk `CONTACT#<uuid>`: a live, merged or erased contact. sk
-//! `EMAIL#<compared form>`, `PHONE#<last digits>`: the live contacts with that address (`held_by`). The index finds a
+//! `EMAIL#<compared form>`, `PHONE#<last digits>`: the live contacts with that address (`address`). The index finds a
 //! match in one call. The item is the lock that lets one of many parallel creations win.
 //! LSI `listed`: live contacts by UUID. LSI `by_email`: contacts by `email_key`: live ones, then merged ones that had
 //! it. GSI `by_contact`: items about a contact, and contacts merged into it.
@@ -34,8 +34,8 @@ pub use item::StoredContact;
 pub use state::ContactState;
 pub(crate) use state::contact_key;
 
+use crate::address::{Address, Holders};
 use crate::db::{Db, Item, Part, StoreError, Table, Write, from_item, query_page, s, sk_of, to_item};
-use crate::held_by::{Address, Holders};
 use crate::page::{Listed, Listing, PageRequest};
 use crate::workspace::{key_of, partition};
 use item::ContactItem;
@@ -123,7 +123,7 @@ impl Contacts {
         Ok(None)
     }
 
-    /// Reads the holders of an address that are no clients.
+    /// Reads the contacts with this address that are not clients.
     async fn non_client_holders(&self, coach: &CoachId, holders: &Holders) -> Result<Vec<StoredContact>, StoreError> {
         let mut free: Vec<StoredContact> = Vec::new();
         let some = holders.all().take(MAX_NAMESAKES).map(|id| format!("{PREFIX}{id}")).collect();

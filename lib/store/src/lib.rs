@@ -4,6 +4,7 @@
 //! plan, a lost race) are returned as values. Errors mean that the store did not answer, or that a stored item has an
 //! unexpected form.
 
+mod address;
 pub mod audit;
 mod automation;
 mod binary;
@@ -21,7 +22,6 @@ pub mod endpoint;
 pub mod fact;
 mod fact_order;
 mod group;
-pub mod held_by;
 pub mod key;
 pub mod login_link;
 mod metering;
@@ -32,7 +32,7 @@ pub mod pipeline;
 mod programme;
 pub mod record;
 pub mod rules;
-pub mod settings;
+mod settings_limit;
 mod unreadable;
 pub mod vault;
 pub mod watch;

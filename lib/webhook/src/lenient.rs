@@ -6,7 +6,8 @@
 //! identity` to the end of the connection. h2 0.4 has no such setting: it resets the stream, or ends the connection
 //! with all other requests on it.
 //!
-//! An unfinished head counts as it is after [`HEAD_GRACE`] or [`MAX_HEAD_BYTES`]. Its connection ends then.
+//! A head that does not end within [`HEAD_GRACE`] and [`MAX_HEAD_BYTES`] is treated as complete, and its connection is
+//! closed.
 
 mod hpack;
 mod http1;

@@ -16,8 +16,8 @@ use crate::time::Timestamp;
 pub(super) struct Matching<'a> {
     pub(super) facts: &'a Facts,
     pub(super) days: Days,
-    /// No match could have started before this instant. If a run of matching dates began earlier, a change started the
-    /// match, and the evaluation dates it.
+    /// No match could have started before this instant. If the matching dates began earlier, a change started the
+    /// match, which then has the time `now`.
     pub(super) from: Timestamp,
     pub(super) now: Timestamp,
 }
