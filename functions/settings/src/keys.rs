@@ -16,7 +16,7 @@ use store::key::{KeyCreation, KeyRecord, KeyUpdate, new_api_key};
 
 use crate::App;
 use crate::recorder::Recorder;
-use crate::session::Session;
+use crate::session::{Session, refuse_fields};
 
 const KEY: &str = "key";
 
@@ -45,6 +45,7 @@ pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response
 
 pub(crate) async fn rotate(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session, recorder: Recorder| {
+        refuse_fields(&inbound)?;
         let id = KeyId::parse(inbound.parameter(0)).map_err(|_| Problem::NotFound(KEY))?;
         let (now, answer) = (session.now, record_with(&recorder, session.now));
         let rotated = app.keys.rotate(&app.workspaces, session.context(), &id, new_api_key, answer).await?;

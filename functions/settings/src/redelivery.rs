@@ -24,7 +24,7 @@ use store::endpoint::{EndpointRef, NewRecovery, RecoveryStart};
 use crate::App;
 use crate::deliveries::{DELIVERY, delivery_id};
 use crate::recorder::Recorder;
-use crate::session::Session;
+use crate::session::{Session, refuse_fields};
 use crate::webhooks::find;
 
 /// Time within which a recovery begins retry chains. Under an idempotency key, the work and the record of its answer
@@ -67,6 +67,7 @@ pub(crate) async fn test(State(app): State<App>, inbound: Inbound) -> Response {
 /// `POST /settings/webhooks/{id}/deliveries/{delivery_id}/retry`
 pub(crate) async fn retry(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session, recorder: Recorder| {
+        refuse_fields(&inbound)?;
         let endpoint = require_enabled(find(&app, &session, inbound.parameter(0)).await?)?;
         let delivery_id = delivery_id(inbound.parameter(1))?;
         let kept = match app.deliveries.find(&endpoint.id, &delivery_id, session.now).await? {

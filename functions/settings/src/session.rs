@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use domain::audit::AuditActor;
+use domain::fields::Fields;
 use domain::id::CoachId;
 use domain::idempotency::{Api, Mismatch};
 use domain::time::Timestamp;
@@ -32,6 +33,12 @@ impl Session {
     pub(crate) fn context(&self) -> AuditContext<'_> {
         AuditContext { coach: &self.coach, actor: &self.actor, now: self.now }
     }
+}
+
+/// Refuses a body with fields, for a route that takes none. A body without fields is allowed.
+pub(crate) fn refuse_fields(inbound: &Inbound) -> Result<(), Problem> {
+    let Some(body) = inbound.json_if_sent()? else { return Ok(()) };
+    Ok(Fields::body(body)?.only(&[])?)
 }
 
 /// Reads sessions from verified tokens.

@@ -23,7 +23,7 @@ use store::claim::Answer;
 use store::endpoint::{EndpointCreation, EndpointUpdate, SecretRotation};
 
 use crate::recorder::Recorder;
-use crate::session::Session;
+use crate::session::{Session, refuse_fields};
 use crate::{App, receiver};
 
 const ENDPOINT: &str = "webhook endpoint";
@@ -106,6 +106,7 @@ pub(crate) async fn delete(State(app): State<App>, inbound: Inbound) -> Response
 
 pub(crate) async fn rotate_secret(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session, recorder: Recorder| {
+        refuse_fields(&inbound)?;
         let Endpoint { id, .. } = find(&app, &session, inbound.parameter(0)).await?;
         let secret = SigningSecret::new(random_bytes());
         // Nothing may fail between the rotation and the answer, which alone shows the secret.

@@ -102,7 +102,7 @@ impl<'a> Fields<'a> {
     pub fn only(&self, known: &[&str]) -> Result<(), Invalid> {
         let unknown: Vec<&str> = self.names().filter(|name| !known.contains(name)).collect();
         let Some(first) = unknown.first() else { return Ok(()) };
-        let takes = known.join(", ");
+        let takes = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         let named: Vec<String> = unknown.iter().take(MAX_NAMED).map(|name| shortened(name)).collect();
         let names = match unknown.len() - named.len() {
             0 if unknown.len() == 1 => format!("{}{} is not a field", self.path, named[0]),

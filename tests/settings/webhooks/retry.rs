@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use crate::delivery::endpoint_states::EndpointScene;
-use crate::world::{Answer, Endpoint, Fact};
+use crate::world::{Answer, Endpoint, Fact, list};
 
 const HOUR_S: u64 = 3_600;
 const DAY_S: u64 = 24 * HOUR_S;
@@ -50,6 +50,30 @@ async fn a_test_event_looks_real_and_is_marked_as_a_test() {
     settings.post(&path(&endpoint, "test"), json!({ "kind": "x" })).await.refused_for("kind");
     settings.patch(&format!("/settings/webhooks/{}", endpoint.id), json!({ "enabled": false })).await.expect(200);
     settings.post(&path(&endpoint, "test"), json!({})).await.refused(409, "endpoint_disabled");
+}
+
+#[tokio::test]
+async fn a_post_that_takes_no_fields_refuses_them() {
+    let scene = EndpointScene::new().await;
+    let (ada, endpoint, settings) = scene.coach().await;
+    scene.event("c1").await;
+    let delivery = ada.deliveries(&endpoint).await.remove(0);
+    let key = ada.new_key(json!({ "name": "EMR", "scope": "partner" })).await;
+    let rotate = format!("/settings/keys/{}/rotate", key.str("id"));
+    for post in [rotate, path(&endpoint, "rotate-secret"), retry(&endpoint, &delivery)] {
+        settings.post(&post, json!({ "expires_at": null })).await.refused_for("expires_at");
+        settings.post(&post, json!([])).await.refused(400, "invalid_json");
+        settings
+            .call("POST", &post)
+            .header("content-type", "text/plain")
+            .body("x")
+            .await
+            .refused(415, "unsupported_media_type");
+    }
+    let listed = settings.get("/settings/keys?status=live").await.expect(200);
+    assert_eq!(list(listed.body["keys"].clone()).len(), 1, "no key was rotated: {}", listed.text);
+    scene.world.settle().await;
+    assert_eq!(scene.webhook_ids().len(), 1, "nothing was sent again");
 }
 
 #[tokio::test]
