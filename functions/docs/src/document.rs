@@ -23,7 +23,7 @@ use schemas::Schemas;
 use share::SharedResponses;
 
 /// Version of the interface, which its owner sets. Additions do not raise it.
-pub const VERSION: &str = "1.2.0";
+pub(crate) const VERSION: &str = "1.2.0";
 
 /// Builds the document.
 pub fn document() -> Value {

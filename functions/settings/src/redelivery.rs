@@ -28,7 +28,7 @@ use crate::session::{Session, refuse_fields};
 use crate::webhooks::find;
 
 /// Time within which a recovery begins retry chains. Under an idempotency key, the work and the record of its answer
-/// have 19 s.
+/// have to end 19 s after the request's arrival.
 const RECOVERY_TIME: Duration = Duration::from_secs(16);
 /// Time within which a dry run counts. It holds no lease, so any number of dry runs may count at once.
 const COUNTING_TIME: Duration = Duration::from_secs(5);

@@ -167,7 +167,7 @@ impl WatchUpdate {
         change.is_inactive = !after.is_active;
         change.restarts = after.is_active && (is_new_coach || !before.is_active);
         if change.restarts {
-            change.set("sweep_shard", s(shard_of(&pk(&after.id))));
+            change.put_into_index(&after.id);
         }
         Some(change)
     }
@@ -175,7 +175,7 @@ impl WatchUpdate {
     /// An update that puts the client into the due index. If the client is inactive, its evaluation takes it out again.
     pub(super) fn indexed(client: &ClientId) -> Self {
         let mut change = Self::default();
-        change.set("sweep_shard", s(shard_of(&pk(client))));
+        change.put_into_index(client);
         change
     }
 
@@ -202,6 +202,10 @@ impl WatchUpdate {
         let mut change = Self::default();
         change.set("daily_log_deleted", AttributeValue::Bool(true));
         change
+    }
+
+    fn put_into_index(&mut self, client: &ClientId) {
+        self.set("sweep_shard", s(shard_of(&pk(client))));
     }
 
     fn set(&mut self, name: &'static str, value: AttributeValue) {
