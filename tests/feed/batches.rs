@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::feed::erasure::erased;
-use crate::world::{Bill, Fact, Receiver, World, fact, until_within, uuid};
+use crate::world::{Bill, Fact, Receiver, World, fact, list, until_within, uuid};
 
 /// Delay of a batch's messages, so that they arrive together.
 const TOGETHER_IN_S: u32 = 5;
@@ -46,6 +46,33 @@ async fn a_slow_fact_delays_no_other_fact_of_its_batch() {
     world.settle().await;
     assert_eq!(count().await, 6);
     assert_eq!(world.set_aside().await, [] as [Value; 0]);
+}
+
+#[tokio::test]
+async fn facts_about_one_client_in_one_batch_never_write_at_the_same_time() {
+    const CHECK_INS: usize = 4;
+    // A fact takes longer than it may hold up the facts about others.
+    const STORE_LATENCY_MS: u32 = 400;
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    world.apply([Fact::client("ada", "c1")]).await;
+    let check_in = |number: usize| {
+        let submitted_at = format!("2026-01-0{}T08:00:00Z", number + 1);
+        let ids = json!({ "client_id": "c1", "check_in_id": format!("k{number}") });
+        fact("check_in.submitted", ids)
+            .with("submitted_at", submitted_at)
+            .with("scores", json!({}))
+            .with("grades", json!({}))
+    };
+    send_together(&world, (0..CHECK_INS).map(check_in)).await;
+    world.faults(json!({ "function": "ingest", "store_latency_ms": STORE_LATENCY_MS })).await;
+    world.advance_s(u64::from(TOGETHER_IN_S)).await;
+    world.clear_faults().await;
+    let latest = &world.calls("ingest").await[0];
+    let transactions =
+        list(latest["calls"].clone()).into_iter().filter(|call| call["operation"] == "TransactWriteItems");
+    assert_eq!(transactions.count(), CHECK_INS, "none is refused");
+    assert_eq!(key.get("/v1/clients/c1/check-ins").await.expect(200).body["count"], CHECK_INS);
 }
 
 /// Largest number of calls of an invocation of `ingest`.

@@ -1,29 +1,45 @@
 //! Handles the messages of a batch in order, each with a deadline of its own.
 //!
-//! A message waits for the previous one. If the previous message is slow, both are handled concurrently. So a fact that
-//! hangs fails alone. The whole batch ends before the function's time-out, even after a slow look-up.
+//! A message waits for the previous one. If the previous message is slow, both are handled concurrently, unless they are
+//! about the same client: their writes would refuse each other, and slow each other down further. So a fact that hangs
+//! fails alone, or with the later facts about its client. The whole batch ends before the function's time-out, even
+//! after a slow look-up.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
+use futures::future::OptionFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use runtime::BoxError;
+use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 /// Time for which a message may hold up the next.
 const HEAD_START: Duration = Duration::from_millis(500);
-/// Time limit of a message. Writes that were made by then stay, as after a crash.
+/// Time limit of a message, with its wait for earlier ones about the same client. Writes that were made by then stay, as
+/// after a crash.
 const DEADLINE: Duration = Duration::from_secs(15);
 
-/// Handles each message with `take`. Returns the results with the indexes of their messages, in no order.
+/// Handles each message with `take`. `client` names the client that a message is about. Returns the results with the
+/// indexes of their messages, in no order.
 pub(crate) async fn take_each<'m, M, F>(
     messages: &'m [M],
+    client: impl Fn(&'m M) -> Option<&'m str>,
     take: impl Fn(&'m M) -> F,
 ) -> Vec<(usize, Result<(), BoxError>)>
 where
     F: Future<Output = Result<(), BoxError>>,
 {
+    // Those who wait for a lock get it in their order.
+    let clients: HashMap<&str, Mutex<()>> =
+        messages.iter().filter_map(&client).map(|id| (id, Mutex::new(()))).collect();
+    let in_turn = async |message| {
+        let lock = client(message).and_then(|id| clients.get(id));
+        let _turn = OptionFuture::from(lock.map(Mutex::lock)).await;
+        take(message).await
+    };
     let in_time = async |index: usize| {
-        let taken = timeout(DEADLINE, take(&messages[index])).await;
+        let taken = timeout(DEADLINE, in_turn(&messages[index])).await;
         (index, taken.unwrap_or_else(|_| Err(format!("it took longer than {} s", DEADLINE.as_secs()).into())))
     };
     let mut under_way = FuturesUnordered::new();
@@ -67,10 +83,17 @@ mod tests {
     }
     use Taking::{Failing, Hanging, Quick, Slow};
 
-    /// Handles messages. Returns the start times and the end in ms, and the indexes of the messages that failed.
+    /// Handles messages about different clients, as [`taken_of`] does.
     async fn taken(messages: &[Taking]) -> (Vec<u128>, u128, Vec<usize>) {
+        taken_of(&messages.iter().map(|message| (None, *message)).collect::<Vec<_>>()).await
+    }
+
+    /// Handles messages, some with their client. Returns the start times and the end in ms, and the indexes of the
+    /// messages that failed.
+    async fn taken_of(messages: &[(Option<&'static str>, Taking)]) -> (Vec<u128>, u128, Vec<usize>) {
         let (start, begun) = (Instant::now(), Mutex::new(Vec::new()));
-        let ended = take_each(messages, async |message| {
+        let client = |(client, _): &(Option<&'static str>, Taking)| *client;
+        let ended = take_each(messages, client, async |(_, message)| {
             begun.lock().unwrap().push(start.elapsed().as_millis());
             match message {
                 Quick => Ok(()),
@@ -99,6 +122,21 @@ mod tests {
     async fn a_message_that_hangs_fails_alone_and_holds_up_the_next_for_a_moment_only() {
         let taken = taken(&[Quick, Hanging, Quick, Slow(2_000), Quick, Failing]).await;
         assert_eq!(taken, (vec![0, 0, 500, 500, 1_000, 1_000], 15_000, vec![1, 5]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn messages_about_one_client_follow_one_another_however_slow_they_are() {
+        let (ada, eve) = (Some("ada"), Some("eve"));
+        let messages = [(ada, Slow(2_000)), (ada, Failing), (eve, Quick), (ada, Slow(1_000)), (None, Quick)];
+        let taken = taken_of(&messages).await;
+        assert_eq!(taken, (vec![0, 1_000, 1_500, 2_000, 2_000], 3_000, vec![1]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_message_that_hangs_holds_up_the_later_ones_about_its_client_up_to_their_deadline() {
+        let (ada, eve) = (Some("ada"), Some("eve"));
+        let taken = taken_of(&[(ada, Hanging), (ada, Hanging), (ada, Quick), (eve, Quick)]).await;
+        assert_eq!(taken, (vec![0, 1_500, 15_000, 15_500], 15_500, vec![0, 1]));
     }
 
     #[tokio::test(start_paused = true)]

@@ -116,7 +116,8 @@ impl App {
         let ids = incoming.iter().filter_map(Incoming::fact_id).collect();
         let seen = Mutex::new(self.facts.seen(&ids, Timestamp::new(self.clock.now())).await?);
         let mut response = SqsBatchResponse::default();
-        for (index, taken) in batch::take_each(&incoming, |incoming| self.take(incoming, &seen)).await {
+        for (index, taken) in batch::take_each(&incoming, Incoming::client, |incoming| self.take(incoming, &seen)).await
+        {
             let Err(error) = taken else { continue };
             let message_id = incoming[index].message.message_id.clone().unwrap_or_default();
             tracing::error!(
@@ -217,6 +218,11 @@ impl Incoming {
     fn new(message: SqsMessage) -> Self {
         let envelope = Envelope::parse(message.body.as_deref().unwrap_or_default());
         Self { message, envelope }
+    }
+
+    /// The client that the fact is about.
+    fn client(&self) -> Option<&str> {
+        self.envelope.detail.get("client_id")?.as_str()
     }
 
     /// The fact's id, unless the fact's mark is written with its change.
