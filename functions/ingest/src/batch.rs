@@ -1,9 +1,9 @@
 //! Handles the messages of a batch in order, each with a deadline of its own.
 //!
-//! A message waits for the previous one. If the previous message is slow, both are handled concurrently, unless they are
-//! about the same client: their writes would refuse each other, and slow each other down further. So a fact that hangs
-//! fails alone, or with the later facts about its client. The whole batch ends before the function's time-out, even
-//! after a slow look-up.
+//! A message waits for the previous one. If the previous message is slow, both are handled concurrently, unless they
+//! are about the same client: their transactions would refuse each other, and become slower with every attempt. So a
+//! fact that hangs fails alone, or with the later facts about its client. The whole batch ends before the function's
+//! time-out, even after a slow look-up.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -16,8 +16,8 @@ use tokio::time::timeout;
 
 /// Time for which a message may hold up the next.
 const HEAD_START: Duration = Duration::from_millis(500);
-/// Time limit of a message, with its wait for earlier ones about the same client. Writes that were made by then stay, as
-/// after a crash.
+/// Time limit of a message, with its wait for earlier ones about the same client. Writes that were made by then stay,
+/// as after a crash.
 const DEADLINE: Duration = Duration::from_secs(15);
 
 /// Handles each message with `take`. `client` names the client that a message is about. Returns the results with the
