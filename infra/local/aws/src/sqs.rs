@@ -185,7 +185,7 @@ impl Sqs {
         let name = queue_arn.rsplit(':').next().unwrap_or(queue_arn);
         let missing = || StoreError::NoSuchResource(format!("queue {queue_arn}"));
         let settings = self.settings(name).filter(|_| self.arn(name) == queue_arn).ok_or_else(missing)?;
-        Ok(self.new_message(name, &settings, body.to_owned(), None))
+        Ok(self.new_message(name, &settings, body.to_owned(), None, self.0.time.now_ms()))
     }
 
     /// Wakes pollers after another module's transaction stored messages.
@@ -193,8 +193,14 @@ impl Sqs {
         self.0.changes.notify();
     }
 
-    fn new_message(&self, queue: &str, settings: &Settings, body: String, delay_s: Option<i64>) -> NewMessage {
-        let now = self.0.time.now_ms();
+    fn new_message(
+        &self,
+        queue: &str,
+        settings: &Settings,
+        body: String,
+        delay_s: Option<i64>,
+        now: i64,
+    ) -> NewMessage {
         NewMessage {
             queue: queue.to_owned(),
             message_id: Uuid::new_v4().to_string(),

@@ -40,8 +40,10 @@ impl Sqs {
     pub(super) async fn send_message_batch(&self, batch: Batch<SendMessage>) -> Result<Value, ServiceError> {
         let (queue, settings) = self.queue_at(batch.queue_url.as_deref())?;
         let (mut results, mut messages, mut bytes) = (Results::default(), Vec::new(), 0);
+        // One time for all, so that messages with the same delay become visible together, however slow the machine is.
+        let now = self.0.time.now_ms();
         for entry in batch.validated()? {
-            let accepted = self.accept(&queue, &settings, entry.request);
+            let accepted = self.accept(&queue, &settings, entry.request, now);
             results.add(
                 &entry.id,
                 accepted.map(|accepted| {

@@ -119,12 +119,13 @@ impl Sqs {
         Ok((name.to_owned(), settings))
     }
 
-    /// Validates a message.
+    /// Validates a message that is sent at `now`.
     pub(super) fn accept(
         &self,
         queue: &str,
         settings: &Settings,
         send: SendMessage,
+        now: i64,
     ) -> Result<AcceptedMessage, ServiceError> {
         let body = send.message_body.filter(|body| !body.is_empty());
         let body = body.ok_or_else(|| error::missing_parameter("MessageBody"))?;
@@ -143,7 +144,7 @@ impl Sqs {
         if bytes > limit {
             return Err(error::message_too_long(limit));
         }
-        let mut message = self.new_message(queue, settings, body, send.delay_seconds);
+        let mut message = self.new_message(queue, settings, body, send.delay_seconds, now);
         let mut result = json!({
             "MessageId": message.message_id,
             "MD5OfMessageBody": attributes::md5_hex(message.body.as_bytes()),
@@ -167,7 +168,7 @@ impl Sqs {
 
     async fn send_message(&self, send: SendMessage) -> Result<Value, ServiceError> {
         let (queue, settings) = self.queue_at(send.queue_url.as_deref())?;
-        let accepted = self.accept(&queue, &settings, send)?;
+        let accepted = self.accept(&queue, &settings, send, self.0.time.now_ms())?;
         self.store(vec![accepted.message]).await?;
         Ok(accepted.result)
     }

@@ -138,6 +138,20 @@ async fn a_batch_has_a_result_for_each_entry() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_messages_of_a_batch_become_visible_together_on_a_slow_machine_too() {
+    let world = World::new().await;
+    let url = world.queue("jobs", json!({})).await;
+    let sqs = Client::new(&world.sdk());
+    let entry =
+        |id: &str| SendMessageBatchRequestEntry::builder().id(id).message_body(id).delay_seconds(5).build().unwrap();
+    world.clock.step_ms(1);
+    sqs.send_message_batch().queue_url(&url).entries(entry("a")).entries(entry("b")).send().await.unwrap();
+    world.clock.step_ms(0);
+    world.clock.advance_to(world.aws.sqs().next_due().await.unwrap().unwrap());
+    assert_eq!(bodies(&sqs, &url).await.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_poll_ends_with_a_message_or_with_stack_time() {
     let world = World::new().await;
     let url = world.queue("jobs", json!({})).await;

@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 use std::path::Path;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -17,21 +18,36 @@ pub(crate) struct World {
     server: tokio::task::JoinHandle<()>,
 }
 
-pub(crate) struct TestClock(Mutex<DateTime<Utc>>);
+pub(crate) struct TestClock {
+    now: Mutex<DateTime<Utc>>,
+    step_ms: AtomicI64,
+}
 
 impl TestClock {
     fn starting_at(time: &str) -> Self {
-        Self(Mutex::new(time.parse().unwrap()))
+        Self { now: Mutex::new(time.parse().unwrap()), step_ms: AtomicI64::new(0) }
     }
 
     pub(crate) fn advance_s(&self, seconds: i64) {
-        *self.0.lock().unwrap() += TimeDelta::seconds(seconds);
+        *self.now.lock().unwrap() += TimeDelta::seconds(seconds);
+    }
+
+    pub(crate) fn advance_to(&self, at: DateTime<Utc>) {
+        *self.now.lock().unwrap() = at;
+    }
+
+    /// Moves the clock forward after each read from now on, as time passes on a slow machine.
+    pub(crate) fn step_ms(&self, step_ms: i64) {
+        self.step_ms.store(step_ms, Ordering::Relaxed);
     }
 }
 
 impl Clock for TestClock {
     fn now(&self) -> DateTime<Utc> {
-        *self.0.lock().unwrap()
+        let mut clock = self.now.lock().unwrap();
+        let now = *clock;
+        *clock += TimeDelta::milliseconds(self.step_ms.load(Ordering::Relaxed));
+        now
     }
 }
 
