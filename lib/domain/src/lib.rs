@@ -59,6 +59,7 @@ pub mod sweep;
 pub mod test_event;
 pub mod time;
 pub mod tz;
+mod visible;
 pub mod wall_clock;
 pub mod welcome;
 pub mod workflow;

@@ -59,11 +59,6 @@ impl Address<'_> {
         self.table.write(item).when_absent().put(Part::Address)
     }
 
-    /// Part of a transaction: checks that the address has no holder.
-    pub(crate) fn check_free(self) -> Write {
-        self.table.write(self.key).when_absent().check(Part::Address)
-    }
-
     /// Adds a holder to the holders that were read. Returns `None` if the holder is listed already, or the item is
     /// full.
     pub(crate) fn join(self, found: Option<&Holders>, id: &str) -> Option<Write> {

@@ -111,13 +111,9 @@ impl Clients {
 
     /// Reads all clients with that address, of all coaches, newest first.
     pub async fn with_email(&self, email: &Email) -> Result<Vec<Client>, StoreError> {
-        let (mut clients, mut keys) = (Vec::new(), Vec::new());
-        for (_, holders) in self.locks(email).await? {
-            keys.extend(holders.iter().flat_map(Holders::all).map(|id| db::pk(client_pk(id))));
-        }
-        if keys.is_empty() {
-            return Ok(clients);
-        }
+        let Some(holders) = self.holders(&email.key()).await? else { return Ok(Vec::new()) };
+        let keys = holders.all().map(|id| db::pk(client_pk(id))).collect();
+        let mut clients = Vec::new();
         for item in self.table.read(keys).await?.into_iter().filter(|item| !is_tombstone(item)) {
             let client = from_item::<ClientItem>("client", item)?.client;
             let has_it = client.profile.email.as_ref().is_some_and(|own| own.key() == email.key());
@@ -213,22 +209,9 @@ impl Clients {
         self.table.item(db::pk(email_pk(email))).await?.map(Holders::from_item).transpose()
     }
 
-    /// Reads the items of an address with their holders: its own item, and the item under the key of version 0.1 if
-    /// that differs.
-    async fn locks(&self, email: &Email) -> Result<Vec<(EmailKey, Option<Holders>)>, StoreError> {
-        let mut locks = Vec::new();
-        for key in std::iter::once(email.key()).chain(email.former_key()) {
-            let holders = self.holders(&key).await?;
-            locks.push((key, holders));
-        }
-        Ok(locks)
-    }
-
-    /// Parts of a transaction: remove the client from the holders of an address.
-    async fn leave_address(&self, email: &Email, id: &ClientId) -> Result<Vec<Write>, StoreError> {
-        let locks = self.locks(email).await?.into_iter();
-        let left = locks.filter_map(|(email, holders)| self.address(&email).leave(holders.as_ref(), id.as_str()));
-        Ok(left.collect())
+    /// Part of a transaction: removes the client from the holders of an address.
+    async fn leave_address(&self, email: &EmailKey, id: &ClientId) -> Result<Option<Write>, StoreError> {
+        Ok(self.address(email).leave(self.holders(email).await?.as_ref(), id.as_str()))
     }
 
     fn address(&self, email: &EmailKey) -> Address<'_> {

@@ -100,7 +100,8 @@ async fn wrong_types_empty_texts_and_nul_are_refused_by_name_and_null_counts_as_
 #[tokio::test]
 async fn an_invalid_email_address_is_refused() {
     let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let coach = world.coach("ada").await;
+    let (key, crm) = (coach.partner_key().await, coach.crm_key().await);
     for bad in [
         "ada",
         "ada@",
@@ -110,9 +111,19 @@ async fn an_invalid_email_address_is_refused() {
         "ada@example.com ",
         "a b@example.com",
         "Ada <ada@example.com>",
+        // Mail software reads two addresses, or another one.
+        "ada@x.example，bob＠y.example",
+        "ada@evil.example＠good.example",
+        "ada@x.example。",
+        "x@１２７.0.0.1",
+        "=?utf-8?q?a?=@x.example",
+        "ada@localhost",
     ] {
         create(&world, &key, json!({ "email": bad })).await.refused_for("email");
+        let contact = crm.post("/v1/crm/contacts", json!({ "name": "Ada", "email": bad }));
+        contact.idempotent(&format!("{}", world.number())).await.refused_for("email");
     }
+    assert_eq!(world.mail().await, Vec::<Value>::new());
 }
 
 #[tokio::test]

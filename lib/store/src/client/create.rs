@@ -131,7 +131,6 @@ impl Clients {
             self.outbox.put(&change, new.change_after),
         ];
         writes.extend(self.outbox.put_events(new.events.clone(), now));
-        writes.extend(new.email.former_key().map(|former| self.address(&former).check_free()));
         writes.extend(new.team.map(|team| self.workspaces.take_team_seat(team)));
         if let Some(lead) = new.lead {
             let linked = Contact {

@@ -76,7 +76,7 @@ impl Clients {
             writes.extend(self.seat_writes(&seats));
         }
         if let Some(email) = &client.profile.email {
-            writes.extend(self.leave_address(email, &client.id).await?);
+            writes.extend(self.leave_address(&email.key(), &client.id).await?);
         }
         writes.push(self.watches.delete(&client.id));
         writes.extend(self.outbox_removals(&client));

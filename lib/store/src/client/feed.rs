@@ -172,7 +172,7 @@ impl Clients {
         }
         let mut writes = Vec::new();
         if let Some(old) = old {
-            writes.extend(self.leave_address(old, &client.id).await?);
+            writes.extend(self.leave_address(&old.key(), &client.id).await?);
         }
         if let Some(new) = new {
             writes.extend(self.address(&new).join(self.holders(&new).await?.as_ref(), client.id.as_str()));
