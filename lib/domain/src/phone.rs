@@ -5,7 +5,7 @@
 //! of that index compares the E.164 forms.
 
 use rlibphonenumber::{
-    PHONE_NUMBER_UTIL, PhoneNumber, PhoneNumberFormat, Region, get_national_significant_number_owned,
+    NumberLengthType, PHONE_NUMBER_UTIL, PhoneNumber, PhoneNumberFormat, Region, get_national_significant_number_owned,
 };
 use serde::{Deserialize, Serialize};
 
@@ -48,10 +48,13 @@ impl Phone {
         &self.0
     }
 
-    /// Returns the E.164 form, if the text is a valid number in the country or with its own country code.
+    /// Returns the E.164 form, if the text parses to a possible number in the country or with its own country code. Its
+    /// range need not be known to be in use: numbering plans change, and fictional numbers are in no range. A local number
+    /// without its area code has no E.164 form.
     pub fn key(&self, country: Country) -> Option<PhoneKey> {
         let number = self.parse(country.as_str().parse().ok())?;
-        PHONE_NUMBER_UTIL.is_valid_number(&number).then(|| PhoneKey {
+        let length = PHONE_NUMBER_UTIL.is_possible_number_with_reason(&number).ok()?;
+        (length == NumberLengthType::IsPossible).then(|| PhoneKey {
             e164: PHONE_NUMBER_UTIL.format(&number, PhoneNumberFormat::E164).into_owned(),
             national: get_national_significant_number_owned(&number),
         })

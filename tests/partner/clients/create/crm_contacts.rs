@@ -155,7 +155,7 @@ async fn a_later_fact_about_a_linked_contact_keeps_the_link() {
 }
 
 /// A contact's number, the workspace's country, a client's number, and whether they match.
-const PHONES: [(&str, &str, &str, bool); 14] = [
+const PHONES: [(&str, &str, &str, bool); 17] = [
     ("+86 138 1234 5678", "US", "+8613812345678", true),
     ("+868912345678", "US", "+86 189 1234 5678", false),
     ("+8618912345678", "US", "+86 189 1234 5678", true),
@@ -169,6 +169,10 @@ const PHONES: [(&str, &str, &str, bool); 14] = [
     ("683 7012", "NU", "+683 7012", true),
     ("4155552671", "UM", "+1 415 555 2671", false),
     ("+1 415 555 2671", "AQ", "+14155552671", true),
+    // Ranges that no numbering plan lists as in use.
+    ("01632 960001", "GB", "+44 1632 960001", true),
+    ("020 917 4350", "IE", "+353 20 917 4350", true),
+    ("05000012345", "IN", "+915000012345", true),
     ("030 901820", "US", "+49 30 901820", false),
 ];
 
