@@ -108,12 +108,22 @@ async fn a_body_of_another_media_type_is_415() {
         key.post("/v1/clients", body)
     };
     for (number, kind) in
-        ["text/plain", "application/x-www-form-urlencoded", "application/jsonp", ""].into_iter().enumerate()
+        ["text/plain", "application/x-www-form-urlencoded", "application/jsonp", "", "application/json, text/plain"]
+            .into_iter()
+            .enumerate()
     {
         post(number).header("content-type", kind).await.refused(415, "unsupported_media_type");
     }
-    for (number, kind) in
-        ["application/json; charset=utf-8", "Application/JSON", "application/merge-patch+json"].into_iter().enumerate()
+    for (number, kind) in [
+        "application/json; charset=utf-8",
+        "Application/JSON",
+        "application/merge-patch+json",
+        "application/json, application/json",
+        "application/json; charset=utf-8,application/json",
+        "application/json; profile=\"a,b\"",
+    ]
+    .into_iter()
+    .enumerate()
     {
         post(10 + number).header("content-type", kind).await.expect(201);
     }
@@ -134,6 +144,41 @@ async fn a_media_type_can_be_corrected_under_the_same_idempotency_key() {
         assert!(!refused.is_replay());
         assert!(!call.await.expect(201).is_replay());
     }
+}
+
+#[tokio::test]
+async fn a_compressed_body_is_refused_before_its_idempotency_key_is_claimed() {
+    let world = World::start().await;
+    let coach = world.coach("ada").await;
+    let (partner, crm, settings) = (coach.partner_key().await, coach.crm_key().await, coach.settings().await);
+    let client = json!({ "email": "c@example.com", "send_welcome": false });
+    let contact = json!({ "name": "Ada", "email": "ada@example.com" });
+    let key = json!({ "name": "New", "scope": "partner" });
+    for (call, body) in [
+        (partner.call("POST", "/v1/clients"), &client),
+        (crm.call("POST", "/v1/crm/contacts"), &contact),
+        (settings.call("POST", "/settings/keys"), &key),
+    ] {
+        let plain = call.json(body).idempotent("one");
+        for coding in ["gzip", "GZIP, identity", "br", "unheard-of", "é"] {
+            let packed = plain.clone().header("content-encoding", coding).body(gzip(&body.to_string()));
+            let refused = packed.await.refused(415, "unsupported_media_type");
+            assert!(!refused.is_replay() && refused.error().contains("Content-Encoding"), "{}", refused.text);
+        }
+        let made = plain.header("content-encoding", "identity").await.expect(201);
+        assert!(!made.is_replay(), "the key was free");
+    }
+    let inactive = partner.patch("/v1/clients/c1", json!({ "is_active": false }));
+    inactive.header("content-encoding", "gzip").await.refused(415, "unsupported_media_type");
+    let bodiless = partner.get("/v1/clients").header("content-encoding", "gzip").header("content-type", "text/plain");
+    bodiless.await.expect(200);
+}
+
+fn gzip(text: &str) -> Vec<u8> {
+    use std::io::Write;
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap()
 }
 
 #[tokio::test]

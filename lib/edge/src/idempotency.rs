@@ -68,10 +68,10 @@ pub fn required_key_of(inbound: &Inbound, coach: &CoachId, api: Api) -> Result<I
     Ok(named)
 }
 
-/// The key in the request's header, if there is one. The type of a body is checked afterwards.
+/// The key in the request's header, if there is one. The body's size and type are checked afterwards.
 pub fn optional_key_of(inbound: &Inbound, coach: &CoachId, api: Api) -> Result<Option<IdempotencyKey>, Problem> {
     let named = named_key(inbound, coach, api)?;
-    if named.is_some() && !inbound.is_bodiless() {
+    if named.is_some() {
         check_envelope(inbound)?;
     }
     Ok(named)
@@ -82,7 +82,7 @@ fn named_key(inbound: &Inbound, coach: &CoachId, api: Api) -> Result<Option<Idem
     named.transpose().map_err(|_| Problem::IdempotencyKeyInvalid)
 }
 
-/// Checks the body's size and type before the key is claimed. A repeat that fixes them has the same payload, and would
+/// Checks the body's size, coding and type before the key is claimed. A repeat that fixes them has the same payload, and would
 /// get the recorded refusal.
 fn check_envelope(inbound: &Inbound) -> Result<(), Problem> {
     inbound.check_size()?;

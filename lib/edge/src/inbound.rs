@@ -22,6 +22,8 @@ pub const MAX_BODY_BYTES: usize = 256 * 1024;
 pub const MAX_JSON_DEPTH: usize = 32;
 /// UTF-8's byte order mark, which some clients put before a body.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// Stands for the value of a header that is not visible ASCII. No media type and no coding is written so.
+const UNREADABLE: &str = "?";
 
 /// A request with its body.
 #[derive(Clone)]
@@ -121,12 +123,18 @@ impl Inbound {
         if self.body.len() > MAX_BODY_BYTES { Err(Problem::BodyTooLarge) } else { Ok(()) }
     }
 
-    /// Refuses a `Content-Type` other than JSON.
+    /// Refuses a body that is compressed or of another media type than JSON. A request without a body needs neither.
     pub fn check_media_type(&self) -> Result<(), Problem> {
-        match self.headers.get(header::CONTENT_TYPE) {
-            Some(kind) if !is_json(kind.as_bytes()) => Err(Problem::UnsupportedMediaType),
-            _ => Ok(()),
+        if self.is_bodiless() {
+            return Ok(());
         }
+        let is_refused = |name, accepts: fn(&str) -> bool| {
+            self.headers.get(name).is_some_and(|value| !accepts(value.to_str().unwrap_or(UNREADABLE)))
+        };
+        if is_refused(header::CONTENT_ENCODING, is_identity) {
+            return Err(Problem::UnsupportedCoding);
+        }
+        if is_refused(header::CONTENT_TYPE, is_json) { Err(Problem::UnsupportedMediaType) } else { Ok(()) }
     }
 
     /// The body, a JSON object. A `Content-Type`, if sent, must name JSON.
@@ -200,10 +208,18 @@ pub fn arrival(clock: &dyn runtime::Clock) -> Timestamp {
     Timestamp::new(clock.now())
 }
 
-fn is_json(content_type: &[u8]) -> bool {
-    let text = std::str::from_utf8(content_type).unwrap_or_default();
-    let kind = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
+/// Returns true for JSON's media type, also one that a proxy has repeated (`application/json, application/json`).
+fn is_json(content_type: &str) -> bool {
+    let is_json_kind = |text: &str| {
+        let kind = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
+    };
+    is_json_kind(content_type) || content_type.split(',').all(is_json_kind)
+}
+
+/// Returns true for a `Content-Encoding` that leaves the body as it is.
+fn is_identity(codings: &str) -> bool {
+    codings.split(',').map(str::trim).all(|coding| coding.is_empty() || coding.eq_ignore_ascii_case("identity"))
 }
 
 fn depth(value: &Value) -> usize {

@@ -58,6 +58,8 @@ pub enum Problem {
     BodyTooLarge,
     #[error("The body must be JSON: Content-Type: application/json.")]
     UnsupportedMediaType,
+    #[error("The body must be sent as it is: no Content-Encoding, or `identity`. Compressed bodies are not read.")]
+    UnsupportedCoding,
     #[error("The body must be a JSON object: {0}.")]
     InvalidJson(String),
     #[error("The body must not nest deeper than {} levels.", MAX_JSON_DEPTH)]
@@ -111,7 +113,9 @@ pub enum Problem {
     KeyNotLive,
     #[error("This key is revoked, for good. Create a new key.")]
     KeyRevoked,
-    #[error("The expiry of a key that has expired or is replaced cannot change. Create a new key.")]
+    #[error(
+        "This key has expired or is replaced: neither its expiry can change, nor can it be rotated. Create a new key."
+    )]
     KeyNotActive,
     #[error("A workspace has at most {} webhook endpoints. Delete one first.", MAX_ENDPOINTS)]
     EndpointLimit,
@@ -179,7 +183,7 @@ impl Problem {
             Self::IdempotencyKeyRequired => Code::IdempotencyKeyRequired,
             Self::IdempotencyPayloadMismatch => Code::IdempotencyPayloadMismatch,
             Self::BodyTooLarge => Code::BodyTooLarge,
-            Self::UnsupportedMediaType => Code::UnsupportedMediaType,
+            Self::UnsupportedMediaType | Self::UnsupportedCoding => Code::UnsupportedMediaType,
             Self::InvalidJson(_) | Self::TooDeep => Code::InvalidJson,
             Self::NotFound(_) => Code::NotFound,
             Self::UnknownPath => Code::UnknownPath,
