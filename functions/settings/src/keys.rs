@@ -83,6 +83,7 @@ fn creation_reply(created: KeyCreation, key: Option<&ApiKey>, now: Timestamp) ->
         KeyCreation::TooMany => return Err(Problem::KeyLimit),
         KeyCreation::UnknownWorkspace => return Err(Problem::WorkspaceUnknown),
         KeyCreation::NotFound => return Err(Problem::NotFound(KEY)),
+        KeyCreation::Replaced => return Err(Problem::KeyNotActive),
         KeyCreation::NotLive => return Err(Problem::KeyNotLive),
         KeyCreation::ClaimLost => return Err(Problem::IdempotencyInProgress),
     };

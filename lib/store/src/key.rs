@@ -55,9 +55,7 @@ pub struct KeyRecord {
     pub created_at: Timestamp,
     /// Milliseconds.
     pub expires_at: Option<i64>,
-    /// The expiry that the coach chose, once a rotation has replaced the key.
-    pub(crate) chosen: Option<ChosenExpiry>,
-    /// The latest key that replaces this one. Earlier releases did not record it.
+    /// The key that replaces this one. A key is replaced once.
     pub replaced_by: Option<KeyId>,
     pub revoked_at: Option<i64>,
     /// The start of the minute in which the key was last used, in milliseconds.
@@ -70,26 +68,14 @@ pub struct KeyRecord {
     pub workspace_version: u64,
 }
 
-/// The expiry that a coach chose for a key.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(crate) struct ChosenExpiry {
-    /// Milliseconds. `None`: never.
-    expires_at: Option<i64>,
-}
-
 impl KeyRecord {
-    /// The expiry that the coach chose, in milliseconds.
-    fn chosen_expiry(&self) -> Option<i64> {
-        self.chosen.map_or(self.expires_at, |chosen| chosen.expires_at)
-    }
-
     fn is_live(&self, now: Timestamp) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|at| at > now.ms())
     }
 
     /// The status of the key at `now`.
     pub fn status(&self, now: Timestamp) -> KeyStatus {
-        match (self.revoked_at, self.is_live(now), self.chosen) {
+        match (self.revoked_at, self.is_live(now), &self.replaced_by) {
             (Some(_), _, _) => KeyStatus::Revoked,
             (None, false, _) => KeyStatus::Expired,
             (None, true, Some(_)) => KeyStatus::Replaced,

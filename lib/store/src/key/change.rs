@@ -52,7 +52,7 @@ impl Keys {
                     let workspace = workspaces.get(coach).await?;
                     let workspace = workspace.ok_or_else(|| StoreError::corrupt("key", "its workspace is missing"))?;
                     writes.extend([self.keep_on_ring(coach, id), workspaces.check_unchanged(&workspace)]);
-                    let is_active = "attribute_not_exists(chosen) AND \
+                    let is_active = "attribute_not_exists(replaced_by) AND \
                                      (attribute_not_exists(expires_at) OR expires_at > :now)";
                     self.copying_write(id, &workspace)
                         .set_or_remove("expires_at", expires_at.map(|at| n(at.ms())))

@@ -7,11 +7,11 @@
 use domain::api_key::{ApiKey, Scope};
 use domain::audit::{AuditAction, AuditDetail};
 use domain::id::KeyId;
-use domain::key::{KeyDraft, ROTATION_OVERLAP};
+use domain::key::{KeyDraft, KeyStatus, ROTATION_OVERLAP};
 use domain::time::Timestamp;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
-use super::{ChosenExpiry, KeyItem, KeyRecord, Keys, coach_key, item_key};
+use super::{KeyItem, KeyRecord, Keys, coach_key, item_key};
 use crate::audit::{self, AuditContext};
 use crate::db::{ItemWrite, Part, StoreError, Transacted, Write, n, retry, s, to_attribute, to_item};
 use crate::workspace::{StoredWorkspace, Workspaces};
@@ -29,6 +29,8 @@ pub enum KeyCreation {
     NotFound,
     /// The key to rotate is revoked or has expired.
     NotLive,
+    /// The key to rotate is replaced already.
+    Replaced,
     /// Another request has taken over the claim.
     ClaimLost,
 }
@@ -67,14 +69,16 @@ impl Keys {
     ) -> Result<(KeyCreation, Option<ApiKey>), StoreError> {
         retry("the keys", || async {
             let Some(old) = self.get(context.coach, id).await? else { return Ok(Some((KeyCreation::NotFound, None))) };
-            if !old.is_live(context.now) {
-                return Ok(Some((KeyCreation::NotLive, None)));
+            match old.status(context.now) {
+                KeyStatus::Active => {}
+                KeyStatus::Replaced => return Ok(Some((KeyCreation::Replaced, None))),
+                KeyStatus::Revoked | KeyStatus::Expired => return Ok(Some((KeyCreation::NotLive, None))),
             }
             let draft = KeyDraft {
                 name: old.name.clone(),
                 scope: old.scope,
                 permissions: old.permissions.clone(),
-                expires_at: old.chosen_expiry().map(Timestamp::from_ms),
+                expires_at: old.expires_at.map(Timestamp::from_ms),
             };
             let key = new_key(old.scope);
             let creation = Creation { draft: &draft, key: &key, replaces: Some(&old) };
@@ -103,7 +107,6 @@ impl Keys {
             display: key.display(),
             created_at: now,
             expires_at: draft.expires_at.map(Timestamp::ms),
-            chosen: None,
             replaced_by: None,
             revoked_at: None,
             last_used_at: None,
@@ -152,14 +155,14 @@ impl Keys {
     }
 
     /// The write that ends a rotated key after the overlap, or earlier if it was to end earlier. The new key has the
-    /// name and the expiry that were read, so the old key must still have them.
+    /// name and the expiry that were read, so the old key must still have them, and no other rotation has replaced it.
     fn retirement_write(&self, old: &KeyRecord, new: &KeyId, now: Timestamp) -> Write {
         let overlap_end = (now + ROTATION_OVERLAP).ms();
         let ends_at = old.expires_at.map_or(overlap_end, |at| at.min(overlap_end));
-        let chosen = to_attribute(&ChosenExpiry { expires_at: old.chosen_expiry() });
-        let update = self.table.write(item_key(&old.key_id)).set("expires_at", n(ends_at)).set("chosen", chosen);
+        let update = self.table.write(item_key(&old.key_id)).set("expires_at", n(ends_at));
         let update = update.set("replaced_by", s(new.as_str()));
-        let update = update.when("attribute_not_exists(revoked_at) AND #name = :name", [(":name", s(&old.name))]);
+        let is_active = "attribute_not_exists(revoked_at) AND attribute_not_exists(replaced_by)";
+        let update = update.when(is_active, []).when("#name = :name", [(":name", s(&old.name))]);
         let update = match old.expires_at {
             Some(at) => update.when("expires_at = :read", [(":read", n(at))]),
             None => update.when("attribute_not_exists(expires_at)", []),

@@ -90,7 +90,7 @@ fn rotate(schemas: &mut Schemas) -> Operation {
             ROTATION_OVERLAP.num_hours()
         ))
         .answers(created_key(schemas, "The new key, and its record."))
-        .refuses([Problem::KeyLimit, Problem::KeyNotLive])
+        .refuses([Problem::KeyLimit, Problem::KeyNotLive, Problem::KeyNotActive])
 }
 
 fn revoke(schemas: &mut Schemas) -> Operation {
