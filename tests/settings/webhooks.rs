@@ -122,6 +122,7 @@ async fn invalid_endpoint_fields_are_refused_by_name() {
         ("payload_mode", json!("everything")),
         ("description", json!("x".repeat(201))),
         ("description", json!("")),
+        ("description", json!(" \u{200b}")),
         ("secret", json!("whsec_x")),
         ("enabled", json!(false)),
     ] {

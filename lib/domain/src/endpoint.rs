@@ -249,7 +249,7 @@ impl EndpointDraft {
             url: fields.required("url", MAX_URL_CHARS, |text| ReceiverUrl::parse_sent(text, reach))?,
             events: events(fields)?.ok_or_else(|| Invalid::field("events", "is required"))?,
             payload_mode: fields.required("payload_mode", 32, PayloadMode::parse)?,
-            description: fields.text("description", MAX_DESCRIPTION_CHARS)?.map(str::to_owned),
+            description: fields.visible_text("description", MAX_DESCRIPTION_CHARS)?.map(str::to_owned),
         })
     }
 
@@ -265,7 +265,7 @@ impl EndpointDraft {
                      and phone number. Fixed at creation.",
                 ),
             ),
-            ("description", Field::text(MAX_DESCRIPTION_CHARS)),
+            ("description", Field::visible_text(MAX_DESCRIPTION_CHARS)),
         ])
         .closed()
     }
@@ -303,7 +303,7 @@ impl EndpointChange {
         if fields.value("description").is_some_and(|description| description == "") {
             return Err(Invalid::field("description", "must not be empty; null clears it"));
         }
-        let description = fields.text("description", MAX_DESCRIPTION_CHARS)?.map(str::to_owned);
+        let description = fields.visible_text("description", MAX_DESCRIPTION_CHARS)?.map(str::to_owned);
         Ok(Self {
             url: fields.parsed("url", MAX_URL_CHARS, |text| ReceiverUrl::parse_sent(text, reach))?,
             events: events(fields)?,
@@ -327,7 +327,7 @@ impl EndpointChange {
         Body::change([
             ("url", url_schema()),
             ("events", events_schema()),
-            ("description", Field::text(MAX_DESCRIPTION_CHARS).about("Null clears it.")),
+            ("description", Field::visible_text(MAX_DESCRIPTION_CHARS).about("Null clears it.")),
             ("enabled", Field::boolean().about("Enabling an endpoint clears `disabled_reason` and `disabled_at`.")),
         ])
         .clearing(&["description"])

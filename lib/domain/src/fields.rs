@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::fact_time::FactTime;
 use crate::time::{DATE_RULE, TIME_RULE, Timestamp, parse_date};
+use crate::visible::does_not_show;
 
 /// The error of a field, or of the whole object (no field).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -155,6 +156,22 @@ impl<'a> Fields<'a> {
     /// Reads a required text, otherwise like [`Fields::text`].
     pub fn required_text(&self, name: &str, max: usize) -> Result<&'a str, Invalid> {
         self.needed(name, self.text_of(name, max, "must not be empty")?)
+    }
+
+    /// Reads a text like [`Fields::text`] that people find things by: it has a visible character.
+    pub fn visible_text(&self, name: &str, max: usize) -> Result<Option<&'a str>, Invalid> {
+        let text = self.text(name, max)?;
+        match text {
+            Some(text) if text.chars().all(does_not_show) => {
+                Err(self.refuse(name, "must have a visible character; blanks alone show nothing"))
+            }
+            _ => Ok(text),
+        }
+    }
+
+    /// Reads a required text, otherwise like [`Fields::visible_text`].
+    pub fn required_visible_text(&self, name: &str, max: usize) -> Result<&'a str, Invalid> {
+        self.needed(name, self.visible_text(name, max)?)
     }
 
     /// Reads a text that parses to a type with rules of its own.

@@ -33,7 +33,7 @@ impl KeyDraft {
     /// Parses the body of `POST /settings/keys`.
     pub fn parse(fields: Fields<'_>, now: Timestamp) -> Result<Self, Invalid> {
         fields.only(&FIELDS)?;
-        let name = fields.required_text("name", MAX_KEY_NAME_CHARS)?.to_owned();
+        let name = fields.required_visible_text("name", MAX_KEY_NAME_CHARS)?.to_owned();
         let scope = fields.required("scope", MAX_SCOPE_CHARS, Scope::parse)?;
         let permissions = fields.list("permissions", &Permission::ALL, Permission::as_str)?.unwrap_or_default();
         if scope == Scope::Partner && !permissions.is_empty() {
@@ -54,7 +54,7 @@ impl KeyDraft {
         use crate::openapi::{Body, Field};
         let permissions = Permission::ALL.map(Permission::as_str);
         Body::new([
-            ("name", Field::text(MAX_KEY_NAME_CHARS).required().about("The coach's name for the key.")),
+            ("name", Field::visible_text(MAX_KEY_NAME_CHARS).required().about("The coach's name for the key.")),
             ("scope", Field::one_of(&Scope::ALL.map(Scope::as_str)).required().about("The scope of the key.")),
             (
                 "permissions",
@@ -98,7 +98,7 @@ impl KeyChange {
         if fields.mentions("name") && !fields.has("name") {
             return Err(Invalid::field("name", "must not be null; leave it out to keep it"));
         }
-        let name = fields.text("name", MAX_KEY_NAME_CHARS)?.map(str::to_owned);
+        let name = fields.visible_text("name", MAX_KEY_NAME_CHARS)?.map(str::to_owned);
         let expires_at = expiry(fields, now)?;
         Ok(Self { name, expires_at: fields.mentions("expires_at").then_some(expires_at) })
     }
@@ -112,7 +112,7 @@ impl KeyChange {
     pub fn schema() -> crate::openapi::Body {
         use crate::openapi::{Body, Field};
         Body::change([
-            ("name", Field::text(MAX_KEY_NAME_CHARS).about("The coach's name for the key.")),
+            ("name", Field::visible_text(MAX_KEY_NAME_CHARS).about("The coach's name for the key.")),
             ("expires_at", Field::timestamp().about("When the key expires, in the future. Null: never.")),
         ])
         .clearing(&["expires_at"])
@@ -193,7 +193,7 @@ pub enum KeyFilter {
 impl KeyFilter {
     pub fn parse(status: Option<&str>) -> Result<Self, Invalid> {
         match status {
-            None => Ok(Self::All),
+            None | Some("") => Ok(Self::All),
             Some(LIVE) => Ok(Self::Live),
             Some(_) => Err(Invalid::field("status", "must be live, or left out")),
         }
@@ -372,8 +372,10 @@ mod tests {
 
     #[test]
     fn a_list_shows_all_keys_or_the_live_ones() {
-        assert_eq!((KeyFilter::parse(None), KeyFilter::parse(Some("live"))), (Ok(KeyFilter::All), Ok(KeyFilter::Live)));
-        for bad in ["", "Live", "revoked", "live "] {
+        for (given, filter) in [(None, KeyFilter::All), (Some(""), KeyFilter::All), (Some("live"), KeyFilter::Live)] {
+            assert_eq!(KeyFilter::parse(given), Ok(filter));
+        }
+        for bad in ["Live", "revoked", "live "] {
             assert_eq!(KeyFilter::parse(Some(bad)).unwrap_err().field.as_deref(), Some("status"), "{bad}");
         }
     }

@@ -12,6 +12,10 @@ pub use named_schema::{NamedSchema, SCHEMA_PREFIX, is_scalar, referenced, simpli
 /// Refuses NUL: no field has a use for it.
 const NO_NUL: &str = r"^[^\x00]*$";
 
+/// Refuses NUL, and a text of blanks, controls, formatting characters and fillers alone. The parser also refuses the
+/// invisible characters beyond the Basic Multilingual Plane, which patterns cannot write in every dialect.
+const VISIBLE: &str = r"^[^\x00]*[^\s\x00-\x1f\x7f-\xa0\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3164\ue000-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff][^\x00]*$";
+
 /// `HH:MM` on a clock of 24 hours.
 const TIME_OF_DAY: &str = r"^([01]\d|2[0-3]):[0-5]\d$";
 
@@ -30,6 +34,11 @@ impl Field {
     /// Creates a text of 1 to `max` characters (Unicode scalar values).
     pub fn text(max: usize) -> Self {
         Self::of(json!({ "type": "string", "minLength": 1, "maxLength": max, "pattern": NO_NUL }))
+    }
+
+    /// Creates a text like [`Field::text`] with a visible character.
+    pub fn visible_text(max: usize) -> Self {
+        Self::formed(VISIBLE, max)
     }
 
     /// Creates an e-mail address, which may contain letters beyond ASCII (RFC 6531).

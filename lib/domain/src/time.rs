@@ -32,6 +32,15 @@ impl Timestamp {
         WRITABLE_MS.contains(&at.timestamp_millis()).then(|| Self::new(at))
     }
 
+    /// Parses a time of a query, in which the `+` of an offset arrives as a blank if it was not encoded.
+    pub fn parse_query(text: &str) -> Option<Self> {
+        const OFFSET_BYTES: usize = "+00:00".len();
+        Self::parse(text).or_else(|| {
+            let (time, offset) = text.split_at_checked(text.len().checked_sub(OFFSET_BYTES)?)?;
+            Self::parse(&format!("{time}+{}", offset.strip_prefix(' ')?))
+        })
+    }
+
     pub fn utc(self) -> DateTime<Utc> {
         self.0
     }
@@ -109,6 +118,21 @@ mod tests {
         assert_eq!(at.to_string(), "2026-03-01T10:00:00.123Z");
         assert_eq!(Timestamp::parse(&at.to_string()), Some(at));
         assert_eq!(Timestamp::parse("2026-03-01"), None);
+    }
+
+    #[rstest::rstest]
+    #[case("2026-11-20T00:00:00+02:00", Some("2026-11-19T22:00:00.000Z"))]
+    #[case("2026-11-20T00:00:00 02:00", Some("2026-11-19T22:00:00.000Z"))]
+    #[case("2026-11-20T00:00:00.5 00:00", Some("2026-11-20T00:00:00.500Z"))]
+    #[case("2026-11-20T00:00:00-02:00", Some("2026-11-20T02:00:00.000Z"))]
+    #[case("2026-11-20T00:00:00Z", Some("2026-11-20T00:00:00.000Z"))]
+    #[case("2026-11-20T00:00 00:00", None)]
+    #[case("2026-11-20 00:00", None)]
+    #[case("2026-11-20T00:00:00 é0:0", None)]
+    #[case(" 00:00", None)]
+    #[case("", None)]
+    fn a_blank_in_the_offset_of_a_query_is_a_plus(#[case] text: &str, #[case] at: Option<&str>) {
+        assert_eq!(Timestamp::parse_query(text).map(|at| at.to_string()).as_deref(), at);
     }
 
     #[test]
