@@ -280,7 +280,10 @@ fn undeliverable_events_of_a_rule_go_to_its_dead_letter_queue() {
 #[test]
 fn the_service_publishes_events_of_its_own_source_only() {
     let template = template();
-    let own = json!({ "StringEquals": { "events:source": OWN_SOURCE } });
+    let own = json!({
+        "ForAllValues:StringEquals": { "events:source": OWN_SOURCE },
+        "Null": { "events:source": "false" },
+    });
     let mut grants = 0;
     for (id, function) in functions(&template) {
         let statements = each(&function["Properties"]["Policies"]).iter().flat_map(|policy| each(&policy["Statement"]));

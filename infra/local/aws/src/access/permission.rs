@@ -1,6 +1,8 @@
 //! The permissions that a request requires, by the service authorization reference. `dynamodb::request_names` has those
 //! of DynamoDB.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -10,9 +12,9 @@ use crate::{ACCOUNT, REGION};
 /// The bus of entries without a bus.
 const DEFAULT_BUS: &str = "default";
 
-/// The condition key that names the sender of a mail.
+/// The condition key with the sender of a mail, a single value.
 pub(super) const FROM_ADDRESS: &str = "ses:FromAddress";
-/// The condition key that names the source of an event.
+/// The condition key with the sources of a request's events, a list.
 pub(super) const EVENT_SOURCE: &str = "events:source";
 
 /// An action on a resource.
@@ -22,8 +24,8 @@ pub(crate) struct Permission {
     pub(crate) action: String,
     /// The ARN, or `*` for an action without a resource.
     pub(crate) resource: String,
-    /// The request's condition key and its value.
-    pub(crate) condition: Option<(&'static str, String)>,
+    /// The request's condition key and its values.
+    pub(crate) condition: Option<(&'static str, Vec<String>)>,
 }
 
 impl Permission {
@@ -31,9 +33,14 @@ impl Permission {
         Self { action: format!("{service}:{operation}"), resource: resource.into(), condition: None }
     }
 
-    /// Adds a condition key and its value.
-    pub(super) fn with(self, key: &'static str, value: impl Into<String>) -> Self {
-        Self { condition: Some((key, value.into())), ..self }
+    /// Adds a condition key and its values.
+    pub(super) fn with(self, key: &'static str, values: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { condition: Some((key, values.into_iter().map(Into::into).collect())), ..self }
+    }
+
+    /// Returns the values of a condition key, or none if the request lacks the key.
+    pub(super) fn values(&self, key: &str) -> &[String] {
+        self.condition.as_ref().filter(|(own, _)| *own == key).map_or(&[], |(_, values)| values)
     }
 }
 
@@ -57,15 +64,16 @@ pub(crate) fn required_permissions(service: &str, operation: &str, body: &[u8]) 
             vec![Permission::new("sqs", operation.strip_suffix("Batch").unwrap_or(operation), resource)]
         }
         "AWSEvents" => {
-            // Each entry is authorized separately.
-            let permission = |EntryTarget { event_bus_name, source }: EntryTarget| {
+            // One decision for each bus, on the sources of all its entries.
+            let mut sources: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+            for EntryTarget { event_bus_name, source } in read::<PutEventsTargets>(body).entries {
                 let bus = event_bus_name.unwrap_or(DEFAULT_BUS.to_owned());
                 let bus = if bus.contains(':') { bus } else { arn("events", &format!("event-bus/{bus}")) };
-                Permission::new("events", operation, bus).with(EVENT_SOURCE, source.unwrap_or_default())
-            };
-            distinct_or(read::<PutEventsTargets>(body).entries.into_iter().map(permission).collect(), || {
-                Permission::new("events", operation, "*")
-            })
+                sources.entry(bus).or_default().extend(source);
+            }
+            let permissions =
+                sources.into_iter().map(|(bus, all)| Permission::new("events", operation, bus).with(EVENT_SOURCE, all));
+            distinct_or(permissions.collect(), || Permission::new("events", operation, "*"))
         }
         "ses" => {
             let from = read::<MailSender>(body).from_email_address.unwrap_or_default();
@@ -77,7 +85,7 @@ pub(crate) fn required_permissions(service: &str, operation: &str, body: &[u8]) 
             // An identity may have a default configuration set, which SES checks too. This one has.
             let resources = [identity.as_str(), "configuration-set/default"];
             let permission = |resource| Permission::new("ses", operation, arn("ses", resource));
-            resources.map(|resource| permission(resource).with(FROM_ADDRESS, address)).into()
+            resources.map(|resource| permission(resource).with(FROM_ADDRESS, [address])).into()
         }
         "secretsmanager" => {
             let resource = read::<SecretTarget>(body).secret_id.map_or_else(|| "*".to_owned(), |id| Secrets::arn(&id));
@@ -197,11 +205,11 @@ mod tests {
     }
 
     #[test]
-    fn each_entry_requires_its_bus_with_its_source() {
+    fn events_require_their_bus_with_all_their_sources() {
         let body = r#"{"Entries": [{"EventBusName": "b", "Source": "x"}, {"EventBusName": "b", "Source": "y"},
-            {"EventBusName": "b", "Source": "x", "Detail": "{}"}, {"EventBusName": "b"}]}"#;
+            {"EventBusName": "b", "Source": "x", "Detail": "{}"}, {"EventBusName": "c"}]}"#;
         let permissions = required_permissions("AWSEvents", "PutEvents", body.as_bytes());
-        let sources: Vec<_> = permissions.into_iter().map(|need| need.condition.unwrap()).collect();
-        assert_eq!(sources, ["", "x", "y"].map(|source| (EVENT_SOURCE, source.to_owned())));
+        let sources: Vec<_> = permissions.iter().map(|need| need.values(EVENT_SOURCE)).collect();
+        assert_eq!(sources, [&["x".to_owned(), "y".to_owned()][..], &[]]);
     }
 }

@@ -7,10 +7,12 @@ use super::pattern::{action_matches, resource_matches};
 use super::permission::{EVENT_SOURCE, FROM_ADDRESS, Permission};
 use crate::error::SetupError;
 
-/// The only supported condition operator.
-const OPERATOR: &str = "StringEquals";
-/// The supported condition keys.
-const CONDITION_KEYS: [&str; 2] = [FROM_ADDRESS, EVENT_SOURCE];
+/// The supported conditions: operator and key.
+///
+/// IAM compares a key that holds a list through a set operator only. `ForAllValues` also accepts a request without the
+/// key, which `Null` excludes.
+const CONDITIONS: [(&str, &str); 3] =
+    [("StringEquals", FROM_ADDRESS), ("ForAllValues:StringEquals", EVENT_SOURCE), ("Null", EVENT_SOURCE)];
 
 /// The permissions of a function.
 #[derive(Debug, Clone, Default)]
@@ -30,14 +32,25 @@ struct Denial {
 struct Statement {
     actions: Vec<String>,
     resources: Vec<String>,
-    condition: Option<Condition>,
+    conditions: Vec<Condition>,
 }
 
-/// A statement's condition: the request's key has one of these values.
+/// A statement's condition on a key of the request.
 #[derive(Debug, Clone)]
 struct Condition {
     key: &'static str,
-    values: Vec<String>,
+    test: Test,
+}
+
+/// The test of a condition key's values.
+#[derive(Debug, Clone)]
+enum Test {
+    /// The single value is one of these.
+    Is(Vec<String>),
+    /// Each value is one of these.
+    AllAre(Vec<String>),
+    /// The request has the key, or lacks it.
+    IsPresent(bool),
 }
 
 /// One action on one resource that a policy allows. Both may contain wildcards.
@@ -61,7 +74,7 @@ impl Policy {
     ///
     /// # Errors
     /// Refuses managed policies, policy templates, `NotAction`, policy variables, `Deny` without `NotResource`, and
-    /// conditions other than a mail's sender or an event's source.
+    /// conditions other than a mail's sender or the sources of events.
     pub fn parse(policies: &Value) -> Result<Self, SetupError> {
         let mut policy = Self::default();
         for document in one_or_many(policies) {
@@ -115,29 +128,50 @@ impl Statement {
         if members.get("Effect").and_then(Value::as_str) != Some("Allow") {
             return Err(unsupported(&format!("Effect {}; it has Allow and Deny", statement["Effect"])));
         }
-        let condition = members.get("Condition").map(Condition::parse).transpose()?;
-        Ok(Self { actions: texts(members, "Action")?, resources: resources(members, "Resource")?, condition })
+        let conditions = members.get("Condition").map(Condition::parse).transpose()?.unwrap_or_default();
+        Ok(Self { actions: texts(members, "Action")?, resources: resources(members, "Resource")?, conditions })
     }
 
     fn allows(&self, permission: &Permission) -> bool {
-        self.condition.as_ref().is_none_or(|condition| condition.holds(permission))
+        self.conditions.iter().all(|condition| condition.holds(permission))
             && self.actions.iter().any(|action| action_matches(action, &permission.action))
             && self.resources.iter().any(|resource| resource_matches(resource, &permission.resource))
     }
 }
 
 impl Condition {
-    fn parse(condition: &Value) -> Result<Self, SetupError> {
-        let supported = CONDITION_KEYS.join(" or ");
-        let refused = || unsupported(&format!("the condition {condition}; it has {OPERATOR} of {supported} alone"));
-        let only = |value: &Value| value.as_object().filter(|members| members.len() == 1).cloned();
-        let keys = only(condition).and_then(|operators| only(operators.get(OPERATOR)?)).ok_or_else(refused)?;
-        let key = CONDITION_KEYS.into_iter().find(|key| keys.contains_key(*key)).ok_or_else(refused)?;
-        Ok(Self { key, values: texts(&keys, key)? })
+    /// Parses a statement's `Condition`, all of whose members must hold.
+    fn parse(conditions: &Value) -> Result<Vec<Self>, SetupError> {
+        let supported = CONDITIONS.map(|(operator, key)| format!("{operator} of {key}")).join(", ");
+        let refused = || unsupported(&format!("the condition {conditions}; it has {supported}"));
+        let mut parsed = Vec::new();
+        for (operator, keys) in conditions.as_object().ok_or_else(refused)? {
+            let keys = keys.as_object().ok_or_else(refused)?;
+            for name in keys.keys() {
+                let known = CONDITIONS.into_iter().find(|known| *known == (operator, name));
+                let (operator, key) = known.ok_or_else(refused)?;
+                let test = match operator {
+                    "Null" => Test::IsPresent(match &keys[key] {
+                        Value::String(text) if text == "false" => true,
+                        Value::String(text) if text == "true" => false,
+                        _ => return Err(refused()),
+                    }),
+                    "StringEquals" => Test::Is(texts(keys, key)?),
+                    _ => Test::AllAre(texts(keys, key)?),
+                };
+                parsed.push(Self { key, test });
+            }
+        }
+        Ok(parsed)
     }
 
     fn holds(&self, permission: &Permission) -> bool {
-        permission.condition.as_ref().is_some_and(|(key, value)| *key == self.key && self.values.contains(value))
+        let values = permission.values(self.key);
+        match &self.test {
+            Test::Is(wanted) => matches!(values, [value] if wanted.contains(value)),
+            Test::AllAre(wanted) => values.iter().all(|value| wanted.contains(value)),
+            Test::IsPresent(wanted) => *wanted != values.is_empty(),
+        }
     }
 }
 
@@ -229,24 +263,35 @@ mod tests {
             json!({ "Effect": "Allow", "Action": "ses:SendEmail", "Resource": "*", "Condition": condition });
         let policy = policy(statement).unwrap();
         let send = Permission::new("ses", "SendEmail", "arn:aws:ses:us-east-1:000000000000:identity/x");
-        assert!(policy.allows(&send.clone().with(FROM_ADDRESS, "coach@example.com")));
-        assert!(!policy.allows(&send.clone().with(FROM_ADDRESS, "boss@example.com")));
-        assert!(!policy.allows(&send.with(EVENT_SOURCE, "coach@example.com")));
+        assert!(policy.allows(&send.clone().with(FROM_ADDRESS, ["coach@example.com"])));
+        assert!(!policy.allows(&send.clone().with(FROM_ADDRESS, ["boss@example.com"])));
+        assert!(!policy.allows(&send.with(EVENT_SOURCE, ["coach@example.com"])));
     }
 
-    #[test]
-    fn events_may_be_allowed_of_some_sources_alone() {
-        let condition = json!({ "StringEquals": { "events:source": ["partner-api", "other"] } });
-        let statement =
-            json!({ "Effect": "Allow", "Action": "events:PutEvents", "Resource": "*", "Condition": condition });
-        let policy = policy(statement).unwrap();
+    #[rstest::rstest]
+    #[case::one(&["partner-api"], true, true)]
+    #[case::both(&["partner-api", "other"], true, true)]
+    #[case::another(&["coaching.application"], false, false)]
+    #[case::one_of_another_among_ours(&["partner-api", "coaching.application"], false, false)]
+    #[case::empty(&[""], false, false)]
+    #[case::none(&[], true, false)]
+    fn events_may_be_allowed_of_some_sources_alone(
+        #[case] sources: &[&str],
+        #[case] all_are_allowed: bool,
+        #[case] some_are_required: bool,
+    ) {
+        let wanted = json!({ "events:source": ["partner-api", "other"] });
         let put = Permission::new("events", "PutEvents", "arn:aws:events:us-east-1:000000000000:event-bus/b");
-        for (source, is_allowed) in
-            [("partner-api", true), ("other", true), ("coaching.application", false), ("", false)]
-        {
-            assert_eq!(policy.allows(&put.clone().with(EVENT_SOURCE, source)), is_allowed, "{source}");
+        let put = put.with(EVENT_SOURCE, sources.iter().copied());
+        for (condition, is_allowed) in [
+            (json!({ "ForAllValues:StringEquals": wanted }), all_are_allowed),
+            (json!({ "ForAllValues:StringEquals": wanted, "Null": { "events:source": "false" } }), some_are_required),
+            (json!({ "Null": { "events:source": "true" } }), sources.is_empty()),
+        ] {
+            let statement =
+                json!({ "Effect": "Allow", "Action": "events:PutEvents", "Resource": "*", "Condition": condition });
+            assert_eq!(policy(statement).unwrap().allows(&put), is_allowed, "{condition}");
         }
-        assert!(!policy.allows(&put), "an event without a source");
     }
 
     #[test]
@@ -261,8 +306,11 @@ mod tests {
             with("Effect", json!("Deny")),
             with("Condition", condition),
             with("Condition", json!({ "StringLike": { "ses:FromAddress": "*" } })),
+            with("Condition", json!({ "StringEquals": { "events:source": "a" } })),
             with("Condition", json!({ "StringEquals": { "ses:FromAddress": "a", "events:source": "b" } })),
-            with("Condition", json!({ "StringEquals": { "events:source": [] } })),
+            with("Condition", json!({ "ForAllValues:StringEquals": { "events:source": [] } })),
+            with("Condition", json!({ "ForAnyValue:StringEquals": { "events:source": "a" } })),
+            with("Condition", json!({ "Null": { "events:source": "no" } })),
             with("NotResource", json!(TABLE)),
             with("Resource", json!("arn:aws:dynamodb:::table/${aws:username}")),
             with("Action", json!([])),

@@ -170,7 +170,7 @@ async fn events_mails_and_secrets_are_refused_with_their_services_errors() {
             allowing(json!("events:PutEvents"), json!("arn:aws:events:us-east-1:000000000000:event-bus/other")),
             { "Effect": "Allow", "Action": "events:PutEvents",
               "Resource": "arn:aws:events:us-east-1:000000000000:event-bus/partner",
-              "Condition": { "StringEquals": { "events:source": "ours" } } },
+              "Condition": { "ForAllValues:StringEquals": { "events:source": "ours" }, "Null": { "events:source": "false" } } },
             allowing(json!("secretsmanager:GetSecretValue"), json!("arn:aws:secretsmanager:us-east-1:000000000000:secret:Other-local1")),
             { "Effect": "Allow", "Action": "ses:SendEmail",
               "Resource": ["arn:aws:ses:us-east-1:000000000000:identity/*", "arn:aws:ses:us-east-1:000000000000:configuration-set/*"],
