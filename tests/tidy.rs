@@ -3,5 +3,6 @@
 mod gateway;
 mod language;
 mod observability;
+mod parameters;
 pub(crate) mod template;
 mod tree;

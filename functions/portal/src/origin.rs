@@ -3,15 +3,17 @@
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
-use url::Url;
+use url::{Host, Url};
 
 /// A web origin, such as `https://app.example.com`: scheme, host and a port that is not the default.
+///
+/// A page of the origin must be a secure context, since the portal needs functions that browsers reserve for those.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Origin(String);
 
 /// A text is not an origin as browsers write it.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be an origin such as https://app.example.com, without a path")]
+#[error("must be an origin such as https://app.example.com, without a path; http on loopback only")]
 pub(crate) struct NotAnOrigin;
 
 impl FromStr for Origin {
@@ -20,7 +22,14 @@ impl FromStr for Origin {
     /// Parses an origin. Browsers compare origins as text, so any other spelling would match no page.
     fn from_str(text: &str) -> Result<Self, NotAnOrigin> {
         let url = Url::parse(text).map_err(|_| NotAnOrigin)?;
-        let is_origin = matches!(url.scheme(), "http" | "https") && url.origin().ascii_serialization() == text;
+        let is_loopback = match url.host() {
+            Some(Host::Domain(name)) => name == "localhost",
+            Some(Host::Ipv4(address)) => address.is_loopback(),
+            Some(Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        };
+        let is_secure = url.scheme() == "https" || (url.scheme() == "http" && is_loopback);
+        let is_origin = is_secure && url.origin().ascii_serialization() == text;
         is_origin.then(|| Self(text.to_owned())).ok_or(NotAnOrigin)
     }
 }
@@ -38,6 +47,10 @@ mod tests {
     #[rstest::rstest]
     #[case("https://app.example.com", true)]
     #[case("http://127.0.0.1:8080", true)]
+    #[case("http://localhost:3000", true)]
+    #[case("http://[::1]:3000", true)]
+    #[case("http://app.example.com", false)]
+    #[case("http://localhost.example.com", false)]
     #[case("https://app.example.com/", false)]
     #[case("https://app.example.com:443", false)]
     #[case("https://App.example.com", false)]

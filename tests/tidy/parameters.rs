@@ -1,0 +1,164 @@
+//! Parameters of template.yaml: a value that cannot work is refused before the deploy begins, with the rule.
+
+use std::collections::BTreeMap;
+
+use regex_lite::Regex;
+
+use crate::tidy::template::template;
+
+/// Values that a parameter takes, and values that it refuses.
+struct Examples {
+    taken: &'static [&'static str],
+    refused: &'static [&'static str],
+}
+
+const CERTIFICATE: &str = "arn:aws:acm:eu-west-1:123456789012:certificate/12345678-1234-1234-1234-123456789012";
+const TOPIC: &str = "arn:aws-us-gov:sns:us-gov-west-1:123456789012:alarms";
+
+const EXAMPLES: [(&str, Examples); 11] = [
+    ("NamePrefix", Examples { taken: &["", "r2-"], refused: &["R2", "r2_", "longer-than-twenty-signs"] }),
+    (
+        "SettingsIssuer",
+        Examples {
+            taken: &[
+                "https://login.example.com",
+                "https://example.eu.auth0.com/",
+                "https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_Ab12",
+                "https://login.example.com:8443/realms/coaches",
+            ],
+            refused: &[
+                "",
+                "login.example.com",
+                "http://login.example.com",
+                "https://login.example.com/?a=b",
+                "https://",
+            ],
+        },
+    ),
+    (
+        "SettingsAudience",
+        Examples { taken: &["settings", "https://api.example.com"], refused: &["", " ", "settings "] },
+    ),
+    (
+        "SettingsCoachClaim",
+        Examples { taken: &["sub", "https://example.com/coach"], refused: &["", "coach id", "sub "] },
+    ),
+    (
+        "SettingsPageOrigin",
+        Examples {
+            taken: &[
+                "https://app.example.com",
+                "https://app.example.com:8443",
+                "https://app.example.com:44",
+                "https://app.example.com:4430",
+                "http://localhost:3000",
+                "http://127.0.0.1:8080",
+                "http://[::1]:8080",
+            ],
+            refused: &[
+                "",
+                "*",
+                "null",
+                "app.example.com",
+                "http://app.example",
+                "http://app.example.com:8080",
+                "http://localhost.example.com",
+                "http://localhost:80",
+                "https://app.example.com/",
+                "https://app.example.com:443",
+                "https://App.example.com",
+                "https://app.example.com ",
+                "https://*.example.com",
+                "https://.example.com",
+                "https://bücher.example",
+            ],
+        },
+    ),
+    (
+        "AssertionIssuer",
+        Examples {
+            taken: &["https://api.example.com", "https://api.example.com:8443"],
+            refused: &[
+                "",
+                "api.example.com",
+                "http://api.example.com",
+                "https://api.example.com/",
+                "https://API.example.com",
+            ],
+        },
+    ),
+    (
+        "MailFrom",
+        Examples {
+            taken: &["coach@example.com", "no-reply+coaching@mail.example.co.uk"],
+            refused: &[
+                "",
+                "example.com",
+                "Coach <coach@example.com>",
+                "coach@example",
+                "jörg@example.com",
+                "a@bücher.example",
+            ],
+        },
+    ),
+    (
+        "DomainName",
+        Examples {
+            taken: &["", "api.example.com"],
+            refused: &[
+                "https://api.example.com",
+                "api.example.com/",
+                "api.example.com.",
+                "API.example.com",
+                "api",
+                "*.example.com",
+            ],
+        },
+    ),
+    (
+        "CertificateArn",
+        Examples { taken: &["", CERTIFICATE], refused: &["12345678-1234-1234-1234-123456789012", TOPIC] },
+    ),
+    (
+        "HostedZoneId",
+        Examples { taken: &["", "Z0123456789ABC"], refused: &["/hostedzone/Z0123456789ABC", "example.com"] },
+    ),
+    ("AlarmTopicArn", Examples { taken: &["", TOPIC], refused: &["alarms", CERTIFICATE, "ops@example.com"] }),
+];
+
+#[test]
+fn every_text_parameter_refuses_what_cannot_work_with_its_rule() {
+    let template = template();
+    let examples: BTreeMap<&str, &Examples> = EXAMPLES.iter().map(|(name, examples)| (*name, examples)).collect();
+    let mut checked = 0;
+    for (name, parameter) in template["Parameters"].as_object().unwrap() {
+        if parameter["Type"] != "String" || parameter["AllowedValues"].is_array() {
+            continue;
+        }
+        let pattern = parameter["AllowedPattern"].as_str().unwrap_or_else(|| panic!("{name} takes any text"));
+        assert!(parameter["ConstraintDescription"].is_string(), "{name} does not say its rule");
+        let whole = Regex::new(&format!("^(?:{pattern})$")).unwrap();
+        let examples = examples.get(name.as_str()).unwrap_or_else(|| panic!("{name} has no examples here"));
+        let default = parameter["Default"].as_str();
+        for value in examples.taken.iter().copied().chain(default) {
+            assert!(whole.is_match(value), "{name} refuses {value:?}");
+        }
+        for value in examples.refused {
+            assert!(!whole.is_match(value), "{name} takes {value:?}");
+        }
+        checked += 1;
+    }
+    assert_eq!(checked, EXAMPLES.len());
+}
+
+#[test]
+fn a_domain_without_a_certificate_is_refused() {
+    let template = template();
+    let rules = template["Rules"].as_object().unwrap();
+    let assertions = rules.values().flat_map(|rule| rule["Assertions"].as_array().unwrap());
+    let pair = assertions.map(|it| (it["Assert"].to_string(), it["AssertDescription"].as_str().unwrap()));
+    let (named, description) = pair.into_iter().next().unwrap();
+    for name in ["DomainName", "CertificateArn", "HostedZoneId"] {
+        assert!(named.contains(name) && description.contains(name), "{name}");
+    }
+}
