@@ -2,6 +2,7 @@
 
 mod gateway;
 mod language;
+mod names;
 mod observability;
 mod parameters;
 pub(crate) mod template;
