@@ -7,8 +7,14 @@ use serde_json::{Value, json};
 
 use crate::tidy::template::{functions, is_anonymous, of_type, reservation, route_keys, template};
 
-/// Concurrency that the bursts of the anonymous routes leave to the keyed routes of their function.
+/// Concurrency that anonymous callers leave to the keyed routes of their function.
 const LEFT_TO_KEYS: u64 = 20;
+/// Requests a second that Lambda lets one concurrent invocation take, however short they are.
+const REQUESTS_AT_ONCE: u64 = 10;
+/// Requests a second of one caller that must not use up what all callers share.
+const ONE_CALLER: u64 = 50;
+/// Routes with large answers, which are throttled lower than [`ONE_CALLER`] would ask for.
+const LARGE: &str = "DocsRateLimit";
 /// Variables of the access log, none of which a caller controls.
 const LOGGED: [&str; 9] = [
     "error.responseType",
@@ -22,6 +28,13 @@ const LOGGED: [&str; 9] = [
     "status",
 ];
 
+/// A limit of an anonymous route, with the name of its parameter.
+fn limit<'t>(template: &'t Value, key: &str, limit: &str) -> (&'t str, u64) {
+    let settings = &template["Resources"]["Api"]["Properties"]["RouteSettings"];
+    let parameter = settings[key][limit]["Ref"].as_str().unwrap_or_else(|| panic!("{key} has no {limit}"));
+    (parameter, template["Parameters"][parameter]["Default"].as_u64().unwrap())
+}
+
 #[test]
 fn exactly_the_anonymous_routes_are_throttled_far_below_the_api() {
     let template = template();
@@ -32,31 +45,45 @@ fn exactly_the_anonymous_routes_are_throttled_far_below_the_api() {
     let anonymous: BTreeSet<&str> = keys.iter().map(String::as_str).filter(|key| is_anonymous(key)).collect();
     assert_eq!(throttled, anonymous);
     let default = |name: &str| template["Parameters"][name]["Default"].as_u64().unwrap();
-    for (key, limits) in settings {
-        for (limit, of_api) in [("ThrottlingRateLimit", "ApiRateLimit"), ("ThrottlingBurstLimit", "ApiBurstLimit")] {
-            let own = default(limits[limit]["Ref"].as_str().unwrap_or_else(|| panic!("{key} has no {limit}")));
-            assert!(own * 100 <= default(of_api), "{key}: {own}");
+    for key in settings.keys() {
+        for (own, of_api) in [("ThrottlingRateLimit", "ApiRateLimit"), ("ThrottlingBurstLimit", "ApiBurstLimit")] {
+            let (_, own) = limit(&template, key, own);
+            assert!(own * 20 <= default(of_api), "{key}: {own}");
         }
     }
 }
 
 #[test]
-fn a_burst_of_anonymous_callers_leaves_capacity_for_callers_with_a_key() {
+fn one_anonymous_caller_does_not_use_up_what_all_callers_share() {
     let template = template();
-    let settings = &template["Resources"]["Api"]["Properties"]["RouteSettings"];
+    let settings = template["Resources"]["Api"]["Properties"]["RouteSettings"].as_object().unwrap();
+    let limits = settings.keys().map(|key| (key, limit(&template, key, "ThrottlingRateLimit")));
+    let (large, cheap): (Vec<_>, Vec<_>) = limits.partition(|(_, (parameter, _))| *parameter == LARGE);
+    assert!(large.iter().all(|(key, _)| key.contains("/docs") || key.contains("/openapi.json")), "{large:?}");
+    for (key, (parameter, rate)) in cheap {
+        assert!(rate >= 6 * ONE_CALLER, "{key}: {parameter} is {rate}");
+    }
+}
+
+#[test]
+fn the_gateways_throttles_refuse_anonymous_callers_before_lambda_does() {
+    let template = template();
     let mut mixed = Vec::new();
     for (id, function) in functions(&template) {
         let (anonymous, keyed): (Vec<String>, Vec<String>) =
             route_keys(&function).into_iter().partition(|key| is_anonymous(key));
-        if anonymous.is_empty() || keyed.is_empty() {
+        if anonymous.is_empty() {
             continue;
         }
-        let burst = |key: &String| {
-            let parameter = settings[key]["ThrottlingBurstLimit"]["Ref"].as_str().unwrap();
-            template["Parameters"][parameter]["Default"].as_u64().unwrap()
-        };
-        let at_once: u64 = anonymous.iter().map(burst).sum();
-        assert!(at_once + LEFT_TO_KEYS <= reservation(&id, &function), "{id}: {at_once} at once");
+        let sum = |name: &str| anonymous.iter().map(|key| limit(&template, key, name).1).sum::<u64>();
+        let reserved = reservation(&id, &function);
+        let sustained = sum("ThrottlingRateLimit").div_ceil(REQUESTS_AT_ONCE);
+        if keyed.is_empty() {
+            assert!(sustained <= reserved, "{id}: {sustained} at once");
+            continue;
+        }
+        let at_once = sustained.max(sum("ThrottlingBurstLimit"));
+        assert!(at_once + LEFT_TO_KEYS <= reserved, "{id}: {at_once} at once");
         mixed.push(id);
     }
     assert_eq!(mixed, ["LoginLinksFunction"], "every other function serves callers of one kind");
