@@ -18,6 +18,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::loopback;
 use crate::stack::Stack;
 
 /// Default for the `limit` of a listing.
@@ -72,6 +73,7 @@ pub(crate) fn router(stack: Arc<Stack>) -> Router {
         .method_not_allowed_fallback(unknown)
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .layer(middleware::from_fn(read_to_end))
+        .layer(middleware::from_fn(loopback::guard))
         .with_state(stack)
 }
 

@@ -16,6 +16,7 @@ pub mod environments;
 pub mod functions;
 pub mod gateway;
 pub mod linked;
+mod loopback;
 pub mod mappings;
 pub mod options;
 pub mod process;

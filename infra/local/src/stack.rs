@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
+use axum::middleware::from_fn;
 use local_aws::{Aws, DataDir, Policy, Secrets};
 use runtime::Clock;
 use serde_json::json;
@@ -23,6 +24,7 @@ use crate::control;
 use crate::environments::{Pool, PoolContext};
 use crate::functions::Functions;
 use crate::gateway::{AnyTarget, Gateway, SigningKey};
+use crate::loopback;
 use crate::mappings::{SqsMapping, StreamMapping};
 use crate::options::Options;
 use crate::receiver::Receiver;
@@ -143,7 +145,7 @@ impl Running {
 
         // The endpoint serves before functions start, since they may call it during their start.
         let (ending, aws_ending) = (watch::Sender::new(false), watch::Sender::new(false));
-        let aws_server = serve(aws_listener, aws.router(), &aws_ending);
+        let aws_server = serve(aws_listener, aws.router().layer(from_fn(loopback::guard)), &aws_ending);
         let parts = Parts { aws, clock, state, base_url, aws_url, port };
         let (stack, pollers) = assemble(&template, functions, options, parts)?;
         let router = router(Arc::clone(&stack));

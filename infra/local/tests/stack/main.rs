@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, which clippy does not see as tests")]
 
+mod connections;
+
 use std::sync::Mutex;
 
 use axum::body::{Body, to_bytes};
@@ -16,8 +18,6 @@ use local_stack::options::Options;
 use local_stack::stack::Running;
 use runtime::{BoxError, Clock, Environment};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tower::ServiceExt;
 
 /// The events that the functions received, with the AWS endpoint of their stack, since all tests share one process.
@@ -269,90 +269,5 @@ async fn control_routes_name_the_error() {
     assert_eq!(local.call(get("/v1/elsewhere")).await.0, 200);
     let (_, calls) = local.call(get("/_local/calls?function=docs&limit=1")).await;
     assert_eq!(calls[0]["route"], "$default");
-    local.0.end().await;
-}
-
-/// A TCP connection with the bytes read so far.
-struct Wire {
-    stream: TcpStream,
-    read: Vec<u8>,
-}
-
-impl Wire {
-    async fn open(url: &str) -> Self {
-        Self { stream: TcpStream::connect(url.trim_start_matches("http://")).await.unwrap(), read: Vec::new() }
-    }
-
-    async fn write(&mut self, text: &str) {
-        self.stream.write_all(text.as_bytes()).await.unwrap();
-    }
-
-    /// Reads the next response and returns its status and head. Returns `None` when the connection has ended.
-    async fn answer(&mut self) -> Option<(u16, String)> {
-        loop {
-            let text = String::from_utf8_lossy(&self.read).into_owned();
-            if let Some((head, body)) = text.split_once("\r\n\r\n") {
-                let head = head.to_lowercase();
-                let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap_or("0");
-                let length: usize = length.parse().unwrap();
-                if body.len() >= length {
-                    self.read.drain(..head.len() + 4 + length);
-                    return Some((head[9..12].parse().unwrap(), head));
-                }
-            }
-            if self.stream.read_buf(&mut self.read).await.ok()? == 0 {
-                return None;
-            }
-        }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_unused_body_may_arrive_late_and_the_connection_stays_open() {
-    let local = Local::start(&["--ephemeral"]).await;
-    let (api, aws) = (local.0.stack.base_url.clone(), local.0.stack.aws_url.clone());
-    for (url, request, status) in [
-        (&api, "GET /_local/health", 503),
-        (&api, "POST /_local/health", 404),
-        (&api, "POST /_local/settle", 200),
-        (&api, "POST /_local/nowhere", 404),
-        (&api, "POST /_local", 404),
-        (&api, "GET /_local/mail", 200),
-        (&api, "GET /_local/receiver.json", 200),
-        (&api, "POST /nowhere", 200),
-        (&api, "GET /v1/ping", 200),
-        (&api, "DELETE /settings/keys/k", 401),
-        (&aws, "POST /nowhere", 400),
-        (&aws, "GET /", 400),
-    ] {
-        let mut wire = Wire::open(url).await;
-        for _ in 0..2 {
-            wire.write(&format!("{request} HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n")).await;
-            // A response that does not wait for the body arrives now.
-            let early = tokio::time::timeout(std::time::Duration::from_millis(50), wire.answer()).await;
-            wire.write("{}").await;
-            let answer = match early {
-                Ok(answer) => answer,
-                Err(_) => wire.answer().await,
-            };
-            assert_eq!(answer.map(|(status, _)| status), Some(status), "{request}");
-        }
-    }
-    local.0.end().await;
-}
-
-#[tokio::test]
-async fn a_response_to_a_too_long_body_announces_connection_close() {
-    let local = Local::start(&["--ephemeral"]).await;
-    let aws = local.0.stack.timeline.aws.router();
-    for (router, path) in [(local.0.router(), "/_local/settle"), (local.0.router(), "/v1/clients"), (aws, "/")] {
-        let request = Request::post(path).body(Body::from(vec![b'x'; 17 * 1024 * 1024])).unwrap();
-        let answer = router.oneshot(request).await.unwrap();
-        assert_eq!(
-            (answer.status().as_u16(), answer.headers()["connection"].as_bytes()),
-            (413, &b"close"[..]),
-            "{path}"
-        );
-    }
     local.0.end().await;
 }
