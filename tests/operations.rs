@@ -5,5 +5,6 @@ mod key_rotation;
 mod logs;
 mod privacy;
 mod raw_texts;
+mod readable_log;
 mod redrive;
 mod restore;

@@ -53,16 +53,18 @@ pub(crate) struct Stack {
 
 impl Stack {
     /// Starts a stack in a directory of its own.
-    pub(crate) async fn start(addresses: &Addresses) -> Self {
-        Self::start_in(tempfile::tempdir().unwrap(), addresses).await
+    pub(crate) async fn start(addresses: &Addresses, log: &[String]) -> Self {
+        Self::start_in(tempfile::tempdir().unwrap(), addresses, log).await
     }
 
     /// Starts a stack on an earlier one's data, with new ports.
-    pub(crate) async fn start_in(dir: TempDir, addresses: &Addresses) -> Self {
+    pub(crate) async fn start_in(dir: TempDir, addresses: &Addresses, log_options: &[String]) -> Self {
         let log = File::options().create(true).append(true).open(dir.path().join(LOG_FILE)).unwrap();
         let printed_to = log.try_clone().unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_stack-under-test"))
-            .args(["--port", "0", "--aws-port", "0", "--no-demo", "--log", &log_filter(), "--data-dir"])
+            .args(["--port", "0", "--aws-port", "0", "--no-demo"])
+            .args(log_options)
+            .arg("--data-dir")
             .arg(dir.path().join(DATA_DIR))
             .args(RECORDING.iter().flat_map(|file| [OsStr::new("--record-permissions"), file.as_os_str()]))
             .stdin(Stdio::null())
@@ -150,10 +152,10 @@ fn copy_to_log(printed: ChildStdout, mut log: File, ready: oneshot::Sender<Strin
     }
 }
 
-/// Filter with everything that our own crates can log in production at any level.
-fn log_filter() -> String {
+/// Options for the lines of functions in AWS, with everything that our crates can log in production at any level.
+pub(crate) fn json_log() -> [String; 2] {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let crates = ["functions", "lib"].into_iter().flat_map(|kind| std::fs::read_dir(format!("{root}/{kind}")).unwrap());
     let names = crates.map(|entry| entry.unwrap().file_name().into_string().unwrap().replace('-', "_"));
-    names.fold("info".to_owned(), |filter, name| format!("{filter},{name}=debug"))
+    ["--log".to_owned(), names.fold("json,info".to_owned(), |filter, name| format!("{filter},{name}=debug"))]
 }

@@ -29,6 +29,9 @@ pub(crate) fn write_attempt(taken: &ClaimedAttempt, attempt: &Attempt, next: &De
             AttemptResult::Error(reason) => reason.clone(),
         },
     );
+    if let DeliveryOutcome::RetryAt(at) = next {
+        line.set("next_attempt_at", at.to_string());
+    }
     line.add(DELIVERIES, 1.0);
     line.add(ATTEMPT_MS, f64::from(attempt.duration_ms));
     // Only the first chain counts: in a later one, the time since the event includes the wait of the coach.

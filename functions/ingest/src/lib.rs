@@ -13,10 +13,11 @@ mod store_fact;
 use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use domain::fact::Fact;
-use domain::id::FactId;
+use domain::id::{CoachId, FactId};
 use domain::time::Timestamp;
 use futures::future::FutureExt;
 use lambda_runtime::LambdaEvent;
@@ -168,15 +169,22 @@ impl App {
             Err(invalid) => return self.queues.set_aside(envelope, &invalid.message, now).await,
         };
         note_each("event_ids", fact.id.as_str());
-        if let Some(coach) = coach_of(&fact.body) {
-            note_each("coach_ids", coach.as_str());
+        let coach_id = coach_of(&fact.body).map(CoachId::as_str);
+        if let Some(coach_id) = coach_id {
+            note_each("coach_ids", coach_id);
         }
+        let (fact_id, detail_type) = (fact.id.as_str(), envelope.detail_type.as_str());
         let is_seen = |id: &FactId| seen.lock().unwrap_or_else(PoisonError::into_inner).contains(id);
         if is_seen(&fact.id) {
+            tracing::debug!(fact_id, coach_id, detail_type, "a fact was stored before");
             return Ok(());
         }
         let since = envelope.first_seen.or(sent_at(message)).unwrap_or(now);
-        match store_fact(self, &fact, envelope, now).await? {
+        let began = Instant::now();
+        let outcome = store_fact(self, &fact, envelope, now).await?;
+        let ((words, reason), duration_ms) = (outcome.words(), began.elapsed().as_millis() as u64);
+        tracing::debug!(fact_id, coach_id, detail_type, reason, duration_ms, "{words}");
+        match outcome {
             FactOutcome::Done => {
                 self.facts.mark(&fact.id, now).await?;
                 seen.lock().unwrap_or_else(PoisonError::into_inner).insert(fact.id);
@@ -186,10 +194,7 @@ impl App {
             FactOutcome::DoneInPart(after) => self.queues.send_rest(envelope, after).await,
             FactOutcome::Erased => self.queues.send_erasure_again(envelope).await,
             FactOutcome::Refused(reason) => self.queues.set_aside(envelope, reason, now).await,
-            FactOutcome::Waits(reason) | FactOutcome::DoneButIncomplete(reason)
-                if retry_limits::still_waits(since, now) =>
-            {
-                tracing::debug!(fact_id = fact.id.as_str(), reason, "a fact waits for a record that it refers to");
+            FactOutcome::Waits(_) | FactOutcome::DoneButIncomplete(_) if retry_limits::still_waits(since, now) => {
                 // Of several copies of a message only one continues: otherwise copies would double with each round. A
                 // redelivered message always continues: the function that had it may have died before sending.
                 let is_ours = self.facts.begin_round(&fact.id, since, envelope.rounds, now).await?;

@@ -48,6 +48,20 @@ pub(crate) enum FactOutcome {
     Refused(&'static str),
 }
 
+impl FactOutcome {
+    /// Returns the log's message about a fact, and the reason.
+    pub(crate) fn words(&self) -> (&'static str, Option<&str>) {
+        match self {
+            Self::Done | Self::DoneAndMarked => ("a fact was stored", None),
+            Self::DoneInPart(_) => ("a fact was stored in part", None),
+            Self::Erased => ("a fact erased a record", None),
+            Self::Waits(reason) => ("a fact waits", Some(reason)),
+            Self::DoneButIncomplete(reason) => ("a fact was stored and waits", Some(reason)),
+            Self::Refused(reason) => ("a fact was refused", Some(reason)),
+        }
+    }
+}
+
 /// Stores a fact, or repeats a pass over it. Work that grows with the stored data is done in parts.
 pub(crate) async fn store_fact(
     app: &App,

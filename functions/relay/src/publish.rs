@@ -59,6 +59,8 @@ impl App {
             outcomes.iter().filter(|(_, sent)| sent.is_ok()).map(|(index, _)| &entries[*index]).collect();
         let now = self.now();
         for entry in &sent {
+            let (entry_id, coach_id) = (&*entry.content.id(), entry.content.coach_id().as_str());
+            tracing::debug!(entry_id, coach_id, "sent an outbox entry");
             add(OUTBOX_LATENCY_MS, (now.ms() - entry.send_after.ms()).max(0) as f64);
         }
         let deleting: Vec<_> = sent.iter().map(|entry| self.outbox.delete(&entry.content)).collect();

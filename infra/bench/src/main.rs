@@ -11,6 +11,7 @@ mod error;
 mod fleet;
 mod prices;
 mod process;
+mod progress;
 mod report;
 mod routes;
 mod runtime_api;
@@ -26,11 +27,11 @@ use std::process::{Command, ExitCode};
 
 use clap::Parser;
 use local_stack::linked;
-use local_stack::progress::Progress;
 use tempfile::TempDir;
 
 use crate::error::{BenchError, context};
 use crate::fleet::Fleet;
+use crate::progress::Progress;
 use crate::report::Report;
 use crate::stack::{ApiCall, BenchStack};
 

@@ -9,11 +9,11 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use http::Method;
 use local_stack::linked;
-use local_stack::progress::Progress;
 use serde_json::{Value, json};
 
 use crate::error::{BenchError, context};
 use crate::fleet::Fleet;
+use crate::progress::Progress;
 use crate::seed::{client, workspace};
 use crate::stack::{ApiCall, BenchStack, Cost, text};
 

@@ -2,7 +2,7 @@
 //! on the way happens in order and at its time.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use local_aws::{Aws, StoreError};
@@ -11,7 +11,6 @@ use tokio::sync::Mutex;
 
 use crate::clock::{ClockError, StackClock};
 use crate::environments::Pool;
-use crate::progress::Progress;
 use crate::schedule::Schedules;
 use crate::settle::{Reader, SettleError, settle};
 use crate::work::Work;
@@ -22,6 +21,9 @@ const TTL_SWEEP_EVERY: TimeDelta = TimeDelta::hours(1);
 const HOUSEKEEPING_EVERY: Duration = Duration::from_secs(60);
 /// Delay before due times are read again after a change, since changes come by the thousand.
 const DEBOUNCE: Duration = Duration::from_millis(20);
+
+/// Interval between log lines while the clock moves.
+const LOG_EVERY: Duration = Duration::from_secs(2);
 
 /// The clock with everything that depends on it.
 pub struct Timeline {
@@ -64,13 +66,12 @@ impl Timeline {
     /// Moves the clock forward and returns the new time once nothing due is left to do.
     pub async fn advance(&self, by: TimeDelta) -> Result<DateTime<Utc>, AdvanceError> {
         let _advancing = self.advancing.lock().await;
-        let start_ms = self.clock.offset_ms();
-        let target_ms = start_ms.saturating_add(by.num_milliseconds());
+        let target_ms = self.clock.offset_ms().saturating_add(by.num_milliseconds());
         // Checked before the first step, so that an invalid target moves nothing.
         StackClock::check_offset(target_ms)?;
         self.settle().await?;
         let mut swept_at = self.clock.now();
-        let mut progress = Progress::new("clock, hours", by.num_hours().unsigned_abs());
+        let mut logged = Instant::now();
         loop {
             let message = self.aws.sqs().next_due().await?;
             let schedule = self.schedules.next_due();
@@ -81,8 +82,11 @@ impl Timeline {
             }
             self.clock.set_offset_ms(offset_ms)?;
             let now = self.clock.now();
-            let moved = TimeDelta::milliseconds(offset_ms - start_ms);
-            progress.show(moved.num_hours().unsigned_abs(), &now.format("%F %T").to_string());
+            if logged.elapsed() >= LOG_EVERY {
+                logged = Instant::now();
+                let hours_left = TimeDelta::milliseconds(target_ms - offset_ms).num_hours();
+                tracing::info!(hours_left, "the clock is moving");
+            }
             self.schedules.fire_due(now, &self.work);
             if message.is_some_and(|message| message <= now) {
                 self.aws.notify();

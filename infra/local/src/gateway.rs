@@ -28,6 +28,8 @@ use route::Routes;
 
 /// API Gateway's limit for a request body.
 const MAX_BODY_BYTES: usize = 10 * 1024 * 1024;
+/// The route in the log of a request whose body was not read.
+const UNREAD: &str = "unread";
 const REQUEST_ID: HeaderName = HeaderName::from_static("apigw-requestid");
 
 /// The HTTP API.
@@ -79,9 +81,9 @@ impl Gateway {
         let mut answer = match Limited::new(body, MAX_BODY_BYTES).collect().await {
             Ok(body) => self.route(&head, &target, &body.to_bytes(), &request_id).await,
             Err(error) if error.is::<http_body_util::LengthLimitError>() => {
-                closing(gateway_response(StatusCode::PAYLOAD_TOO_LARGE, "Request Entity Too Large"))
+                closing(refused(UNREAD, &request_id, StatusCode::PAYLOAD_TOO_LARGE, "Request Entity Too Large"))
             }
-            Err(_broken) => closing(gateway_response(StatusCode::BAD_REQUEST, "Bad Request")),
+            Err(_broken) => closing(refused(UNREAD, &request_id, StatusCode::BAD_REQUEST, "Bad Request")),
         };
         if let Some(cors) = &self.api.cors {
             cors::add_headers(cors, &head, answer.headers_mut());
@@ -96,7 +98,7 @@ impl Gateway {
             if self.api.cors.is_some() && cors::is_preflight(head) {
                 return cors::preflight();
             }
-            return gateway_response(StatusCode::NOT_FOUND, "Not Found");
+            return refused("unrouted", request_id, StatusCode::NOT_FOUND, "Not Found");
         };
         let now = self.clock.now();
         let claims = match &matched.target.authorizer {
@@ -104,7 +106,7 @@ impl Gateway {
             Some(authorizer) => {
                 let header = head.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
                 let Some(claims) = authorizer::authorize(authorizer, &self.key, header, now) else {
-                    let mut answer = gateway_response(StatusCode::UNAUTHORIZED, "Unauthorized");
+                    let mut answer = refused(matched.key, request_id, StatusCode::UNAUTHORIZED, "Unauthorized");
                     answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
                     return answer;
                 };
@@ -123,18 +125,20 @@ impl Gateway {
         };
         let event = event::event(head, body, &context);
         let pool = &matched.target.pool;
+        let failed = || refused(matched.key, request_id, StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error");
         match pool.invoke(matched.key, event).await {
             Ok(returned) => event::answer(&head.method, &returned).unwrap_or_else(|| {
                 tracing::warn!(function = pool.name(), "the function returned an invalid HTTP response");
-                gateway_response(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error")
+                failed()
             }),
-            Err(_logged) => gateway_response(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error"),
+            Err(_logged) => failed(),
         }
     }
 }
 
-/// Builds a response of the gateway itself.
-fn gateway_response(status: StatusCode, message: &str) -> Response<Body> {
+/// Builds a response of the gateway itself, and logs the request: no function does.
+fn refused(route: &str, request_id: &str, status: StatusCode, message: &str) -> Response<Body> {
+    tracing::info!(function = "gateway", route, status = status.as_u16(), request_id);
     let mut answer = Response::new(Body::from(json!({ "message": message }).to_string()));
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

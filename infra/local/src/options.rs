@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use clap::Parser;
 
+use crate::log;
+
 /// The Partner API on this machine: the API, the settings, the queues, the bus, the schedule and the store.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "local-stack", version, about)]
@@ -42,8 +44,9 @@ pub struct Options {
     #[arg(skip)]
     pub stream_poll_interval: Option<Duration>,
 
-    /// Log level on stderr: error, warn, info, debug, or filters such as local_stack=debug,warn.
-    #[arg(long, default_value = "warn")]
+    /// Log on stderr: a level (error, warn, info, debug), or filters such as local_stack=debug,warn. `json` prints the
+    /// lines of AWS Lambda instead, also with filters: json,debug.
+    #[arg(long, default_value = log::DEFAULT)]
     pub log: String,
 }
 

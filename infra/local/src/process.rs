@@ -1,18 +1,14 @@
 //! The process that `cargo run` starts: it parses the options, starts the stack, prints the addresses, and shuts the
 //! stack down on Ctrl-C or SIGTERM.
 
-use std::fmt;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
-use tracing::{Event, Subscriber};
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt::format::{Format, Writer};
-use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
-use tracing_subscriber::registry::LookupSpan;
 
+use crate::log::{self, LogClock};
 use crate::options::Options;
 use crate::stack::{Running, StartError};
 use crate::{demo, linked};
@@ -25,17 +21,16 @@ const THREADS_GRACE: Duration = Duration::from_millis(500);
 /// Runs the local stack with this process's command line until a signal ends it.
 pub fn main() -> ExitCode {
     let options = Options::parse();
-    let filter = match EnvFilter::try_new(&options.log) {
-        Ok(filter) => filter,
-        Err(error) => return start_failed(&format!("--log {}: {error}", options.log)),
-    };
-    tracing_subscriber::fmt().event_format(LogFormat).with_env_filter(filter).with_writer(std::io::stderr).init();
+    let log_clock = LogClock::default();
+    if let Err(error) = log::start(&options.log, Arc::clone(&log_clock)) {
+        return start_failed(&format!("--log {}: {error}", options.log));
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => return start_failed(&format!("threads cannot be started: {error}")),
     };
-    let outcome = runtime.block_on(run(&options));
+    let outcome = runtime.block_on(run(&options, &log_clock));
     runtime.shutdown_timeout(THREADS_GRACE);
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -43,26 +38,11 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The log format: function events as the JSON lines that they are in AWS, the stack's own events as text.
-struct LogFormat;
-
-impl<S, N> FormatEvent<S, N> for LogFormat
-where
-    S: Subscriber + for<'a> LookupSpan<'a>,
-    N: for<'a> FormatFields<'a> + 'static,
-{
-    fn format_event(&self, context: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        match runtime::function_line(event) {
-            Some(line) => writeln!(writer, "{line}"),
-            None => Format::default().format_event(context, writer, event),
-        }
-    }
-}
-
-async fn run(options: &Options) -> Result<(), StartError> {
+async fn run(options: &Options, log_clock: &LogClock) -> Result<(), StartError> {
     // Registered before the start, so that a signal during the start also leads to an orderly shutdown.
     let shutdown_signal = shutdown_signal();
     let running = Running::start(options, &linked::all()).await?;
+    log_clock.get_or_init(|| Arc::clone(&running.stack.timeline.clock));
     if options.no_demo {
         demo::print_bare(&running, options);
     } else {

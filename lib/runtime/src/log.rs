@@ -88,15 +88,14 @@ where
     N: for<'a> FormatFields<'a> + 'static,
 {
     fn format_event(&self, _: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        writeln!(writer, "{}", line_of(event, event_context().as_ref()))
+        writeln!(writer, "{}", json_line(event))
     }
 }
 
-/// The line that a function writes for a tracing event, without the line break. `None` if no function is handling an
-/// event. For a host that runs several functions in one process and writes their lines beside its own.
-pub fn function_line(event: &Event<'_>) -> Option<String> {
-    let context = event_context()?;
-    Some(line_of(event, Some(&context)))
+/// The JSON line of a tracing event, without the line break. For a host that runs several functions in one process and
+/// writes their lines beside its own.
+pub fn json_line(event: &Event<'_>) -> String {
+    line_of(event, event_context().as_ref())
 }
 
 fn line_of(event: &Event<'_>, context: Option<&EventContext>) -> String {
