@@ -45,7 +45,9 @@ async fn each_request_attempt_fact_and_sweep_has_one_readable_line() {
     let (event_id, entry_id) = (format!("event_id={event}"), format!("entry_id={event}"));
     let failed = world.the_line(&["deliver", "attempt 1 retrying: 503, next at 20", " ms ", &endpoint_id, &event_id]);
     assert!(failed.contains(" WARN "), "{failed}");
-    world.the_line(&["deliver", "attempt 2 delivered: 200", " ms ", &endpoint_id, &event_id]);
+    let repeated = world.the_line(&["deliver", "attempt 2 delivered: 200", " ms ", &endpoint_id, &event_id]);
+    let due = failed.split("next at ").nth(1).unwrap().split(' ').next().unwrap();
+    assert!(repeated.replacen(' ', "T", 1).as_str() > due, "not before it was due: {failed}\n{repeated}");
     world.the_line(&["relay", "sent an outbox entry", "coach_id=ada", &entry_id]);
     world.the_line(&[
         "ingest",

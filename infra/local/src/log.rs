@@ -1,8 +1,8 @@
 //! The log on stderr: a readable line for each request, attempt, fact and sweep, or with `json` the lines that
 //! functions write in AWS.
 //!
-//! A readable line is made of the JSON line, so it holds nothing that the JSON line does not hold. An invocation without
-//! anything to count has no readable line: an idle stack is quiet.
+//! A readable line is made of the JSON line, so it holds nothing that the JSON line does not hold. An invocation with
+//! nothing to count has no readable line: an idle stack is quiet.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
