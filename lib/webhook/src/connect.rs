@@ -1,4 +1,4 @@
-//! Connections to receivers: hyper's client with checked names and HTTP/2.
+//! Connections to receivers: hyper's client over HTTP/1.1, with checked names and lenient about heads.
 //!
 //! hyper's client rather than `reqwest`: redirects, proxies, cookies, decoding and retries must not apply to receivers,
 //! and leaving them out saves a third of a megabyte.
@@ -7,11 +7,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::Uri;
+use http::{Extensions, Request, Response, Uri};
 use http_body_util::Full;
-use hyper::body::Bytes;
+use hyper::body::{Bytes, Incoming};
 use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
 use hyper_util::client::legacy;
+use hyper_util::client::legacy::Error as ClientError;
 use hyper_util::client::legacy::connect::HttpConnector as TcpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use runtime::BoxError;
@@ -20,45 +21,71 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tower::Service;
 
-use crate::lenient::{Lenient, MAX_HEAD_BYTES};
 use crate::resolve::CheckedResolver;
+use crate::traffic::{Traffic, Watched};
 
-/// Time after which an idle connection is closed. Common servers wait longer, so a connection that they have closed is
-/// not tried.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
+/// Time for which an idle connection is used again. Common servers close theirs after 2 to 5 seconds.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time that connecting may take beyond the deadline of an attempt, so that the deadline ends the attempt.
 const CONNECT_GRACE: Duration = Duration::from_secs(1);
-/// Interval and time-out of HTTP/2 pings. A dead connection is closed, so the next attempt does not wait for it.
-const PING_INTERVAL: Duration = Duration::from_secs(5);
-/// Flow-control windows: the bytes that a receiver may send in advance, per stream and per connection.
-const STREAM_WINDOW_BYTES: u32 = 64 * 1024;
-const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
+/// Limits of an answer's head. Common servers and proxies stop at 100 lines and 64 KiB.
+const MAX_HEAD_LINES: usize = 1024;
+const MAX_HEAD_BYTES: usize = 320 * 1024;
 
-/// A pool of connections to receivers.
-pub(crate) type Client = legacy::Client<Connector, Full<Bytes>>;
+type Pool = legacy::Client<Connector, Full<Bytes>>;
 
-/// A client for attempts that the caller ends at `deadline`. It follows no redirects, and knows no proxies or cookies.
-pub(crate) fn client(resolver: CheckedResolver, tls: ClientConfig, is_https_only: bool, deadline: Duration) -> Client {
-    let limit = deadline + CONNECT_GRACE;
-    let mut tcp = TcpConnector::new_with_resolver(resolver);
-    tcp.enforce_http(false);
-    tcp.set_nodelay(true);
-    // Divided among the addresses of a name: an address that drops packets leaves time for the next.
-    tcp.set_connect_timeout(Some(limit));
-    let mut https = HttpsConnector::from((tcp, tls));
-    if is_https_only {
-        https.enforce_https();
+/// Exchanges requests for answers over a pool of connections. Follows no redirects, and knows no proxies or cookies.
+#[derive(Clone)]
+pub(crate) struct Client {
+    pool: Pool,
+    /// Opens a connection for each request.
+    fresh: Pool,
+}
+
+impl Client {
+    /// A client for attempts that the caller ends at `deadline`.
+    pub(crate) fn new(resolver: CheckedResolver, tls: ClientConfig, is_https_only: bool, deadline: Duration) -> Self {
+        let limit = deadline + CONNECT_GRACE;
+        let mut tcp = TcpConnector::new_with_resolver(resolver);
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        // Divided among the addresses of a name: an address that drops packets leaves time for the next.
+        tcp.set_connect_timeout(Some(limit));
+        let mut https = HttpsConnector::from((tcp, tls));
+        if is_https_only {
+            https.enforce_https();
+        }
+        let connector = Connector { https, limit };
+        let mut builder = legacy::Client::builder(TokioExecutor::new());
+        builder
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE_TIMEOUT)
+            .http1_ignore_invalid_headers_in_responses(true)
+            .http1_allow_spaces_after_header_name_in_responses(true)
+            .http1_allow_obsolete_multiline_headers_in_responses(true)
+            .http1_max_headers(MAX_HEAD_LINES)
+            .http1_max_buf_size(MAX_HEAD_BYTES);
+        let pool = builder.build(connector.clone());
+        Self { pool, fresh: builder.pool_max_idle_per_host(0).build(connector) }
     }
-    legacy::Client::builder(TokioExecutor::new())
-        .timer(TokioTimer::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(IDLE_TIMEOUT)
-        .http2_initial_stream_window_size(STREAM_WINDOW_BYTES)
-        .http2_initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-        .http2_max_header_list_size(MAX_HEAD_BYTES)
-        .http2_keep_alive_interval(PING_INTERVAL)
-        .http2_keep_alive_timeout(PING_INTERVAL)
-        .build(Connector { https, limit })
+
+    /// Sends a request. A server may close an idle connection just when the request takes it. Such a request is sent
+    /// once more, on a connection of its own.
+    pub(crate) async fn request(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, ClientError> {
+        match self.pool.request(request.clone()).await {
+            Err(error) if was_lost_unanswered(&error) => self.fresh.request(request).await,
+            result => result,
+        }
+    }
+}
+
+/// Returns true if a connection that had been used before ended without a byte of the answer.
+fn was_lost_unanswered(error: &ClientError) -> bool {
+    let mut extras = Extensions::new();
+    if let Some(connected) = error.connect_info() {
+        connected.get_extras(&mut extras);
+    }
+    extras.get::<Traffic>().is_some_and(Traffic::is_used_and_unanswered)
 }
 
 /// Opens connections, each within a limit of its own. If the attempt continues on another connection, no caller ends
@@ -69,7 +96,7 @@ pub(crate) struct Connector {
     limit: Duration,
 }
 
-type Connection = Lenient<MaybeHttpsStream<TokioIo<TcpStream>>>;
+type Connection = Watched<MaybeHttpsStream<TokioIo<TcpStream>>>;
 
 impl Service<Uri> for Connector {
     type Response = Connection;
@@ -82,6 +109,6 @@ impl Service<Uri> for Connector {
 
     fn call(&mut self, uri: Uri) -> Self::Future {
         let connecting = timeout(self.limit, self.https.call(uri));
-        Box::pin(async move { Ok(Lenient::new(connecting.await??)) })
+        Box::pin(async move { Ok(Watched::new(connecting.await??)) })
     }
 }

@@ -37,9 +37,6 @@ fn of_cause(cause: &(dyn Error + 'static)) -> Option<&'static str> {
     if let Some(error) = cause.downcast_ref::<std::io::Error>() {
         return of_io(error);
     }
-    if let Some(error) = cause.downcast_ref::<h2::Error>() {
-        return of_h2(error);
-    }
     let error = cause.downcast_ref::<hyper::Error>()?;
     if error.is_timeout() {
         Some("connection lost")
@@ -69,18 +66,6 @@ fn of_io(error: &std::io::Error) -> Option<&'static str> {
         ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => Some("host not reachable"),
         ErrorKind::UnexpectedEof => Some(CLOSED),
         _ => None,
-    }
-}
-
-fn of_h2(error: &h2::Error) -> Option<&'static str> {
-    if let Some(error) = error.get_io() {
-        of_io(error)
-    } else if error.is_reset() {
-        Some("HTTP/2 stream reset")
-    } else if error.is_go_away() {
-        Some(CLOSED)
-    } else {
-        None
     }
 }
 

@@ -4,21 +4,22 @@
 //! nothing is decompressed. The resolver checks names. Addresses in URLs, which no resolver sees, are checked before
 //! sending.
 //!
-//! An attempt sends its request at most once. The status decides, whatever the headers look like. The body is for the
-//! log: it is read until two seconds after the status, up to 64 KiB. Callers get the status before that.
+//! HTTP/1.1 alone, read by hyper's lenient settings. An attempt sends its request once, and once more only if a reused
+//! connection ended without a byte of an answer. The status decides. The body is for the log: it is read until two
+//! seconds after the status, up to 64 KiB. Callers get the status before that.
 
 mod connect;
 mod error;
 mod excerpt;
-mod lenient;
 pub mod resolve;
+mod traffic;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use domain::delivery::{ATTEMPT_TIMEOUT, AttemptResult, WebhookHeaders};
 use domain::receiver_url::{Reach, ReceiverUrl};
-use http::header::RETRY_AFTER;
+use http::header::{CONTENT_ENCODING, RETRY_AFTER};
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -26,17 +27,18 @@ use runtime::{BoxError, Environment};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::time::{Instant, timeout_at};
 
-use crate::connect::{Client, client};
+use crate::connect::Client;
 use crate::error::{ADDRESS_NOT_ALLOWED, reason};
 use crate::excerpt::Excerpt;
-use crate::lenient::HEAD_GRACE;
 use crate::resolve::{CheckedResolver, Names, SystemNames};
 
-/// Time from the status to the end of the attempt. The rest of the head and the body must arrive within it.
+/// Time from the status to the end of the attempt. The body must arrive within it.
 const STATUS_GRACE: Duration = Duration::from_secs(2);
 /// Limit of an answer's body that is read, so that its connection can be used again. The chunk that reaches it is the
 /// last.
 const MAX_READ_BYTES: usize = 64 * 1024;
+/// Stands in the log for a body that the receiver compressed although it was asked not to.
+const COMPRESSED: &str = "compressed, not shown";
 
 /// A signed request.
 pub struct Webhook<'a> {
@@ -58,7 +60,8 @@ pub struct Answering {
 pub struct Answer {
     pub result: AttemptResult,
     pub duration_ms: u32,
-    /// The beginning of the answer's body, at most [`domain::delivery::EXCERPT_BYTES`]; `None` without one.
+    /// The beginning of the answer's body, at most [`domain::delivery::EXCERPT_BYTES`]; `None` without one. A compressed
+    /// body is only named as such.
     pub excerpt: Option<String>,
     /// The answer's `Retry-After`, as it came.
     pub retry_after: Option<String>,
@@ -88,7 +91,7 @@ impl WebhookClient {
         names: Arc<dyn Names>,
         authorities: RootCertStore,
     ) -> Result<Self, BoxError> {
-        let client = client(CheckedResolver { reach, names }, tls(authorities)?, reach == Reach::Public, deadline);
+        let client = Client::new(CheckedResolver { reach, names }, tls(authorities)?, reach == Reach::Public, deadline);
         Ok(Self { client, reach, deadline })
     }
 
@@ -128,16 +131,17 @@ impl Answering {
     /// Reads the beginning of the body, as far as it arrives in time.
     pub async fn read(self) -> Answer {
         let result = self.result();
-        let (mut beginning, mut retry_after) = (Excerpt::default(), None);
+        let (mut beginning, mut retry_after, mut is_compressed) = (Excerpt::default(), None, false);
         if let Ok(response) = self.head {
             let value = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
             retry_after = value.map(str::to_owned);
-            // The head may have taken its grace already.
-            let deadline = self.deadline.min(self.answered + STATUS_GRACE.saturating_sub(HEAD_GRACE));
+            is_compressed = response.headers().get_all(CONTENT_ENCODING).iter().any(|coding| coding != "identity");
+            let deadline = self.deadline.min(self.answered + STATUS_GRACE);
             let _ended = timeout_at(deadline, read(response, &mut beginning)).await;
         }
+        let excerpt = beginning.into_text().map(|text| if is_compressed { COMPRESSED.to_owned() } else { text });
         let duration_ms = u32::try_from(self.started.elapsed().as_millis()).unwrap_or(u32::MAX);
-        Answer { result, duration_ms, excerpt: beginning.into_text(), retry_after }
+        Answer { result, duration_ms, excerpt, retry_after }
     }
 }
 
@@ -155,7 +159,7 @@ fn tls(authorities: RootCertStore) -> Result<ClientConfig, BoxError> {
         .with_protocol_versions(&versions)?
         .with_root_certificates(authorities)
         .with_no_client_auth();
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }
 

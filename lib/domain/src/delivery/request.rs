@@ -28,6 +28,7 @@ impl<'a> WebhookHeaders<'a> {
         let signature = self.signature.map(|signature| ("webhook-signature", signature.into()));
         let before = [
             ("accept", "*/*".into()),
+            ("accept-encoding", "identity".into()),
             ("user-agent", CLIENT_NAME.into()),
             ("content-type", "application/json".into()),
             ("webhook-id", self.event_id.as_str().into()),

@@ -12,20 +12,20 @@ const CLOSED: &str = "connection closed before an answer";
 const LATE: &str = "timed out after 2 s";
 const CHUNKED: &str = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
 
-/// Times for the rest of a head and for a body, less the tolerance of a timer.
-const HEAD_GRACE: Duration = Duration::from_millis(490);
-const BODY_GRACE: Duration = Duration::from_millis(1490);
+/// Time for a body, less the tolerance of a timer.
+const BODY_GRACE: Duration = Duration::from_millis(1990);
+/// Longest time of an attempt that waits for nothing.
+const QUICK: Duration = Duration::from_millis(1000);
+const NOT_HTTP: &str = "no valid HTTP answer";
 
 #[derive(Clone, Copy, PartialEq)]
 enum Takes {
     NoTime,
-    /// For a head that does not end.
-    HeadGrace,
     /// For a body that does not end.
     BodyGrace,
     AllTheTime,
 }
-use Takes::{AllTheTime, BodyGrace, HeadGrace, NoTime};
+use Takes::{AllTheTime, BodyGrace, NoTime};
 
 /// Makes one attempt against a scripted receiver. Checks the outcome, that the receiver got one request, and the time.
 async fn check(scripted: TcpAnswer, expected: &str, takes: Takes) -> Option<String> {
@@ -37,7 +37,6 @@ async fn check(scripted: TcpAnswer, expected: &str, takes: Takes) -> Option<Stri
     let took = Duration::from_millis(answer.duration_ms.into());
     let in_time = match takes {
         NoTime => took < DEADLINE,
-        HeadGrace => (HEAD_GRACE..DEADLINE).contains(&took),
         BodyGrace => (BODY_GRACE..DEADLINE * 3 / 2).contains(&took),
         AllTheTime => (DEADLINE..DEADLINE * 3 / 2).contains(&took),
     };
@@ -60,24 +59,24 @@ async fn statuses_count_as_they_are_and_redirects_are_not_followed() {
 }
 
 #[tokio::test]
-async fn an_answer_without_a_status_is_late_wherever_it_stops() {
+async fn an_answer_without_a_whole_head_is_late_wherever_it_stops() {
+    let head = b"HTTP/1.1 200 OK\r\nx-slow: ".to_vec();
     tokio::join!(
         check(TcpAnswer::sends(b""), LATE, AllTheTime),
         check(TcpAnswer::sends(b"HTTP/1.1 200 O"), LATE, AllTheTime),
         check(TcpAnswer::sends(b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 2"), LATE, AllTheTime),
         check(TcpAnswer::SendsAndDrips(b"HTTP/1.1 200 Slo".to_vec()), LATE, AllTheTime),
+        check(TcpAnswer::sends(b"HTTP/1.1 200 OK\r\n"), LATE, AllTheTime),
+        check(TcpAnswer::sends(b"HTTP/1.1 410 Gone\r\nx-"), LATE, AllTheTime),
+        check(TcpAnswer::SendsAndDrips(head), LATE, AllTheTime),
     );
 }
 
 #[tokio::test]
-async fn nothing_behind_a_status_is_waited_for_longer_than_two_seconds() {
-    let head = b"HTTP/1.1 200 OK\r\nx-slow: ".to_vec();
+async fn a_body_is_waited_for_two_seconds_at_most() {
     let body = b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\nSlow: ".to_vec();
     let identity = b"HTTP/1.1 200 OK\r\ntransfer-encoding: identity\r\n\r\nok";
     tokio::join!(
-        check(TcpAnswer::sends(b"HTTP/1.1 200 OK\r\n"), "200", HeadGrace),
-        check(TcpAnswer::sends(b"HTTP/1.1 410 Gone\r\nx-"), "410", HeadGrace),
-        check(TcpAnswer::SendsAndDrips(head), "200", HeadGrace),
         check(TcpAnswer::sends(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf"), "200", BodyGrace),
         check(TcpAnswer::sends(CHUNKED), "200", BodyGrace),
         async { assert_eq!(check(TcpAnswer::sends(identity), "200", BodyGrace).await.as_deref(), Some("ok")) },
@@ -89,10 +88,12 @@ async fn nothing_behind_a_status_is_waited_for_longer_than_two_seconds() {
 }
 
 #[tokio::test]
-async fn interim_answers_without_a_final_answer_time_out() {
+async fn interim_answers_without_end_are_cut_off() {
     let flood = TcpAnswer::SendsForever(Vec::new(), b"HTTP/1.1 100 Continue\r\n\r\n".to_vec());
     let receiver = TcpReceiver::start([flood]).await;
-    assert_eq!(outcome(&post(&client(), &receiver.url()).await), LATE);
+    let answer = post(&client(), &receiver.url()).await;
+    assert_eq!(outcome(&answer), NOT_HTTP);
+    assert!(Duration::from_millis(answer.duration_ms.into()) < QUICK, "{} ms", answer.duration_ms);
     receiver.until_closed(1).await;
     assert_eq!((receiver.requests().len(), receiver.connections()), (1, 1));
 }
@@ -109,17 +110,21 @@ async fn an_answer_that_does_not_end_is_cut_off_and_counts_by_its_status() {
 }
 
 #[tokio::test]
-async fn a_compressed_answer_stays_compressed() {
-    let excerpt = check(TcpAnswer::gzip_bomb(), "200", NoTime).await.unwrap();
-    assert!(excerpt.starts_with('\u{1f}') && !excerpt.contains(&"\0".repeat(16)), "{excerpt:?}");
+async fn a_compressed_answer_is_named_and_not_shown() {
+    assert_eq!(check(TcpAnswer::gzip_bomb(), "200", NoTime).await.as_deref(), Some("compressed, not shown"));
+    for (coding, excerpt) in [("br", Some("compressed, not shown")), ("identity", Some("ok"))] {
+        let answer = odd("HTTP/1.1 200 OK", &format!("Content-Encoding: {coding}\r\n"));
+        assert_eq!(check(answer, "200", NoTime).await.as_deref(), excerpt, "{coding}");
+    }
+    let empty = b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 0\r\n\r\n";
+    assert_eq!(check(TcpAnswer::sends(empty), "200", NoTime).await, None);
 }
 
 #[tokio::test]
-async fn a_head_without_end_counts_by_its_status() {
-    check(TcpAnswer::endless("HTTP/1.1 200 OK\r\nx-long: "), "200", NoTime).await;
-    check(TcpAnswer::endless("HTTP/1.1 503 Oh\r\nx-long: "), "503", NoTime).await;
+async fn a_head_without_end_is_cut_off() {
+    check(TcpAnswer::endless("HTTP/1.1 200 OK\r\nx-long: "), NOT_HTTP, NoTime).await;
     let lines = TcpAnswer::SendsForever(b"HTTP/1.1 200 OK\r\n".to_vec(), b"x-many: y\r\n".repeat(1000));
-    check(lines, "200", NoTime).await;
+    check(lines, NOT_HTTP, NoTime).await;
 }
 
 /// An answer with these lines in its head, whose body is `ok`.
@@ -135,24 +140,24 @@ async fn a_status_counts_whatever_the_headers_look_like_and_the_connection_is_ke
         many(101),
         many(500),
         many(1000),
-        many(50_000),
         large(64 * 1024),
-        large(3 * 1024 * 1024),
+        large(256 * 1024),
+        (0..8).map(|_| large(32 * 1024)).collect(),
         "Set-Cookie: a=b\r\n".repeat(200),
         "Allow-Credentials : true\r\n".to_owned(),
         "no colon\r\n: no name\r\n\t folded\r\n".to_owned(),
         "X-Folded: a\r\n b\r\n\tc\r\n".to_owned(),
-        "X-Bell: \u{7}\u{1b}[0m\r\nX-Null: \0\r\nX-\0: y\r\nX: a\rb\r\n".to_owned(),
+        "X-Bell: \u{7}\u{1b}[0m\r\n".to_owned(),
         "X-Größe: groß\r\nX (comment): y\r\n<html>: y\r\n".to_owned(),
         "X: bare\nY: line feeds\n".to_owned(),
-        "Transfer-Encoding: identity\r\nConnection: keep-alive\r\n".to_owned(),
+        "Connection: keep-alive\r\n".to_owned(),
         "Content-Length: 2\r\nContent-Length: 2, 2\r\n".to_owned(),
     ] {
         let shown: String = lines.chars().take(60).collect();
         for (status, code) in [
             ("HTTP/1.1 200 OK", "200"),
             ("HTTP/1.1 202", "202"),
-            ("HTTP/1.1 299 G\u{f6}\u{7}", "299"),
+            ("HTTP/1.1 299 G\u{f6}", "299"),
             ("HTTP/1.0 200 OK\r\nConnection: keep-alive", "200"),
             ("HTTP/1.1 410 Gone", "410"),
         ] {
@@ -165,7 +170,7 @@ async fn a_status_counts_whatever_the_headers_look_like_and_the_connection_is_ke
                     (code, Some("ok")),
                     "{status} {shown}"
                 );
-                assert!(Duration::from_millis(answer.duration_ms.into()) < HEAD_GRACE * 2, "{status} {shown}");
+                assert!(Duration::from_millis(answer.duration_ms.into()) < QUICK, "{status} {shown}");
             }
             assert_eq!((receiver.requests().len(), receiver.connections()), (2, 1), "{status} {shown}");
         }
@@ -175,13 +180,8 @@ async fn a_status_counts_whatever_the_headers_look_like_and_the_connection_is_ke
 #[tokio::test]
 async fn a_status_counts_if_the_end_of_the_body_is_unknown_and_the_connection_is_not_used_again() {
     let answers = [
-        "HTTP/1.1 200 OK\r\ncontent-length: many\r\n\r\nok",
-        "HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\nok",
-        "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nok",
-        "HTTP/1.1 200 OK\r\ncontent-length: 1, 2\r\n\r\nok",
-        "HTTP/1.1 200 OK\r\ncontent-length: 99999999999999999999999\r\n\r\nok",
         "HTTP/1.1 200 OK\r\ntransfer-encoding: rot13\r\n\r\nok",
-        "HTTP/1.0 200 OK\r\ntransfer-encoding: chunked\r\n\r\nok",
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: identity\r\ncontent-length: 2\r\n\r\nok",
         "HTTP/1.0 200 OK\r\n\r\nok",
     ];
     await_all(answers.map(async |answer| {
@@ -215,8 +215,7 @@ async fn a_connection_that_breaks_is_not_tried_again() {
     check(TcpAnswer::SendsAndResets(b"HTTP/1.1 200 O".to_vec()), "connection reset", NoTime).await;
     check(TcpAnswer::SendsAndCloses(Vec::new()), CLOSED, NoTime).await;
     check(TcpAnswer::SendsAndCloses(b"HTTP/1.1 200 OK".to_vec()), CLOSED, NoTime).await;
-    check(TcpAnswer::SendsAndCloses(b"HTTP/1.1 200 OK\r\n".to_vec()), "200", NoTime).await;
-    check(TcpAnswer::SendsAndResets(b"HTTP/1.1 410 Gone\r\nx: y".to_vec()), "410", NoTime).await;
+    check(TcpAnswer::SendsAndCloses(b"HTTP/1.1 200 OK\r\n".to_vec()), CLOSED, NoTime).await;
     check(TcpAnswer::HalfCloses, CLOSED, NoTime).await;
     assert_eq!(check(TcpAnswer::SendsAndCloses(half), "200", NoTime).await.as_deref(), Some("half"));
 }
@@ -232,8 +231,14 @@ async fn an_answer_that_is_not_http_is_reported_as_such() {
         "HTTP/1.1 200OK\r\n\r\n",
         "HTTP/1.1 099 OK\r\n\r\n",
         "\0\0\0\0\0\0\0\0",
+        "HTTP/1.1 200 OK\r\nX-Null: \0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nX: a\rb\r\n\r\n",
+        "HTTP/1.1 200 OK\r\ncontent-length: many\r\n\r\nok",
+        "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nok",
+        "HTTP/1.1 200 OK\r\ncontent-length: 99999999999999999999999\r\n\r\nok",
+        "HTTP/1.0 200 OK\r\ntransfer-encoding: chunked\r\n\r\nok",
     ] {
-        check(TcpAnswer::sends(babble), "no valid HTTP answer", NoTime).await;
+        check(TcpAnswer::sends(babble), NOT_HTTP, NoTime).await;
     }
 }
 
@@ -245,6 +250,7 @@ async fn a_request_carries_the_signed_headers_and_the_exact_body() {
     let request = receiver.requests().remove(0);
     assert!(request.starts_with("POST /secret-path?token=secret-token HTTP/1.1\r\n"), "{request}");
     for line in [
+        "accept-encoding: identity",
         "content-type: application/json",
         "content-length: 2",
         "webhook-id: evt_1",
@@ -256,7 +262,7 @@ async fn a_request_carries_the_signed_headers_and_the_exact_body() {
         assert!(request.contains(&format!("{line}\r\n")), "{line} in {request}");
     }
     assert!(request.ends_with("\r\n\r\n{}"));
-    for absent in ["accept-encoding", "authorization", "cookie", "referer"] {
+    for absent in ["authorization", "cookie", "referer"] {
         assert!(!request.to_lowercase().contains(&format!("{absent}:")), "{absent} in {request}");
     }
 }
@@ -286,11 +292,12 @@ async fn any_path_and_query_that_a_url_may_have_can_be_sent() {
 #[tokio::test]
 async fn retry_after_is_passed_on_as_it_came() {
     let busy = b"HTTP/1.1 429 Busy\r\nretry-after: soon, -5\r\ncontent-length: 0\r\n\r\n";
-    let odd = format!("HTTP/1.1 503 Busy\r\n{}no colon\r\nRetry-After :\r\n 120\r\nx: ", "x: y\r\n".repeat(1000));
-    let receiver = TcpReceiver::start([TcpAnswer::sends(busy), TcpAnswer::status(503), TcpAnswer::sends(odd)]).await;
+    let lines = format!("{}no colon\r\nRetry-After :\r\n 120\r\n", "x: y\r\n".repeat(1000));
+    let odd = odd("HTTP/1.1 503 Busy", &lines);
+    let receiver = TcpReceiver::start([TcpAnswer::sends(busy), TcpAnswer::status(503), odd]).await;
     let client = client();
     assert_eq!(post(&client, &receiver.url()).await.retry_after.as_deref(), Some("soon, -5"));
     assert_eq!(post(&client, &receiver.url()).await.retry_after, None);
-    let unfinished = post(&client, &receiver.url()).await;
-    assert_eq!((outcome(&unfinished).as_str(), unfinished.retry_after.as_deref()), ("503", Some("120")));
+    let folded = post(&client, &receiver.url()).await;
+    assert_eq!((outcome(&folded).as_str(), folded.retry_after.as_deref()), ("503", Some("120")));
 }

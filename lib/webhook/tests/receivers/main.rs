@@ -5,8 +5,6 @@
 mod behaviour;
 mod certificates;
 mod connections;
-mod http2;
-mod odd_http2;
 #[path = "../../../../tests/world/tcp_receiver.rs"]
 mod tcp_receiver;
 mod world;
