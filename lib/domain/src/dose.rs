@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{Datelike, NaiveDate};
+use chrono::{Datelike, NaiveDate, TimeDelta};
 use serde::{Deserialize, Serialize};
 
 use crate::id::DoseId;
 
-pub const MAX_SCHEDULED_DOSES: usize = 500;
+/// Most doses of a schedule. With the longest ids, a message holds fewer.
+pub const MAX_SCHEDULED_DOSES: usize = 2_000;
+/// Days after its end for which a dose is stored: more than any window of compliance.
+pub const STORED_AFTER_END: TimeDelta = TimeDelta::days(120);
 
 /// A client's whole dose schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -290,7 +290,10 @@ impl<'a> Fields<'a> {
 
     /// Reads a required list of at most `max` objects. `path` is the list's name with a dot.
     pub fn required_objects(&self, name: &str, path: &'a str, max: usize) -> Result<Vec<Fields<'a>>, Invalid> {
-        let rule = || self.refuse(name, format_args!("is required and must be an array of at most {max} objects"));
+        let rule = || match max {
+            usize::MAX => self.refuse(name, "is required and must be an array of objects"),
+            max => self.refuse(name, format_args!("is required and must be an array of at most {max} objects")),
+        };
         let items = self.value(name).and_then(Value::as_array).filter(|items| items.len() <= max).ok_or_else(rule)?;
         let objects = items.iter().map(|item| item.as_object().map(|object| Fields { object, path }));
         objects.collect::<Option<_>>().ok_or_else(rule)

@@ -222,3 +222,28 @@ async fn the_window_ends_with_the_workspaces_local_date() {
         assert_eq!(body["doses_expected"], 1, "{zone}");
     }
 }
+
+#[tokio::test]
+async fn a_schedule_holds_2000_doses_besides_those_that_ended_long_ago() {
+    let scene = ComplianceScene::new().await;
+    let dose = |number: usize, until: Option<String>| (format!("d{number}"), 1, scene.ago(400), until);
+    let save = async |past: usize, ended: usize, present: usize| {
+        let past = (0..past).map(|number| dose(number, Some(scene.ago(121))));
+        let ended = (0..ended).map(|number| dose(10_000 + number, Some(scene.ago(120))));
+        let present = (0..present).map(|number| dose(20_000 + number, None));
+        let doses: Vec<_> = past.chain(ended).chain(present).collect();
+        let doses: Vec<_> =
+            doses.iter().map(|(id, day, from, until)| (id.as_str(), *day, from.clone(), until.clone())).collect();
+        scene.world.apply([schedule(&doses)]).await;
+        scene.counts("?window_days=1").await.2
+    };
+    assert_eq!(save(501, 0, 2).await, 2, "doses that ended over 120 days ago are not counted");
+    let stored = scene.world.items("records", "CLIENT#c1").await;
+    let stored = stored.iter().find(|item| item["sk"]["S"] == "DOSES#SCHEDULE").unwrap();
+    assert_eq!(stored["doses"]["L"].as_array().unwrap().len(), 2, "nor stored");
+    assert_eq!(save(0, 1, 1_999).await, 1_999);
+    assert_eq!(save(0, 1, 2_000).await, 1_999, "one too many: set aside");
+    let set_aside = scene.world.set_aside().await;
+    assert_eq!(set_aside.len(), 1);
+    assert!(set_aside[0].to_string().contains("doses must be at most 2000"), "{}", set_aside[0]);
+}

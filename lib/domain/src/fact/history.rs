@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::NaiveDate;
 
 use super::{MAX_NAME_CHARS, nullable, present};
-use crate::dose::{DoseSchedule, MAX_SCHEDULED_DOSES, ScheduledDose};
+use crate::dose::{DoseSchedule, MAX_SCHEDULED_DOSES, STORED_AFTER_END, ScheduledDose};
 use crate::fields::{Fields, Invalid};
 use crate::id::{CheckInId, ClientId, DoseId, DoseLogId, InvalidId, MAX_ID_CHARS, MessageId};
 use crate::time::Timestamp;
@@ -101,7 +101,7 @@ fn check_in_reviewed(fields: Fields<'_>) -> Result<ClientHappening, Invalid> {
 }
 
 fn dose_schedule(fields: Fields<'_>) -> Result<DoseSchedule, Invalid> {
-    let doses = fields.required_objects("doses", "doses.", MAX_SCHEDULED_DOSES)?.into_iter().map(|dose| {
+    let doses = fields.required_objects("doses", "doses.", usize::MAX)?.into_iter().map(|dose| {
         present(dose, "until")?;
         Ok(ScheduledDose {
             dose_id: id(dose, "dose_id", DoseId::parse)?,
@@ -110,7 +110,18 @@ fn dose_schedule(fields: Fields<'_>) -> Result<DoseSchedule, Invalid> {
             until: dose.date("until")?,
         })
     });
-    doses.collect::<Result<_, Invalid>>().map(DoseSchedule)
+    let mut doses = doses.collect::<Result<Vec<_>, Invalid>>()?;
+    let saved_on = fields.required_timestamp("occurred_at")?.utc().date_naive();
+    doses.retain(|dose| dose.until.is_none_or(|until| saved_on - until <= STORED_AFTER_END));
+    if doses.len() > MAX_SCHEDULED_DOSES {
+        let days = STORED_AFTER_END.num_days();
+        let rule = format_args!(
+            "must be at most {MAX_SCHEDULED_DOSES}, not counting those that ended over {days} days ago; there are {}",
+            doses.len()
+        );
+        return Err(fields.refuse("doses", rule));
+    }
+    Ok(DoseSchedule(doses))
 }
 
 fn dose_logged(fields: Fields<'_>) -> Result<DoseLogged, Invalid> {
