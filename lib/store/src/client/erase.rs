@@ -1,12 +1,10 @@
-//! Erasure of a client. One transaction removes the record, the address, the intake, the seat, the contact that the
-//! client was, and its outbox entries. A tombstone of ids and dates stays, so that no late fact restores the client.
+//! Erasure of a client. One transaction removes the record, the address, the intake, the seat and the contact that the
+//! client was. A tombstone of ids and dates stays, so that no late fact restores the client, and the relay drops what
+//! waits in the outbox.
 //!
 //! Ingest erases in three passes, the last a quarter of an hour after the second. They catch writes that were under
 //! way: claims, attempts, entries of the relay. Bookings stay as busy time without a contact.
 
-use domain::change::Change;
-use domain::client::{Client, Origin};
-use domain::event::Event;
 use domain::fact_time::FactTime;
 use domain::id::ClientId;
 use domain::time::Timestamp;
@@ -79,24 +77,12 @@ impl Clients {
             writes.extend(self.leave_address(&email.key(), &client.id).await?);
         }
         writes.push(self.watches.delete(&client.id));
-        writes.extend(self.outbox_removals(&client));
         writes.push(self.table.write(db::pk(intake_pk(&client.id))).delete(Part::Intake));
         if let Some(lead) = &traces.lead {
-            writes.extend(self.contacts.erasure_writes(lead, &client.id, &self.outbox, occurred_at).await?);
+            writes.extend(self.contacts.erasure_writes(lead, &client.id, occurred_at).await?);
         }
         writes.push(audit::record_erasure(&self.workspaces.table, &client.coach_id, &client.id, now));
         Ok(writes)
-    }
-
-    /// Parts of a transaction: delete the entries that a creation through the API may have left in the outbox.
-    fn outbox_removals(&self, client: &Client) -> Vec<Write> {
-        if client.origin != Origin::PartnerApi {
-            return Vec::new();
-        }
-        let event = Event::new_client(client, client.created_at).id;
-        let created = Change::client_created_id(client);
-        let again = Change::intake_sent_id(&created);
-        [event.as_str(), created.as_str(), again.as_str()].map(|id| self.outbox.remove(id)).into()
     }
 
     fn put_tombstone(&self, id: &ClientId, traces: &Traces, version: Option<u64>, now: Timestamp) -> Write {

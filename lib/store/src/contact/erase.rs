@@ -8,7 +8,6 @@
 
 use std::collections::BTreeSet;
 
-use domain::change::Change;
 use domain::fact_time::FactTime;
 use domain::id::{ClientId, CoachId, ContactId};
 use domain::time::Timestamp;
@@ -18,7 +17,6 @@ use super::item::{ContactItem, ContactTombstone};
 use super::{Contacts, contact_key, contact_of};
 use crate::contact_ref::ContactRef;
 use crate::db::{Item, StoreError, Write, query_all, retry, s, sk_of, to_attribute};
-use crate::outbox::Outbox;
 use crate::workspace::key_of;
 use crate::{booking, opportunity};
 
@@ -62,23 +60,19 @@ impl ContactsToErase {
 }
 
 impl Contacts {
-    /// Parts of a client's erasure: erase the contact that the client is, with its addresses and outbox entries.
+    /// Parts of a client's erasure: erase the contact that the client is, with its addresses.
     pub(crate) async fn erasure_writes(
         &self,
         lead: &ContactRef,
         client: &ClientId,
-        outbox: &Outbox,
         occurred_at: FactTime,
     ) -> Result<Vec<Write>, StoreError> {
         let chain = self.chain(&lead.coach_id, lead.contact_id).await?;
         let (chain, _) = split_at_later_merge(&chain, occurred_at);
         match chain.last() {
-            Some((end, Some(stored @ ContactItem::Live(live)))) if belongs_to(chain, client) => {
+            Some((end, Some(stored @ ContactItem::Live(_)))) if belongs_to(chain, client) => {
                 let end = ContactRef::new(&lead.coach_id, *end);
-                let mut writes =
-                    self.tombstone_writes(&end, Some(stored), Erasure { client: Some(client), occurred_at }).await?;
-                writes.extend(Change::contact_ids(live.contact()).map(|id| outbox.remove(id.as_str())));
-                Ok(writes)
+                self.tombstone_writes(&end, Some(stored), Erasure { client: Some(client), occurred_at }).await
             }
             _ => Ok(Vec::new()),
         }
