@@ -12,7 +12,7 @@ use crate::client::{Client, ClientDetail};
 use crate::contact::Contact;
 use crate::endpoint::{Endpoint, EndpointStatus};
 use crate::event::{EventType, PayloadMode};
-use crate::id::{CalendarEventId, CoachId, EndpointId, FactId, IntakeId};
+use crate::id::{CalendarEventId, ChangeId, CoachId, EndpointId, IntakeId};
 use crate::intake::IntakeState;
 use crate::opportunity::OpportunityView;
 use crate::phone::Phone;
@@ -25,7 +25,7 @@ pub const SOURCE: &str = "partner-api";
 /// A change on its way to the bus.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Change {
-    pub id: FactId,
+    pub id: ChangeId,
     pub coach_id: CoachId,
     pub occurred_at: Timestamp,
     #[serde(flatten)]
@@ -177,8 +177,8 @@ impl Change {
         }
     }
 
-    pub fn client_created_id(client: &Client) -> FactId {
-        FactId::derive(client.created_at.ms(), &["client.created", client.id.as_str()])
+    fn client_created_id(client: &Client) -> ChangeId {
+        ChangeId::derive(client.created_at.ms(), &["client.created", client.id.as_str()])
     }
 
     /// Fills `client.created` with the present state of the client.
@@ -204,8 +204,8 @@ impl Change {
     }
 
     /// Returns the id of [`Change::intake_sent`], derived from the id of the first publication.
-    pub fn intake_sent_id(created: &FactId) -> FactId {
-        FactId::derive(0, &["client.created", created.as_str(), "sent"])
+    fn intake_sent_id(created: &ChangeId) -> ChangeId {
+        ChangeId::derive(0, &["client.created", created.as_str(), "sent"])
     }
 
     pub fn activation_changed(client: &Client, at: Timestamp) -> Self {
@@ -223,12 +223,6 @@ impl Change {
     pub fn contact_updated(coach: &CoachId, contact: &Contact) -> Self {
         let data = ChangeData::ContactUpdated { contact: Box::new(contact.clone()) };
         Self::new(coach, contact.updated_at, &[&contact.id.to_string()], data)
-    }
-
-    /// Returns the ids of a contact's changes: its creation, and its present state.
-    pub fn contact_ids(contact: &Contact) -> [FactId; 2] {
-        let id_of = |name: &str, at: Timestamp| FactId::derive(at.ms(), &[name, &contact.id.to_string()]);
-        [id_of("contact.created", contact.created_at), id_of("contact.updated", contact.updated_at)]
     }
 
     pub fn booking_created(coach: &CoachId, booking: &Booking) -> Self {
@@ -294,8 +288,8 @@ impl Change {
 
     /// Creates a change whose id derives from its name, its time and the ids in `of`.
     fn new(coach: &CoachId, at: Timestamp, of: &[&str], data: ChangeData) -> Self {
-        let mut change = Self { id: FactId::derive(0, &[]), coach_id: coach.clone(), occurred_at: at, data };
-        change.id = FactId::derive(at.ms(), &[&[change.name()], of].concat());
+        let mut change = Self { id: ChangeId::derive(0, &[]), coach_id: coach.clone(), occurred_at: at, data };
+        change.id = ChangeId::derive(at.ms(), &[&[change.name()], of].concat());
         change
     }
 

@@ -84,7 +84,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// Creates `new_client`. A client is created once, so the event's id derives from the client's id.
+    /// Creates `new_client`. A client is created once, so the event's id derives from the client's id and that time.
     pub fn new_client(client: &Client, occurred_at: Timestamp) -> Self {
         let data = EventData::NewClient(NewClient { created_at: client.created_at, source: client.origin });
         Self::of(client, EventType::NewClient, &[client.id.as_str()], occurred_at, data)

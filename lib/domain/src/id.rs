@@ -90,8 +90,10 @@ opaque_id! {
     EventId
     /// One event for one endpoint. Sorts by the time of its creation.
     DeliveryId
-    /// A fact or a change on the bus.
+    /// A fact. Chosen by the application.
     FactId
+    /// A change.
+    ChangeId
     /// An intake form waiting for its client.
     IntakeId
     /// A coach's automation. Chosen by the application.
@@ -147,10 +149,10 @@ impl EventId {
     }
 }
 
-impl FactId {
-    /// Derives the id of a fact or change from its time and cause.
+impl ChangeId {
+    /// Derives the id of a change from its time and cause.
     pub fn derive(at_ms: i64, cause: &[&str]) -> Self {
-        Self(format!("fact_{}", derived_uuid(at_ms, cause).simple()))
+        Self(format!("change_{}", derived_uuid(at_ms, cause).simple()))
     }
 }
 

@@ -8,7 +8,7 @@
 //! 3. `has_unsent` Scan of `unsent`, which is empty as a rule, up to the first entry.
 //! 4. `unsent` Query of one shard: entries that the stream should have carried by now. `get` GetItem of one of them.
 //! 5. `release` Part of a transaction: an entry that was held back is to be sent, with its final content.
-//! 6. `delete` DeleteItem, after sending. `remove` Part of a client's erasure.
+//! 6. `delete` DeleteItem, after sending. The relay drops entries of erased subjects.
 
 use std::borrow::Cow;
 
@@ -47,7 +47,6 @@ pub enum Content {
     /// Several events of one cause, and therefore of one coach: more than a transaction has room for.
     Events { events: Vec<Event> },
     /// A change for the bus.
-    #[serde(rename = "fact")]
     Change(Box<Change>),
     /// An order for the delivery queue: a coach asked for the delivery.
     Order(Box<DeliveryOrder>),
@@ -150,11 +149,6 @@ impl Outbox {
         let sealed = b(self.vault.seal_json(&context(&content.id()), content));
         let update = self.table.write(db::pk(content.id())).set("sealed", sealed).set("send_after", n(now.ms()));
         update.when("send_after > :send_after", []).update(Part::Outbox)
-    }
-
-    /// Part of a transaction: deletes an entry whose subject is erased.
-    pub(crate) fn remove(&self, id: &str) -> Write {
-        self.table.write(db::pk(id)).delete(Part::Outbox)
     }
 
     /// Parses the entry in a stream record's new image.
