@@ -46,9 +46,9 @@ impl Page {
         let status = problem.code().status();
         let (title, text) = match problem {
             Problem::Internal(fault) => {
-                let event_id = log_fault(fault);
+                let fault_id = log_fault(fault);
                 let text = format!(
-                    "Please try again in a moment. If it stays like this, give support this reference: <code>{event_id}</code>"
+                    "Please try again in a moment. If it stays like this, give support this reference: <code>{fault_id}</code>"
                 );
                 ("Something went wrong on our side", text)
             }
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_fault_shows_only_its_event_id() {
+    async fn a_fault_shows_only_its_fault_id() {
         let page = Page::problem(&Problem::internal("test", "a secret reason"));
         assert_eq!(page.status, StatusCode::INTERNAL_SERVER_ERROR);
         let (_, html) = rendered(page).await;

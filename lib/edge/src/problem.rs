@@ -221,7 +221,7 @@ impl Problem {
     }
 
     /// The body of an answer. A fault has the `event_id` that it is logged under.
-    pub fn body(&self, request_id: &str, event_id: Option<String>) -> Map<String, Value> {
+    pub fn body(&self, request_id: &str, fault_id: Option<String>) -> Map<String, Value> {
         let mut members = Map::from_iter([
             ("error".to_owned(), json!(self.to_string())),
             ("code".to_owned(), json!(self.code().as_str())),
@@ -233,7 +233,7 @@ impl Problem {
             _ => None,
         };
         members.extend(self.field().map(|field| ("field".to_owned(), json!(field))));
-        members.extend(event_id.map(|event_id| ("event_id".to_owned(), json!(event_id))));
+        members.extend(fault_id.map(|id| ("event_id".to_owned(), json!(id))));
         members
     }
 

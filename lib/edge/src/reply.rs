@@ -70,7 +70,7 @@ impl Reply {
 
     /// A problem as an answer. A fault is logged here, once, under the `event_id` in the answer.
     pub fn problem(problem: &Problem, inbound: &Inbound) -> Self {
-        let event_id = match problem {
+        let fault_id = match problem {
             Problem::Internal(fault) => Some(log_fault(fault)),
             Problem::Unconfirmed(fault) => {
                 log_unconfirmed(fault);
@@ -78,7 +78,7 @@ impl Reply {
             }
             _ => None,
         };
-        let body = Value::Object(problem.body(&inbound.request_id, event_id)).to_string().into_bytes();
+        let body = Value::Object(problem.body(&inbound.request_id, fault_id)).to_string().into_bytes();
         let mut reply = Self { status: problem.code().status(), body, headers: Vec::new() };
         if let Some(seconds) = problem.retry_after_s() {
             reply = reply.header("retry-after", seconds);
@@ -144,11 +144,11 @@ pub fn problem_details(status: StatusCode, own: Map<String, Value>) -> Map<Strin
 
 /// Logs a fault and returns its `event_id`.
 pub(crate) fn log_fault(fault: &Fault) -> String {
-    let event_id = format!("err_{}", hex::encode(runtime::random_bytes::<12>()));
+    let fault_id = format!("err_{}", hex::encode(runtime::random_bytes::<12>()));
     let error = runtime::error_chain(&*fault.source);
-    runtime::note("event_id", event_id.as_str());
-    tracing::error!(event_id, doing = fault.doing, error, "unhandled fault");
-    event_id
+    runtime::note("event_id", fault_id.as_str());
+    tracing::error!(event_id = fault_id, doing = fault.doing, error, "unhandled fault");
+    fault_id
 }
 
 /// Logs an unconfirmed write. The level is a warning, since the caller's retry learns the result.

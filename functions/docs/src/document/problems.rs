@@ -17,7 +17,7 @@ pub(super) const CODES: &str = "x-codes";
 const JSON: &str = "application/json";
 const PROBLEM_JSON: &str = "application/problem+json";
 const EXAMPLE_REQUEST_ID: &str = "JKJaXmPLvHcESHA=";
-const EXAMPLE_EVENT_ID: &str = "err_6f1ed002ab5595859014ebf0";
+const EXAMPLE_FAULT_ID: &str = "err_6f1ed002ab5595859014ebf0";
 
 /// Groups problems by status.
 pub(super) fn by_status(problems: Vec<Problem>) -> BTreeMap<u16, Vec<Problem>> {
@@ -106,8 +106,8 @@ fn examples(group: &[Problem], as_problem: bool) -> Value {
     let mut examples = Map::new();
     let missing = group.iter().filter(|problem| problem.code() == Code::NotFound).count();
     for problem in group {
-        let event_id = (problem.code() == Code::Internal).then(|| EXAMPLE_EVENT_ID.to_owned());
-        let error = problem.body(EXAMPLE_REQUEST_ID, event_id);
+        let fault_id = (problem.code() == Code::Internal).then(|| EXAMPLE_FAULT_ID.to_owned());
+        let error = problem.body(EXAMPLE_REQUEST_ID, fault_id);
         let value = if as_problem { problem_details(problem.code().status(), error) } else { error };
         let mut name = problem.code().as_str().to_owned();
         if let Some(field) = problem.field() {

@@ -30,7 +30,7 @@ pub fn apply(
     if found.pipeline_id != pipeline.pipeline_id {
         return Err(OpportunityRefusal::NotFound);
     }
-    let lost_reason = lost_reason(found, pipeline, patch)?;
+    let lost_reason = reason_after(found, pipeline, patch)?;
     let at = found.later(now);
     let times = &found.times;
     let mut changed = found.clone();
@@ -65,8 +65,8 @@ pub fn apply(
     Ok(changed)
 }
 
-/// Returns the reason after the change, or the refusal.
-fn lost_reason(
+/// Decides about the wanted stage and reason, and returns the reason after the change.
+fn reason_after(
     found: &Opportunity,
     pipeline: &Pipeline,
     patch: &OpportunityPatch,
