@@ -140,7 +140,7 @@ async fn store_random(
             ("pk", format!("ENDPOINT#{}", endpoints[delivery.endpoint].id)),
             ("sk", format!("DELIVERY#{}", delivery.id)),
             ("id", delivery.id.clone()),
-            ("webhook_id", delivery.webhook_id.clone()),
+            ("event_id", delivery.webhook_id.clone()),
             ("event_type", delivery.event.to_owned()),
             ("status", delivery.status.to_owned()),
             ("made_at", created_at),

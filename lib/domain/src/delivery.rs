@@ -148,7 +148,8 @@ pub struct DeliveryView {
     pub id: DeliveryId,
     pub endpoint_id: EndpointId,
     /// The event's id, as its receiver gets it in `webhook-id`.
-    pub webhook_id: EventId,
+    #[serde(rename = "webhook_id")]
+    pub event_id: EventId,
     /// The event's name.
     #[serde(rename = "type")]
     pub event_type: String,

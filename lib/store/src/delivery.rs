@@ -93,7 +93,7 @@ struct DeliveryItem {
     id: DeliveryId,
     /// Absent from deliveries that were stored before this was kept, which are not in GSI `by_coach`.
     coach_id: Option<CoachId>,
-    webhook_id: EventId,
+    event_id: EventId,
     event_type: String,
     #[serde(flatten)]
     subject: Subject,
@@ -198,7 +198,7 @@ impl Deliveries {
             pk: partition(endpoint_id),
             sk: sort_key(&id),
             coach_id: Some(coach_id.clone()),
-            webhook_id: event_id.clone(),
+            event_id: event_id.clone(),
             event_type: event_type.to_owned(),
             subject: subject.clone(),
             made_at: Some(made_at),

@@ -265,7 +265,7 @@ pub(super) fn delivery_detail() -> DeliveryDetail {
         r#"{{"type":"new_client","timestamp":"{0}","data":{{"client":{{"id":"{CLIENT_ID}"}},"created_at":"{0}","source":"application"}}}}"#,
         at("09:30:00.000")
     );
-    let request = DeliveryRequest::new(sent, &delivery.webhook_id, &delivery.event_type, Some(body));
+    let request = DeliveryRequest::new(sent, &delivery.event_id, &delivery.event_type, Some(body));
     DeliveryDetail { delivery, request: Some(request), body_erased: false }
 }
 
@@ -285,7 +285,7 @@ fn delivery() -> DeliveryView {
     DeliveryView {
         id: id!(DeliveryId, DELIVERY_ID),
         endpoint_id: id!(EndpointId, ENDPOINT_ID),
-        webhook_id: id!(EventId, EVENT_ID),
+        event_id: id!(EventId, EVENT_ID),
         event_type: EventType::NewClient.as_str().to_owned(),
         client_id: Some(id!(ClientId, CLIENT_ID)),
         test: false,

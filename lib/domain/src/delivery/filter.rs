@@ -20,7 +20,7 @@ pub struct DeliveryFilter {
     pub endpoint_id: Option<EndpointId>,
     pub status: Option<DeliveryStatus>,
     pub event_type: Option<EventName>,
-    pub webhook_id: Option<EventId>,
+    pub event_id: Option<EventId>,
     /// The earliest creation.
     pub since: Option<Timestamp>,
     /// The creation before which the log ends.
@@ -32,7 +32,7 @@ pub struct DeliveryFilter {
 pub struct FilteredDelivery<'a> {
     pub endpoint_id: &'a EndpointId,
     pub event_type: &'a str,
-    pub webhook_id: &'a EventId,
+    pub event_id: &'a EventId,
     pub created_at: Timestamp,
 }
 
@@ -44,12 +44,12 @@ impl DeliveryFilter {
     pub fn parse(query: impl Fn(&str) -> Option<String>) -> Result<Self, Invalid> {
         let time = |text: &str| Timestamp::parse_query(text).ok_or_else(|| TIME_RULE.to_owned());
         let endpoint_id = |text: &str| EndpointId::parse_whole(text).map_err(|_| rule_of_ids("we_"));
-        let webhook_id = |text: &str| EventId::parse_whole(text).map_err(|_| rule_of_ids("evt_"));
+        let event_id = |text: &str| EventId::parse_whole(text).map_err(|_| rule_of_ids("evt_"));
         Ok(Self {
             endpoint_id: parsed(&query, ENDPOINT_FILTER, endpoint_id)?,
             status: parsed(&query, "status", DeliveryStatus::parse)?,
             event_type: parsed(&query, "type", EventName::parse)?,
-            webhook_id: parsed(&query, "webhook_id", webhook_id)?,
+            event_id: parsed(&query, "webhook_id", event_id)?,
             since: parsed(&query, "since", time)?,
             until: parsed(&query, "until", time)?,
         })
@@ -71,15 +71,15 @@ impl DeliveryFilter {
 
     /// Returns true if the filter may pass over many deliveries between two that it shows.
     pub fn is_selective(&self) -> bool {
-        self.endpoint_id.is_some() || self.status.is_some() || self.event_type.is_some() || self.webhook_id.is_some()
+        self.endpoint_id.is_some() || self.status.is_some() || self.event_type.is_some() || self.event_id.is_some()
     }
 
     /// Returns true if the filter shows a delivery, whatever its status.
     pub fn includes(&self, delivery: FilteredDelivery<'_>) -> bool {
-        let FilteredDelivery { endpoint_id, event_type, webhook_id, created_at } = delivery;
+        let FilteredDelivery { endpoint_id, event_type, event_id, created_at } = delivery;
         self.endpoint_id.as_ref().is_none_or(|asked| asked == endpoint_id)
             && self.event_type.is_none_or(|asked| asked.as_str() == event_type)
-            && self.webhook_id.as_ref().is_none_or(|asked| asked == webhook_id)
+            && self.event_id.as_ref().is_none_or(|asked| asked == event_id)
             && self.since.is_none_or(|since| since <= created_at)
             && self.until.is_none_or(|until| created_at < until)
     }

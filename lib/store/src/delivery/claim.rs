@@ -68,7 +68,7 @@ impl Deliveries {
         }
         let context = body_context(&order.endpoint_id, &order.delivery_id);
         let body = self.vault.unseal(ENTITY, &context, &record.sealed)?;
-        let (event_id, event_type, made_at) = (record.webhook_id, record.event_type, record.made_at);
+        let (event_id, event_type, made_at) = (record.event_id, record.event_type, record.made_at);
         Ok(AttemptClaim::Taken(Box::new(ClaimedAttempt {
             order: order.clone(),
             event_id,

@@ -32,7 +32,7 @@ impl Deliveries {
             None => None,
             Some(sent) => {
                 let body = self.body_of(endpoint, &record)?;
-                Some(DeliveryRequest::new(sent, &record.webhook_id, &record.event_type, body))
+                Some(DeliveryRequest::new(sent, &record.event_id, &record.event_type, body))
             }
         };
         let detail = DeliveryDetail { delivery, request, body_erased: record.sealed.is_empty() };

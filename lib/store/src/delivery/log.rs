@@ -54,7 +54,7 @@ pub struct DeliveryLogPage {
 #[derive(Deserialize)]
 pub(super) struct LoggedDelivery {
     id: DeliveryId,
-    webhook_id: EventId,
+    event_id: EventId,
     event_type: String,
     #[serde(flatten)]
     subject: Subject,
@@ -71,7 +71,7 @@ pub(super) struct LoggedDelivery {
 #[derive(Deserialize)]
 struct IndexedDelivery {
     pk: String,
-    webhook_id: EventId,
+    event_id: EventId,
     event_type: String,
     made_at: Timestamp,
 }
@@ -149,7 +149,7 @@ impl Deliveries {
                 let query =
                     self.table.query(condition, [(":pk", s(partition(endpoint))), (":from", from), (":to", to)]);
                 query.expression_attribute_names("#status", "status").projection_expression(
-                    "pk, sk, id, webhook_id, event_type, client_id, made_at, test, #status, attempts, next_attempt_at, \
+                    "pk, sk, id, event_id, event_type, client_id, made_at, test, #status, attempts, next_attempt_at, \
                      expires_at",
                 )
             }
@@ -180,8 +180,8 @@ impl Deliveries {
             return Ok(None);
         }
         let view = self.view(endpoint_of(&pk)?, line)?;
-        let DeliveryView { endpoint_id, webhook_id, event_type, created_at, .. } = &view;
-        let compared = FilteredDelivery { endpoint_id, event_type, webhook_id, created_at: *created_at };
+        let DeliveryView { endpoint_id, event_id, event_type, created_at, .. } = &view;
+        let compared = FilteredDelivery { endpoint_id, event_type, event_id, created_at: *created_at };
         Ok(filter.includes(compared).then_some(view))
     }
 
@@ -194,7 +194,7 @@ impl Deliveries {
             created_at: created_at.ok_or_else(|| StoreError::corrupt(ENTITY, "its time of creation is unknown"))?,
             id: line.id,
             endpoint_id,
-            webhook_id: line.webhook_id,
+            event_id: line.event_id,
             event_type: line.event_type,
             client_id: line.subject.client_id,
             test: line.test,
@@ -210,10 +210,10 @@ fn included(items: Vec<Item>, filter: &DeliveryFilter) -> Result<Vec<Item>, Stor
     let mut keys = Vec::new();
     for item in items {
         let key = db::key(db::text(&item, "pk"), sk_of(&item));
-        let IndexedDelivery { pk, webhook_id, event_type, made_at } = from_item(ENTITY, item)?;
+        let IndexedDelivery { pk, event_id, event_type, made_at } = from_item(ENTITY, item)?;
         let endpoint_id = &endpoint_of(&pk)?;
         let compared =
-            FilteredDelivery { endpoint_id, event_type: &event_type, webhook_id: &webhook_id, created_at: made_at };
+            FilteredDelivery { endpoint_id, event_type: &event_type, event_id: &event_id, created_at: made_at };
         if filter.includes(compared) {
             keys.push(key);
         }

@@ -21,7 +21,7 @@ pub(super) fn record() -> DeliveryItem {
         sk: "DELIVERY#dlv_1".to_owned(),
         id: DeliveryId::parse("dlv_1").unwrap(),
         coach_id: None,
-        webhook_id: EventId::parse("evt_1").unwrap(),
+        event_id: EventId::parse("evt_1").unwrap(),
         event_type: "new_client".to_owned(),
         subject: Subject::client(domain::id::ClientId::parse("c1").unwrap()),
         status: DeliveryStatus::Pending,
