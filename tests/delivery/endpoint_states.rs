@@ -57,11 +57,11 @@ impl EndpointScene {
             self.world.faults(json!({ "function": "", "spared_calls": 0 })).await;
             let sent = self.receiver.hooks().len();
             assert_eq!(sent, 2 * (1 + number));
-            // The slot is released meanwhile. If that is the last call, the success is noted.
+            // The permit is released meanwhile. If that is the last call, the success is noted.
             if self.failing_since().await.is_string() {
                 return sent;
             }
-            // The slot of the dead function stays taken and costs the next one a call more, until it expires.
+            // The permit of the dead function stays taken and costs the next one a call more, until it expires.
             self.world.advance_s(400).await;
         }
         panic!("the success was noted {MOST_TRIES} times");
@@ -278,18 +278,18 @@ async fn a_success_counts_although_the_deliverer_dies_before_noting_it() {
     assert_eq!(state(&ada.settings().await, &endpoint).await["status"], "enabled");
 }
 
-/// The message that returns finds all of the endpoint's slots taken, and does not wait for one.
+/// The message that returns finds all of the endpoint's permits taken, and does not wait for one.
 #[tokio::test]
 async fn a_success_counts_although_its_message_returns_while_the_endpoint_is_busy() {
     let scene = EndpointScene::new().await;
     let (_, endpoint, _) = scene.coach().await;
     let sent = scene.event_delivered_but_not_noted().await;
-    let slots: Vec<Value> = scene.world.items("workspaces", "COACH#ada").await;
-    let mut slots = slots.into_iter().find(|item| item["sk"]["S"] == format!("SLOTS#{}", endpoint.id)).unwrap();
-    for slot in ["s0", "s1", "s2"] {
-        slots[slot] = json!({ "S": "999999999999999#another" });
+    let permits: Vec<Value> = scene.world.items("workspaces", "COACH#ada").await;
+    let mut permits = permits.into_iter().find(|item| item["sk"]["S"] == format!("PERMITS#{}", endpoint.id)).unwrap();
+    for permit in ["s0", "s1", "s2"] {
+        permits[permit] = json!({ "S": "999999999999999#another" });
     }
-    scene.world.put_item("workspaces", &slots).await;
+    scene.world.put_item("workspaces", &permits).await;
     scene.world.advance_s(400).await;
     assert!(scene.failing_since().await.is_null());
     assert_eq!(scene.receiver.hooks().len(), sent, "the event is not sent again");

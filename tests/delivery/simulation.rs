@@ -17,7 +17,7 @@ const ENDPOINTS: usize = 4;
 /// Seconds between attempts. A gap may be a twentieth longer, or what the receiver asked for.
 const GAPS_S: [i64; 8] = [5, 60, 300, 1_800, 7_200, 18_000, 34_200, 36_000];
 const RETRY_AFTER_S: i64 = 900;
-/// Longest delay of a gap: the return of a message whose function died, an attempt's lease, and waits for a slot.
+/// Longest delay of a gap: the return of a message whose function died, an attempt's lease, and waits for a permit.
 const LATE_S: i64 = 400;
 
 /// SplitMix64: small and portable.
@@ -216,7 +216,7 @@ impl Calls {
 #[tokio::test]
 async fn a_long_queue_for_a_hanging_receiver_waits_cheaply_and_is_delivered_after_recovery() {
     const EVENTS: usize = 150;
-    /// More than the slots hold before the receiver counts as hanging: some deliveries have their reserved place.
+    /// More than the permits hold before the receiver counts as hanging: some deliveries have their reserved place.
     const ATTEMPTED: usize = 45;
     const DEADLINE: Duration = Duration::from_secs(120);
     let world = World::start().await;
@@ -245,12 +245,12 @@ async fn a_long_queue_for_a_hanging_receiver_waits_cheaply_and_is_delivered_afte
     assert_eq!(receiver.hooks().len(), attempts);
     // Each attempt but the last enqueues the next; each is claimed and recorded.
     let (requeues, hops) = (calls.sends() - (attempts - EVENTS), calls.writes("deliveries") - 2 * attempts);
-    // Each attempt takes a slot and gives it back, or has a reserved place.
-    let slots = calls.writes("workspaces");
-    println!("{attempts} attempts, {requeues} re-queues, {hops} writes for them, {slots} of slots and places");
+    // Each attempt takes a permit and gives it back, or has a reserved place.
+    let permits = calls.writes("workspaces");
+    println!("{attempts} attempts, {requeues} re-queues, {hops} writes for them, {permits} of permits and places");
     assert!(
         requeues <= 2 * attempts && hops <= 2 * attempts,
         "{attempts} attempts: {requeues} re-queues, {hops} writes"
     );
-    assert!(slots <= (2 + 1) * attempts, "{attempts} attempts: {slots} writes of slots and places");
+    assert!(permits <= (2 + 1) * attempts, "{attempts} attempts: {permits} writes of permits and places");
 }

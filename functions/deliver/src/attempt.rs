@@ -14,7 +14,7 @@ use domain::signature::signature_header;
 use futures::future::{FutureExt, join, join_all};
 use runtime::random_bytes;
 use store::delivery::{AttemptClaim, AttemptRecording, ClaimedAttempt};
-use store::endpoint::Slot;
+use store::endpoint::Permit;
 use tokio::sync::oneshot;
 use webhook::{Answer, Answering, Webhook};
 
@@ -37,13 +37,13 @@ struct EndedAttempt {
 }
 
 impl App {
-    /// Makes the attempts of a group. The group's slot is released once all receivers have sent their status: the slot
+    /// Makes the attempts of a group. The group's permit is released once all receivers have sent their status: the permit
     /// does not wait for bodies or for the log.
     pub(crate) async fn attempt_all(
         &self,
         orders: Vec<OrderMessage>,
         state: &EndpointState,
-        slot: Option<Slot>,
+        permit: Option<Permit>,
     ) -> Outcomes {
         let start = |ordered: OrderMessage| {
             let (answered, answer) = oneshot::channel();
@@ -58,8 +58,8 @@ impl App {
         let (attempts, answers): (Vec<_>, Vec<_>) = orders.into_iter().map(start).unzip();
         let release = async {
             join_all(answers).await;
-            if let Some(slot) = slot {
-                self.release(slot).await;
+            if let Some(permit) = permit {
+                self.release(permit).await;
             }
         };
         let (outcomes, ()) = join(join_all(attempts), release).await;
@@ -104,9 +104,9 @@ impl App {
         };
         let webhook = Webhook { url, headers, body: taken.body.clone() };
         let answering = self.await_status(taken, state, self.webhooks.send(webhook)).await;
-        // A closed channel means that no slot waits.
+        // A closed channel means that no permit waits.
         let _ = answered.send(());
-        // Lets the slot be released before this attempt is recorded.
+        // Lets the permit be released before this attempt is recorded.
         tokio::task::yield_now().await;
         let Answer { result, duration_ms, excerpt, retry_after } = answering.read().await;
         let line = Attempt { at, result, duration_ms, response_excerpt: excerpt };

@@ -1,4 +1,4 @@
-//! The messages of a batch. Orders for one endpoint are a group, which needs one endpoint slot or place. Groups are
+//! The messages of a batch. Orders for one endpoint are a group, which needs one endpoint permit or place. Groups are
 //! independent: no order waits for another endpoint's receiver.
 
 use std::collections::BTreeMap;
@@ -137,7 +137,7 @@ impl App {
             return Outcomes::new();
         }
         match self.admit(endpoint_ref, state, readiness).await {
-            Ok(Admission::Now(slot)) => self.attempt_all(orders, state, slot).await,
+            Ok(Admission::Now(permit)) => self.attempt_all(orders, state, permit).await,
             Ok(Admission::Later { due_at, placed }) => {
                 let later = orders.into_iter().map(|OrderMessage { message, order }| OrderMessage {
                     message,

@@ -42,7 +42,7 @@ enum DeliverError {
     /// A fault of ours. Redeliveries fail, too, until the message is a dead letter.
     #[error(transparent)]
     Malformed(#[from] NotAnOrder),
-    /// The endpoint of several orders could not be read, or gave no slot or place.
+    /// The endpoint of several orders could not be read, or gave no permit or place.
     #[error(transparent)]
     Group(Arc<StoreError>),
     #[error("the attempt panicked")]

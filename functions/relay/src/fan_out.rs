@@ -1,7 +1,7 @@
 //! Turns events into deliveries, one for each endpoint that wants them, and enqueues the orders of deliveries.
 //!
 //! The orders of a group go out in one or two requests. Orders of one endpoint are adjacent, so a batch of `deliver`
-//! reads the endpoint, and takes its slot, once.
+//! reads the endpoint, and takes its permit, once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::slice;

@@ -1,9 +1,9 @@
 //! The pace of a late endpoint.
 //!
-//! An endpoint that answers in time has a few slots, one for each batch that is delivered to it at once. A late
+//! An endpoint that answers in time has a few permits, one for each batch that is delivered to it at once. A late
 //! endpoint has places in time instead, a gap apart (as in the generic cell rate algorithm): each batch reserves a
 //! place once and comes back at that time. The gap follows from the length of an attempt, so that a late endpoint, too,
-//! has no more than [`SLOTS`] batches at once. An endpoint that did not answer at all has one batch at once.
+//! has no more than [`PERMITS`] batches at once. An endpoint that did not answer at all has one batch at once.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::delivery::ATTEMPT_TIMEOUT;
 use crate::time::Timestamp;
 
 /// Most batches that are delivered to an endpoint at once.
-pub const SLOTS: i32 = 3;
+pub const PERMITS: i32 = 3;
 /// Time after which an endpoint without a status is late.
 pub const LATE_AFTER: Duration = Duration::from_secs(2);
 /// Time for which an endpoint that has not answered is marked as late.
@@ -46,7 +46,7 @@ impl Pace {
     pub fn to_record(known: Option<Self>, lateness: Lateness, now: Timestamp) -> Option<Self> {
         let known = known.filter(|pace| pace.until > now);
         // In whole milliseconds, like the stored form.
-        let share_of = |time: TimeDelta| TimeDelta::milliseconds(time.num_milliseconds() / i64::from(SLOTS));
+        let share_of = |time: TimeDelta| TimeDelta::milliseconds(time.num_milliseconds() / i64::from(PERMITS));
         let (gap, lasts) = match lateness {
             Lateness::Waiting if known.is_some() => return None,
             Lateness::Waiting => (share_of(ATTEMPT_TIMEOUT), HANGING_FOR),

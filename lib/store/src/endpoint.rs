@@ -7,7 +7,7 @@
 //! 4. `change` Read, then a transaction on the version read: the endpoint, the audit record.
 //! 5. `delete` Transaction: the endpoint, the count, the audit record.
 //! 6. `rotate_secret` Read, then a transaction on the version read: module `secret`.
-//! 7. `acquire_slot`, `release_slot`, `reserve_place`, `note_pace` UpdateItem: module `slots`.
+//! 7. `acquire_permit`, `release_permit`, `reserve_place`, `note_pace` UpdateItem: module `permits`.
 //! 8. `count_test`, `begin_recovery`, `end_recovery` UpdateItem: module `by_hand`.
 //! 9. `count` GetItem.
 //! 10. `note_success` UpdateItem; `note_failure`, `note_gone` Read, then a transaction on the version read if the
@@ -15,8 +15,8 @@
 
 mod by_hand;
 mod health;
+mod permits;
 mod secret;
-mod slots;
 
 use std::collections::HashMap;
 
@@ -45,8 +45,8 @@ use crate::vault::Vault;
 use crate::workspace::{key as workspace_key, key_of, partition};
 
 pub use by_hand::{NewRecovery, RecoveryLease, RecoveryStart};
+pub use permits::Permit;
 pub use secret::SecretRotation;
-pub use slots::Slot;
 
 /// A coach's endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -295,7 +295,7 @@ impl Endpoints {
         let count = self.table.write(count_key(coach)).add("endpoints", n(-1));
         let writes = [
             self.table.write(key(coach, id)).when_present().delete(Part::Endpoint),
-            self.table.write(slots::slots_key(coach, id)).delete(Part::Endpoint),
+            self.table.write(permits::permits_key(coach, id)).delete(Part::Endpoint),
             self.table.write(by_hand::by_hand_key(coach, id)).delete(Part::Endpoint),
             count.when("endpoints > :zero", []).update(Part::EndpointCount),
             self.audit_record(context, AuditAction::EndpointDeleted, &record.endpoint),

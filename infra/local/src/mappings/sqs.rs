@@ -46,22 +46,22 @@ impl SqsMapping {
     /// Polls the queue and invokes the function until the stack ends.
     pub async fn run(self: Arc<Self>) {
         let at_once = self.batches_at_once.unwrap_or_else(|| concurrency(self.source.maximum_concurrency()));
-        let slots = Arc::new(Semaphore::new(at_once));
+        let permits = Arc::new(Semaphore::new(at_once));
         let queue = self.source.queue_name();
         let mut changes = self.aws.changes();
         loop {
-            let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
+            let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
             // Marked as seen before the queue is read, so that a later message wakes the loop.
             changes.borrow_and_update();
             match self.aws.sqs().receive_for_mapping(queue, self.source.batch_size).await {
                 Ok(records) if records.is_empty() => {
-                    drop(slot);
+                    drop(permit);
                     if changes.changed().await.is_err() {
                         return;
                     }
                 }
                 Ok(records) => {
-                    tokio::spawn(Arc::clone(&self).handle_batch(records, slot));
+                    tokio::spawn(Arc::clone(&self).handle_batch(records, permit));
                 }
                 Err(StoreError::Closed) => return,
                 Err(error) => {
@@ -72,7 +72,7 @@ impl SqsMapping {
         }
     }
 
-    async fn handle_batch(self: Arc<Self>, records: Vec<Value>, _slot: OwnedSemaphorePermit) {
+    async fn handle_batch(self: Arc<Self>, records: Vec<Value>, _permit: OwnedSemaphorePermit) {
         let _task = self.work.begin();
         let queue = self.source.queue_name();
         let handles: Vec<MessageHandle> = records.iter().map(MessageHandle::of).collect();

@@ -46,7 +46,7 @@ pub enum Readiness {
 pub enum OrderStep {
     /// Make the attempt.
     Attempt,
-    /// Get a slot or a place first: see `admission` of the deliverer.
+    /// Get a permit or a place first: see `admission` of the deliverer.
     Admit,
     /// Put the order back until it is due.
     PutBack,
@@ -85,7 +85,7 @@ impl DeliveryOrder {
 
     /// Decides about an order that arrives at `now`.
     ///
-    /// A place lets the order go without a slot. An order that arrives more than [`ATTEMPT_TIMEOUT`] after its place is
+    /// A place lets the order go without a permit. An order that arrives more than [`ATTEMPT_TIMEOUT`] after its place is
     /// admitted again: otherwise all delayed orders would go out at once after a standstill. An order that arrives
     /// before its place is admitted if the endpoint has recovered.
     pub fn next_step(&self, endpoint: Readiness, now: Timestamp) -> OrderStep {

@@ -1,9 +1,9 @@
-//! Slots and places of endpoints. pk `COACH#<coach_id>`, sk `SLOTS#<endpoint_id>`: an attribute `s<number>` for each
-//! taken slot, `<until>#<owner>`, and `next_place` (ms), the first place that is not reserved.
+//! Permits and places of endpoints. pk `COACH#<coach_id>`, sk `PERMITS#<endpoint_id>`: an attribute `s<number>` for each
+//! taken permit, `<until>#<owner>`, and `next_place` (ms), the first place that is not reserved.
 //!
-//! A slot is a lease: the slot of a function that died is free again when its time is over. The owner in the value
+//! A permit is a lease: the permit of a function that died is free again when its time is over. The owner in the value
 //! recognizes an own update whose answer was lost. Places are never released: an order that does not arrive leaves its
-//! place empty. Only an endpoint that answers in time uses slots, so acquiring a slot deletes `next_place`: if the
+//! place empty. Only an endpoint that answers in time uses permits, so acquiring a permit deletes `next_place`: if the
 //! endpoint becomes late again, its places start from then.
 
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use chrono::TimeDelta;
 use domain::delivery::ATTEMPT_LEASE;
 use domain::id::{CoachId, EndpointId};
-use domain::pace::{Pace, SLOTS};
+use domain::pace::{PERMITS, Pace};
 use domain::time::Timestamp;
 use runtime::random_bytes;
 
@@ -19,59 +19,59 @@ use super::{Endpoints, key};
 use crate::db::{Item, StoreError, Written, n, number, retry, s, text};
 use crate::workspace::key_of;
 
-/// A slot that this batch holds.
+/// A permit that this batch holds.
 #[derive(Debug)]
-pub struct Slot {
+pub struct Permit {
     key: Item,
     number: i32,
     holding: String,
 }
 
 impl Endpoints {
-    /// Acquires one of an endpoint's slots; `None` if all are taken.
-    pub async fn acquire_slot(
+    /// Acquires one of an endpoint's permits; `None` if all are taken.
+    pub async fn acquire_permit(
         &self,
         coach: &CoachId,
         id: &EndpointId,
         now: Timestamp,
-    ) -> Result<Option<Slot>, StoreError> {
-        let (key, holding) = (slots_key(coach, id), holding(now));
-        let mut free: VecDeque<i32> = (0..SLOTS).collect();
+    ) -> Result<Option<Permit>, StoreError> {
+        let (key, holding) = (permits_key(coach, id), holding(now));
+        let mut free: VecDeque<i32> = (0..PERMITS).collect();
         while let Some(number) = free.pop_front() {
-            let slot = name(number);
-            let is_free = format!("attribute_not_exists(#{slot}) OR #{slot} <= :over");
-            let update = self.table.write(key.clone()).set(&slot, s(&holding)).remove(["next_place"]);
+            let permit = name(number);
+            let is_free = format!("attribute_not_exists(#{permit}) OR #{permit} <= :over");
+            let update = self.table.write(key.clone()).set(&permit, s(&holding)).remove(["next_place"]);
             let written = update.when(is_free, [(":over", s(over_by(now)))]).update_now().await?;
             let item = match written {
-                Written::Done(_) => return Ok(Some(Slot { key, number, holding })),
+                Written::Done(_) => return Ok(Some(Permit { key, number, holding })),
                 Written::Refused(item) => item.unwrap_or_default(),
             };
             // Ours: the answer to the update was lost.
-            if text(&item, &slot) == holding {
-                return Ok(Some(Slot { key, number, holding }));
+            if text(&item, &permit) == holding {
+                return Ok(Some(Permit { key, number, holding }));
             }
             free.retain(|number| !is_taken(&item, *number, now));
         }
         Ok(None)
     }
 
-    /// Returns true if one of an endpoint's slots is free.
-    pub async fn has_free_slot(&self, coach: &CoachId, id: &EndpointId, now: Timestamp) -> Result<bool, StoreError> {
-        let item = self.table.read(vec![slots_key(coach, id)]).await?.pop().unwrap_or_default();
-        Ok((0..SLOTS).any(|number| !is_taken(&item, number, now)))
+    /// Returns true if one of an endpoint's permits is free.
+    pub async fn has_free_permit(&self, coach: &CoachId, id: &EndpointId, now: Timestamp) -> Result<bool, StoreError> {
+        let item = self.table.read(vec![permits_key(coach, id)]).await?.pop().unwrap_or_default();
+        Ok((0..PERMITS).any(|number| !is_taken(&item, number, now)))
     }
 
-    /// Releases a slot.
-    pub async fn release_slot(&self, slot: &Slot) -> Result<(), StoreError> {
-        let name = name(slot.number);
+    /// Releases a permit.
+    pub async fn release_permit(&self, permit: &Permit) -> Result<(), StoreError> {
+        let name = name(permit.number);
         let held = format!("#{name} = :holding");
-        let update = self.table.write(slot.key.clone()).remove([name.as_str()]);
+        let update = self.table.write(permit.key.clone()).remove([name.as_str()]);
         // Refused: the lease had expired, and another function has it.
-        update.when(held, [(":holding", s(&slot.holding))]).update_now().await?;
+        update.when(held, [(":holding", s(&permit.holding))]).update_now().await?;
         Ok(())
     }
 
-    /// Reserves a place at a late endpoint: after the last place, or now if no place is reserved and no slot taken.
+    /// Reserves a place at a late endpoint: after the last place, or now if no place is reserved and no permit taken.
     pub async fn reserve_place(
         &self,
         coach: &CoachId,
@@ -79,9 +79,9 @@ impl Endpoints {
         gap: TimeDelta,
         now: Timestamp,
     ) -> Result<Timestamp, StoreError> {
-        let (slots, at) = (self.table.write(slots_key(coach, id)), [(":now", n(now.ms()))]);
+        let (permits, at) = (self.table.write(permits_key(coach, id)), [(":now", n(now.ms()))]);
         retry("an endpoint's places", || async {
-            let behind = slots.clone().add("next_place", n(gap.num_milliseconds())).returning_item();
+            let behind = permits.clone().add("next_place", n(gap.num_milliseconds())).returning_item();
             let item = match behind.when("next_place > :now", at.clone()).update_now().await? {
                 Written::Done(item) => {
                     let next_place = number(&item, "next_place").unwrap_or(0);
@@ -89,10 +89,10 @@ impl Endpoints {
                 }
                 Written::Refused(item) => item.unwrap_or_default(),
             };
-            // Batches that began before the endpoint was late have its slots: the first place comes after them.
-            let is_free = (0..SLOTS).all(|number| !is_taken(&item, number, now));
-            let first = if is_free { now } else { now + gap * SLOTS };
-            let begun = slots.clone().set("next_place", n((first + gap).ms()));
+            // Batches that began before the endpoint was late have its permits: the first place comes after them.
+            let is_free = (0..PERMITS).all(|number| !is_taken(&item, number, now));
+            let first = if is_free { now } else { now + gap * PERMITS };
+            let begun = permits.clone().set("next_place", n((first + gap).ms()));
             let begun = begun.when("attribute_not_exists(next_place) OR next_place <= :now", at.clone());
             Ok(begun.update_now().await?.is_done().then_some(first))
         })
@@ -114,21 +114,21 @@ fn is_taken(item: &Item, number: i32, now: Timestamp) -> bool {
     *text(item, &name(number)) > *over_by(now)
 }
 
-/// The value of a slot that is taken from `now` on.
+/// The value of a permit that is taken from `now` on.
 fn holding(now: Timestamp) -> String {
     format!("{}#{}", over_by(now + ATTEMPT_LEASE), hex::encode(random_bytes::<8>()))
 }
 
-/// The value up to which a slot is free at `now`. Numbers with the same count of digits sort as texts.
+/// The value up to which a permit is free at `now`. Numbers with the same count of digits sort as texts.
 fn over_by(now: Timestamp) -> String {
     format!("{:015}", now.ms())
 }
 
-/// A slot's attribute.
+/// A permit's attribute.
 fn name(number: i32) -> String {
     format!("s{number}")
 }
 
-pub(super) fn slots_key(coach: &CoachId, id: &EndpointId) -> Item {
-    key_of(coach, &format!("SLOTS#{id}"))
+pub(super) fn permits_key(coach: &CoachId, id: &EndpointId) -> Item {
+    key_of(coach, &format!("PERMITS#{id}"))
 }
