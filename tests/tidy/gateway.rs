@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use edge::routes::ROUTES;
+use compare::assert_same;
+use edge::routes::{ROUTES, Route};
 use serde_json::{Value, json};
 
 use crate::tidy::template::{functions, is_anonymous, of_type, reservation, route_keys, template};
@@ -39,11 +40,8 @@ fn limit<'t>(template: &'t Value, key: &str, limit: &str) -> (&'t str, u64) {
 fn exactly_the_anonymous_routes_are_throttled_far_below_the_api() {
     let template = template();
     let settings = template["Resources"]["Api"]["Properties"]["RouteSettings"].as_object().unwrap();
-    let throttled: BTreeSet<&str> = settings.keys().map(String::as_str).collect();
-    let keys: BTreeSet<String> =
-        ROUTES.iter().map(|route| format!("{} {}", route.method, route.path)).chain(["$default".to_owned()]).collect();
-    let anonymous: BTreeSet<&str> = keys.iter().map(String::as_str).filter(|key| is_anonymous(key)).collect();
-    assert_eq!(throttled, anonymous);
+    let keys = ROUTES.iter().map(Route::to_string).chain(["$default".to_owned()]);
+    assert_same("RouteSettings of Api in template.yaml", settings.keys(), keys.filter(|key| is_anonymous(key)));
     let default = |name: &str| template["Parameters"][name]["Default"].as_u64().unwrap();
     for key in settings.keys() {
         for (own, of_api) in [("ThrottlingRateLimit", "ApiRateLimit"), ("ThrottlingBurstLimit", "ApiBurstLimit")] {
@@ -105,7 +103,7 @@ fn the_api_is_throttled_and_logs_no_request_content() {
     let format = format[0].as_str().unwrap().replace("${Caller}", caller["Fn::If"][1].as_str().unwrap());
     let variable = |rest: &str| rest.chars().take_while(|c| c.is_alphanumeric() || *c == '.').collect::<String>();
     let logged: BTreeSet<String> = format.split("$context.").skip(1).map(variable).collect();
-    assert_eq!(logged, LOGGED.map(str::to_owned).into());
+    assert_same("LOGGED here, after a review, or AccessLogSettings in template.yaml", LOGGED, logged);
     let line = filled(&format);
     assert!(serde_json::from_str::<Value>(&line).is_ok(), "{line}");
 }

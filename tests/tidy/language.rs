@@ -21,7 +21,11 @@ fn comment_lines_keep_to_the_width_of_the_code() {
         for (number, line) in text.lines().enumerate() {
             let is_comment = line.trim_start().starts_with("//") && !line.contains("https://");
             let columns = line.chars().count();
-            assert!(!is_comment || columns <= MAX_COLUMNS, "{name}:{}: {columns} columns", number + 1);
+            assert!(
+                !is_comment || columns <= MAX_COLUMNS,
+                "{name}:{}: wrap the comment, it has {columns} columns and {MAX_COLUMNS} are allowed",
+                number + 1
+            );
         }
     }
 }
@@ -34,7 +38,12 @@ fn doc_comments_begin_with_what_the_item_is_or_does() {
             let doc = doc(line);
             let begins = doc.filter(|_| !is_within);
             let poor = begins.and_then(|text| POOR_BEGINNINGS.iter().find(|poor| text.starts_with(**poor)));
-            assert!(poor.is_none(), "{name}:{}: begins with {:?}", number + 1, poor.unwrap_or(&""));
+            assert!(
+                poor.is_none(),
+                "{name}:{}: begins with {:?}; begin with a noun phrase or a verb that says what the item is or does",
+                number + 1,
+                poor.unwrap_or(&"")
+            );
             is_within = doc.is_some();
         }
     }
@@ -54,7 +63,11 @@ fn a_crate_has_one_public_type_of_a_name() {
                 continue;
             }
             let other = seen.insert((package.clone(), declared.clone()), name.clone());
-            assert!(other.is_none(), "{declared} is in {name} and in {}", other.unwrap_or_default());
+            assert!(
+                other.is_none(),
+                "rename one: the public type {declared} is in {name} and in {}",
+                other.unwrap_or_default()
+            );
         }
     }
 }

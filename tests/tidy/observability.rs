@@ -137,11 +137,14 @@ fn every_alarm_notifies_the_topic_and_has_its_section_in_the_runbook() {
         let description = properties["AlarmDescription"].as_str().unwrap();
         let link = format!(". Runbook: {RUNBOOK}#{section}");
         assert!(description.ends_with(&link), "{id}: {description}");
-        assert!(sections.contains(&section), "{id} has no section {section} in the runbook");
+        assert!(sections.contains(&section), "{id}: add the section `{section}` to {RUNBOOK}");
         let watched = watched(properties);
         assert!(!watched.is_empty(), "{id} watches nothing");
         for (_, metric) in watched.iter().filter(|(namespace, _)| namespace == "PartnerApi") {
-            assert!(metrics.contains(metric), "{id} watches what nobody says");
+            assert!(
+                metrics.contains(metric),
+                "{id} watches {metric}: no `Metric::new` and no metric filter has this name"
+            );
         }
     }
 }
@@ -187,11 +190,11 @@ fn the_dashboard_shows_every_metric_alarm_table_queue_and_function() {
     assert!(dashboard["widgets"].as_array().unwrap().len() > 10);
     for name in &shown {
         let known = name.starts_with("AWS::") || !template["Resources"][*name].is_null();
-        assert!(known, "{name} is no resource");
+        assert!(known, "Dashboard in template.yaml shows {name}, which is no resource");
     }
     let kinds = ["AWS::CloudWatch::Alarm", "AWS::DynamoDB::Table", "AWS::SQS::Queue", "AWS::Serverless::Function"];
     for id in kinds.into_iter().flat_map(|kind| of_type(&template, kind).into_keys()) {
-        assert!(shown.contains(id.as_str()), "{id} is not on the dashboard");
+        assert!(shown.contains(id.as_str()), "add {id} to a widget of Dashboard in template.yaml");
     }
     for (table, properties) in of_type(&template, "AWS::DynamoDB::Table") {
         for index in properties["Properties"]["GlobalSecondaryIndexes"].as_array().into_iter().flatten() {
@@ -203,7 +206,7 @@ fn the_dashboard_shows_every_metric_alarm_table_queue_and_function() {
     }
     for metric in metrics().into_iter().chain(filtered(&template)) {
         let named = body.contains(&format!("\"{metric}\"")) || body.contains(&format!("\\\"{metric}\\\""));
-        assert!(named, "{metric} is not on the dashboard");
+        assert!(named, "add the metric {metric} to a widget of Dashboard in template.yaml");
     }
 }
 

@@ -99,7 +99,7 @@ fn route_key(event: &Value) -> String {
 /// Returns true for a route that takes neither a key nor a session.
 pub(crate) fn is_anonymous(key: &str) -> bool {
     let mut public = ROUTES.iter().filter(|route| route.access == Access::Public);
-    key == "$default" || public.any(|route| key == format!("{} {}", route.method, route.path))
+    key == "$default" || public.any(|route| key == route.to_string())
 }
 
 /// The keys of the function's routes.

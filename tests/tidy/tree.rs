@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use edge::routes::{Access, ROUTES};
+use compare::assert_same;
+use edge::routes::{Access, ROUTES, Route};
 
+use crate::tidy::template::{functions, route_keys, template};
 use crate::world::World;
 
 const TEMPLATE: &str = include_str!("../../template.yaml");
@@ -42,20 +44,11 @@ fn code(text: &str) -> impl Iterator<Item = &str> {
     text.lines().take_while(|line| !line.starts_with("#[cfg(test)]"))
 }
 
-/// Method and path of each route of the template.
-fn routes_of_template() -> BTreeSet<(String, String)> {
-    let lines = TEMPLATE.lines().filter(|line| line.contains("Method: ") && line.contains("Path: "));
-    let method = |line: &str| line.split("Method: ").nth(1).unwrap().split(',').next().unwrap().to_owned();
-    lines.map(|line| (method(line), path_in(line))).filter(|(_, path)| path != "$default").collect()
-}
-
-/// The path in a route's line, quoted or not.
-fn path_in(line: &str) -> String {
-    let rest = line.split("Path: ").nth(1).unwrap();
-    match rest.strip_prefix('"') {
-        Some(quoted) => quoted.split('"').next().unwrap().to_owned(),
-        None => rest.split([',', ' ']).next().unwrap().to_owned(),
-    }
+/// Each route of the template, as `GET /v1/ping`.
+fn routes_of_template() -> Vec<String> {
+    let mut routes: Vec<String> = functions(&template()).values().flat_map(route_keys).collect();
+    routes.retain(|route| route != "$default");
+    routes
 }
 
 /// The crates that a manifest's `[dependencies]` name.
@@ -80,10 +73,13 @@ fn crates_in(folder: &str) -> BTreeSet<String> {
 
 #[test]
 fn the_template_and_the_route_table_name_the_same_routes() {
-    let table: BTreeSet<(String, String)> =
-        ROUTES.iter().map(|route| (route.method.to_owned(), route.path.to_owned())).collect();
-    assert_eq!(table.len(), ROUTES.len(), "no route is listed twice");
-    assert_eq!(routes_of_template(), table);
+    let table: BTreeSet<String> = ROUTES.iter().map(Route::to_string).collect();
+    assert_eq!(table.len(), ROUTES.len(), "a route is twice in ROUTES of lib/edge/src/routes.rs");
+    assert_same(
+        "the events of the function in template.yaml, or ROUTES in lib/edge/src/routes.rs",
+        routes_of_template(),
+        table,
+    );
 }
 
 #[test]
@@ -93,17 +89,16 @@ fn every_route_is_described_with_who_may_call_it_and_the_reverse() {
     let mut open = BTreeSet::new();
     for (path, methods) in document["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap() {
-            let route = (method.to_uppercase(), path.clone());
+            let route = format!("{} {path}", method.to_uppercase());
             if operation["security"].as_array().unwrap().is_empty() {
                 open.insert(route.clone());
             }
             described.insert(route);
         }
     }
-    assert_eq!(described, routes_of_template());
+    assert_same("functions/docs/src/document/operations, in the file of the noun", described, ROUTES);
     let public = ROUTES.iter().filter(|route| route.access == Access::Public);
-    let public = public.map(|route| (route.method.to_owned(), route.path.to_owned()));
-    assert_eq!(open, public.collect());
+    assert_same("the access of the route in ROUTES of lib/edge/src/routes.rs", open, public);
 }
 
 #[tokio::test]
@@ -112,7 +107,7 @@ async fn every_route_but_the_public_ones_is_refused_without_a_key_or_session() {
     world.coach("ada").await;
     for route in ROUTES.iter().filter(|route| route.access != Access::Public) {
         let method = route.method;
-        let path = route.path.replace("{clientId}", "c1").replace("{id}", "x1");
+        let path = route.path.replace(['{', '}'], "");
         for caller in [
             world.anonymous(),
             world.anonymous().with_bearer("nonsense"),
@@ -131,7 +126,11 @@ fn every_function_of_the_template_is_a_folder_and_the_reverse() {
         .filter_map(|line| line.split("Binary: ").nth(1))
         .map(|rest| rest.trim_end_matches([' ', '}']).to_owned())
         .collect();
-    assert_eq!(binaries, crates_in("functions"));
+    assert_same(
+        "the functions of template.yaml (`Binary`), or the folders of functions",
+        binaries,
+        crates_in("functions"),
+    );
 }
 
 #[test]
@@ -143,7 +142,7 @@ fn the_guide_to_the_feed_names_every_fact_and_change() {
         let names: BTreeSet<&str> = literals.filter(|literal| is_name_of_fact(literal)).collect();
         assert!(names.len() > 5, "{file}: {names:?}");
         for name in names {
-            assert!(guide.contains(&format!("`{name}`")), "{name}");
+            assert!(guide.contains(&format!("`{name}`")), "infra/guides/feed.md does not describe `{name}` of {file}");
         }
     }
 }
@@ -188,7 +187,7 @@ fn dependencies_point_one_way() {
             "edge" => &["domain", "runtime", "store"],
             "webhook" => &["domain", "runtime"],
             function if functions.contains(function) => &["domain", "runtime", "store", "outbound", "webhook", "edge"],
-            other => panic!("{other} has no place among the layers yet"),
+            other => panic!("lib/{other} has no place among the layers: add what it may use here"),
         }
     };
     for (folder, names) in [("lib", crates_in("lib")), ("functions", functions.clone())] {
@@ -196,7 +195,11 @@ fn dependencies_point_one_way() {
             let used = dependencies(&root().join(folder).join(&name).join("Cargo.toml"));
             assert!(!used.is_empty(), "{name}");
             for other in used.iter().filter(|other| ours.contains(*other)) {
-                assert!(may_use(&name).contains(&other.as_str()), "{name} depends on {other}");
+                assert!(
+                    may_use(&name).contains(&other.as_str()),
+                    "{folder}/{name} depends on {other}: it may depend on {:?}, see \"Code map\" in ARCHITECTURE.md",
+                    may_use(&name)
+                );
             }
             assert!(used.iter().all(|other| !other.starts_with("local")), "{name} knows of the local stack");
         }
@@ -212,7 +215,11 @@ fn crates_with_unit_tests_run_them() {
             let library = manifest.split("\n[lib]\n").nth(1).unwrap_or_default().split("\n[").next().unwrap();
             let has_tests =
                 rust_files(&[&format!("{path}/src")]).iter().any(|(_, text)| text.contains("\n#[cfg(test)]\n"));
-            assert_eq!(has_tests, !library.lines().any(|line| line == "test = false"), "{path}");
+            let runs_them = !library.lines().any(|line| line == "test = false");
+            assert_eq!(
+                runs_them, has_tests,
+                "`test = false` below [lib] in {path}/Cargo.toml: only without unit tests"
+            );
         }
     }
 }
@@ -229,8 +236,16 @@ fn the_domain_is_pure() {
 fn files_are_small_and_say_what_they_are() {
     for (name, text) in rust_files(&["lib", "functions", "infra", "tests"]) {
         let lines = code(&text).count();
-        assert!(lines <= MAX_LINES, "{name} has {lines} lines before its tests");
-        assert!(text.starts_with("//! "), "{name} has no header");
+        assert!(
+            lines <= MAX_LINES,
+            "{name} has {lines} lines before its tests, {MAX_LINES} are allowed: move one of its ideas to a module of its \
+             own, {}/<idea>.rs",
+            name.trim_end_matches(".rs")
+        );
+        assert!(
+            text.starts_with("//! "),
+            "{name} has no header: begin with `//! ` and a sentence on what the module is"
+        );
     }
 }
 
@@ -241,7 +256,10 @@ fn time_and_environment_are_read_in_one_place_each() {
     for (name, text) in rust_files(&["lib", "functions"]) {
         for read in ["Utc::now(", "SystemTime::now(", "env::var(", "env::vars(", "env::var_os("] {
             let found = code(&text).any(|line| line.contains(read) && !line.trim_start().starts_with("//"));
-            assert!(!found || places.contains(&name.as_str()), "{name} calls {read})");
+            assert!(
+                !found || places.contains(&name.as_str()),
+                "{name} calls {read}): take the time or value as an argument; only {places:?} read it"
+            );
         }
     }
 }
@@ -263,7 +281,8 @@ fn no_code_is_unfinished_and_no_test_sleeps() {
         let in_tests =
             text.lines().skip_while(|line| !line.starts_with("#[cfg(test)]")).any(|line| line.contains(sleep));
         // A test with a paused clock takes no time.
-        assert!(!in_tests || text.contains("(start_paused = true)"), "{name}");
-        assert!(!name.starts_with("tests/") || !text.contains(sleep), "{name}");
+        let sleeps =
+            in_tests && !text.contains("(start_paused = true)") || name.starts_with("tests/") && text.contains(sleep);
+        assert!(!sleeps, "a test in {name} sleeps: use `until` of tests/world.rs, or move the clock");
     }
 }

@@ -3,10 +3,12 @@
 //! The permission check of the CRM, the OpenAPI document and the tests read this table. The function that receives an
 //! unknown path or method answers 404 or 405 from it.
 
+use std::fmt;
+
 use domain::api_key::Permission;
 use http::Method;
 
-/// A route of the service.
+/// A route of the service. Displays as `GET /v1/ping`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Route {
     pub method: &'static str,
@@ -86,6 +88,12 @@ pub const ROUTES: &[Route] = &[
 
 const fn route(method: &'static str, path: &'static str, access: Access) -> Route {
     Route { method, path, access }
+}
+
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.method, self.path)
+    }
 }
 
 impl Route {

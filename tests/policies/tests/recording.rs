@@ -52,14 +52,23 @@ fn lines<T: std::fmt::Display>(permissions: impl IntoIterator<Item = T>) -> Stri
 fn functions_used_nothing_that_the_template_does_not_allow() {
     let (recording, policies) = (recording(), local_stack::stack::policies().unwrap());
     let missing = missing(&recording.used, &policies);
-    assert!(missing.is_empty(), "used, and not allowed:{}", lines(missing));
+    assert!(
+        missing.is_empty(),
+        "add to the Policies of the function in template.yaml, used and not allowed:{}",
+        lines(missing)
+    );
 }
 
 #[test]
 fn the_template_allows_nothing_that_no_function_used() {
     let (recording, policies) = (recording(), local_stack::stack::policies().unwrap());
     let idle = idle(&recording.used, &policies);
-    assert!(idle.is_empty(), "allowed, and never used by any behaviour test:{}", lines(idle));
+    assert!(
+        idle.is_empty(),
+        "remove from the Policies of the function in template.yaml, or add a behaviour test that needs it, allowed and \
+         never used:{}",
+        lines(idle)
+    );
 }
 
 #[test]
@@ -69,7 +78,11 @@ fn the_template_uses_wildcards_only_for_a_reason() {
         WILDCARDS.iter().any(|(action, end, _)| permission.action == *action && permission.resource.ends_with(end))
     };
     let unexcused: Vec<_> = broad.iter().filter(|permission| !excused(permission)).collect();
-    assert!(unexcused.is_empty(), "wildcards without a reason:{}", lines(unexcused));
+    assert!(
+        unexcused.is_empty(),
+        "name the resource in template.yaml, or add a row with the reason to WILDCARDS here, wildcards without a reason:{}",
+        lines(unexcused)
+    );
     for (action, end, _) in WILDCARDS {
         let needed = broad.iter().any(|permission| permission.action == action && permission.resource.ends_with(end));
         assert!(needed, "nothing has the wildcard {action} {end} any more");
