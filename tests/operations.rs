@@ -1,4 +1,4 @@
-//! Faults, restores, key rotation, logs and privacy.
+//! Faults, restores, key rotation, logs, privacy and tenancy.
 
 mod faults;
 mod key_rotation;
@@ -8,3 +8,4 @@ mod raw_texts;
 mod readable_log;
 mod redrive;
 mod restore;
+mod tenancy;

@@ -317,17 +317,13 @@ async fn a_change_without_effect_is_answered_and_not_emitted() {
 }
 
 #[tokio::test]
-async fn an_opportunity_is_private_to_its_workspace_and_writable_in_the_configured_pipeline_only() {
+async fn an_opportunity_can_be_written_in_the_configured_pipeline_only() {
     let world = World::start().await;
     let ada = scene(&world).await;
-    let bob = world.coach("bob").await.crm_key().await;
     let other = Fact::pipeline("ada").with("pipeline_id", "other");
     let elsewhere = Fact::opportunity("ada", &uuid(7), &uuid(LEAD)).with("pipeline_id", "other").with("stage", "lost");
-    world.apply([Fact::pipeline("bob"), Fact::contact("bob", &uuid(2)), other, elsewhere]).await;
+    world.apply([other, elsewhere]).await;
     let id = made(&world, &ada).await;
-    update(&world, &bob, &id, json!({ "name": "Mine" })).await.refused(404, "not_found");
-    create(&world, &bob, json!({ "contactId": uuid(LEAD) })).await.refused(404, "not_found");
-    assert_eq!(bob.get(OPPORTUNITIES).await.expect(200).body, json!({ "data": [], "next_cursor": null }));
     for body in
         [json!({ "name": "n" }), json!({ "stage": "new" }), json!({ "stage": "won" }), json!({ "valueCents": 1 })]
     {

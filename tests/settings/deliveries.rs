@@ -285,36 +285,12 @@ async fn an_unknown_or_malformed_filter_is_refused_by_its_name() {
 }
 
 #[tokio::test]
-async fn no_coach_sees_deliveries_of_another() {
+async fn another_coachs_delivery_as_a_cursor_shows_nothing_of_that_coach() {
     let scene = EndpointScene::new().await;
-    let (ada, endpoint, settings) = scene.coach().await;
+    let (ada, endpoint, _) = scene.coach().await;
     scene.event("c1").await;
-    let delivery = ada.deliveries(&endpoint).await.remove(0);
-    let bob = scene.world.coach("bob").await;
-    let other = bob.endpoint(&scene.receiver.url(), "identifiers").await;
-    let bobs = bob.settings().await;
-    let id = delivery["id"].as_str().unwrap();
-    for path in [
-        format!("/settings/webhooks/{}/deliveries", endpoint.id),
-        format!("/settings/webhooks/{}/deliveries/{id}", endpoint.id),
-        format!("/settings/webhooks/{}/deliveries/{id}", other.id),
-    ] {
-        bobs.get(&path).await.refused(404, "not_found");
-    }
-    let recover = format!("/settings/webhooks/{}/recover", endpoint.id);
-    let dry_run = json!({ "since": "2026-01-01T00:00:00Z", "dry_run": true });
-    bobs.post(&recover, dry_run).await.refused(404, "not_found");
-    for query in [
-        "",
-        &format!("?endpoint_id={}", endpoint.id),
-        &format!("?webhook_id={}", delivery["webhook_id"].as_str().unwrap()),
-    ] {
-        assert_eq!(bobs.get(&format!("/settings/deliveries{query}")).await.expect(200).body["data"], json!([]));
-        assert_eq!(
-            settings.get(&format!("/settings/deliveries{query}")).await.expect(200).body["data"],
-            json!([delivery])
-        );
-    }
+    let id = ada.deliveries(&endpoint).await.remove(0)["id"].as_str().unwrap().to_owned();
+    let bobs = scene.world.coach("bob").await.settings().await;
     assert_eq!(bobs.get(&format!("/settings/deliveries?cursor={id}")).await.expect(200).body["data"], json!([]));
 }
 

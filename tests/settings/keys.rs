@@ -272,22 +272,3 @@ async fn a_key_is_replaced_once_whatever_its_lifetime() {
         assert_eq!(listed.len(), 2, "{expires_at}: the old key and its successor are live, and no other");
     }
 }
-
-#[tokio::test]
-async fn keys_of_another_coach_are_not_found() {
-    let world = World::start().await;
-    let (ada, bob) = (world.coach("ada").await, world.coach("bob").await);
-    let made = ada.new_key(json!({ "name": "x", "scope": "partner" })).await;
-    let settings = bob.settings().await;
-    assert_eq!(settings.get("/settings/keys").await.expect(200).body["keys"], json!([]));
-    settings.delete(&format!("/settings/keys/{}", made.str("id"))).await.refused(404, "not_found");
-    settings.post(&format!("/settings/keys/{}/rotate", made.str("id")), json!({})).await.refused(404, "not_found");
-    settings
-        .patch(&format!("/settings/keys/{}", made.str("id")), json!({ "name": "y" }))
-        .await
-        .refused(404, "not_found");
-    world.anonymous().with_bearer(made.str("key")).get("/v1/ping").await.expect(200);
-    let listed = ada.settings().await.get("/settings/keys").await.expect(200);
-    assert_eq!((&listed.body["keys"][0]["name"], &listed.body["keys"][0]["status"]), (&json!("x"), &json!("active")));
-    assert_eq!(settings.get("/settings/audit").await.expect(200).body["data"], json!([]));
-}

@@ -191,25 +191,6 @@ async fn a_deleted_endpoint_is_gone() {
 }
 
 #[tokio::test]
-async fn endpoints_of_another_coach_are_not_found() {
-    let world = World::start().await;
-    let ada = world.coach("ada").await.settings().await;
-    let bob = world.coach("bob").await.settings().await;
-    let made = ada.post("/settings/webhooks", endpoint("https://hooks.example.com/a")).await.expect(201);
-    let path = format!("/settings/webhooks/{}", made.str("id"));
-    for call in [
-        bob.get(&path),
-        bob.delete(&path),
-        bob.patch(&path, json!({ "url": "https://evil.example.com/" })),
-        bob.get(&format!("{path}/deliveries")),
-    ] {
-        call.await.refused(404, "not_found");
-    }
-    assert_eq!(bob.get("/settings/webhooks").await.body["endpoints"], json!([]));
-    assert_eq!(ada.get(&path).await.str("url"), "https://hooks.example.com/a");
-}
-
-#[tokio::test]
 async fn a_workspace_has_at_most_20_endpoints() {
     let world = World::start().await;
     let settings = world.coach("ada").await.settings().await;
