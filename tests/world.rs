@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use domain::retry::MAX_ATTEMPTS;
 use serde_json::{Value, json};
 
 pub(crate) use application::{Application, Invitation};
@@ -42,6 +43,8 @@ const POLL_EVERY: Duration = Duration::from_millis(25);
 
 /// Longer than the lease of an idempotency claim.
 pub(crate) const LAPSED_S: u64 = 61;
+/// Attempts of a delivery that never succeeds.
+pub(crate) const ATTEMPTS: usize = MAX_ATTEMPTS as usize;
 /// Failures in a row after which the SDK gives a call up.
 pub(crate) const SDK_ATTEMPTS: usize = 4;
 

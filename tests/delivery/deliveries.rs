@@ -1,9 +1,10 @@
 //! Deliveries: the request at the receiver, the retries, and the delivery log.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use domain::retry::{CHAIN_HOURS, GAPS_S, MAX_JITTER_PERCENT};
 use serde_json::{Value, json};
 
-use crate::world::{Answer, Caller, Coach, Endpoint, Receiver, World, list, members, time};
+use crate::world::{ATTEMPTS, Answer, Caller, Coach, Endpoint, Receiver, World, list, members, time};
 
 /// The members of a delivery.
 pub(crate) const DELIVERY: [&str; 10] = [
@@ -18,8 +19,6 @@ pub(crate) const DELIVERY: [&str; 10] = [
     "type",
     "webhook_id",
 ];
-/// Seconds between an attempt and the next.
-const GAPS_S: [i64; 8] = [5, 60, 300, 1800, 7200, 18_000, 34_200, 36_000];
 const DAY_S: u64 = 86_400;
 
 async fn create(key: &Caller, email: &str) -> Value {
@@ -119,7 +118,7 @@ async fn only_the_coachs_subscribed_endpoints_get_an_event() {
 }
 
 #[tokio::test]
-async fn a_receiver_that_keeps_failing_gets_nine_attempts_over_27_hours() {
+async fn a_receiver_that_keeps_failing_gets_every_attempt_of_the_schedule() {
     let world = World::start().await;
     let receiver = Receiver::start().await;
     receiver.otherwise(Answer::status(500));
@@ -130,11 +129,11 @@ async fn a_receiver_that_keeps_failing_gets_nine_attempts_over_27_hours() {
     let waiting = only(&ada, &endpoint).await;
     assert_eq!((&waiting["status"], attempts(&waiting).len()), (&json!("pending"), 1));
     assert_eq!(members(&waiting), DELIVERY);
-    world.advance_s(DAY_S + 5 * 3600).await;
+    world.advance_s(u64::from(CHAIN_HOURS + 3) * 3_600).await;
     let failed = only(&ada, &endpoint).await;
     assert_eq!((&failed["status"], &failed["next_attempt_at"]), (&json!("failed"), &Value::Null));
     let hooks = receiver.hooks();
-    assert_eq!((hooks.len(), attempts(&failed).len()), (9, 9));
+    assert_eq!((hooks.len(), attempts(&failed).len()), (ATTEMPTS, ATTEMPTS));
     for hook in &hooks {
         assert_eq!(hook.body, hooks[0].body, "the same bytes each time");
         assert_eq!(hook.header("webhook-id"), failed["webhook_id"].as_str().unwrap());
@@ -144,13 +143,13 @@ async fn a_receiver_that_keeps_failing_gets_nine_attempts_over_27_hours() {
     for (hook, at) in hooks.iter().zip(&times) {
         assert_eq!(hook.unix_s(), at.timestamp(), "each attempt is signed at its own time");
     }
-    for (pair, gap_s) in times.windows(2).zip(GAPS_S) {
+    for (pair, gap_s) in times.windows(2).zip(GAPS_S.map(i64::from)) {
         let gap = pair[1] - pair[0];
-        let longest = TimeDelta::milliseconds(gap_s * 1050) + SLACK;
+        let longest = TimeDelta::milliseconds(gap_s * (100 + MAX_JITTER_PERCENT) * 10) + SLACK;
         assert!(gap >= TimeDelta::seconds(gap_s) && gap <= longest, "{gap} instead of {gap_s} s");
     }
     world.advance_s(2 * DAY_S).await;
-    assert_eq!(receiver.hooks().len(), 9);
+    assert_eq!(receiver.hooks().len(), ATTEMPTS);
 }
 
 /// Slack for a busy machine, below the second that rounding up a delay would cost.

@@ -1,5 +1,5 @@
 //! Days of stack time with receivers that behave at random, while messages are duplicated, functions die and the store
-//! errs. Every event ends delivered or failed at every endpoint, with a complete log, at most nine attempts, scheduled
+//! errs. Every event ends delivered or failed at every endpoint, with a complete log, no attempt too many, scheduled
 //! gaps and one id. Half of the receivers add odd headers, which must not matter.
 //!
 //! A failure names its seed. `cargo test -p behaviour --features long-simulation simulation` runs longer ones.
@@ -7,15 +7,14 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use domain::retry::{GAPS_S, MAX_JITTER_PERCENT};
 use serde_json::{Value, json};
 
-use crate::world::{Answer, Coach, Endpoint, Fact, Receiver, World, list, time};
+use crate::world::{ATTEMPTS, Answer, Coach, Endpoint, Fact, Receiver, World, list, time};
 
 const SEEDS: &[u64] = if cfg!(feature = "long-simulation") { &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10] } else { &[2] };
 const ROUNDS: u64 = if cfg!(feature = "long-simulation") { 60 } else { 8 };
 const ENDPOINTS: usize = 4;
-/// Seconds between attempts. A gap may be a twentieth longer, or what the receiver asked for.
-const GAPS_S: [i64; 8] = [5, 60, 300, 1_800, 7_200, 18_000, 34_200, 36_000];
 const RETRY_AFTER_S: i64 = 900;
 /// Longest delay of a gap: the return of a message whose function died, an attempt's lease, and waits for a permit.
 const LATE_S: i64 = 400;
@@ -127,21 +126,22 @@ fn check(delivery: &Value, sent: usize) {
     let attempts = list(delivery["attempts"].clone());
     let status = delivery["status"].as_str().unwrap();
     assert!(["delivered", "failed"].contains(&status), "{delivery}");
-    assert!((1..=9).contains(&attempts.len()), "{delivery}");
+    assert!((1..=ATTEMPTS).contains(&attempts.len()), "{delivery}");
     assert!(attempts.iter().all(|attempt| attempt["status_code"].is_u64()), "receivers always answer: {delivery}");
     let succeeded: Vec<bool> =
         attempts.iter().map(|attempt| (200..300).contains(&attempt["status_code"].as_u64().unwrap_or(0))).collect();
     assert_eq!(succeeded.last().copied(), Some(status == "delivered"), "{delivery}");
     assert!(succeeded.iter().rev().skip(1).all(|succeeded| !succeeded), "an end is an end: {delivery}");
-    assert!(status == "delivered" || attempts.len() == 9, "given up too early: {delivery}");
+    assert!(status == "delivered" || attempts.len() == ATTEMPTS, "given up too early: {delivery}");
     assert!(sent >= attempts.len(), "{sent} sent of {delivery}");
     for (made, pair) in attempts.windows(2).enumerate() {
         let ended = |attempt: &Value| {
             time(&attempt["at"]) + chrono::TimeDelta::milliseconds(attempt["duration_ms"].as_i64().unwrap())
         };
         let gap_s = (time(&pair[1]["at"]) - ended(&pair[0])).num_milliseconds() as f64 / 1_000.0;
-        let scheduled = GAPS_S[made];
-        let longest = (scheduled + scheduled / 20).max(RETRY_AFTER_S) + LATE_S;
+        let scheduled = i64::from(GAPS_S[made]);
+        // A gap may be longer by its jitter, or what the receiver asked for.
+        let longest = (scheduled + scheduled * MAX_JITTER_PERCENT / 100).max(RETRY_AFTER_S) + LATE_S;
         assert!(gap_s >= scheduled as f64 - 0.1 && gap_s <= longest as f64, "a gap of {gap_s} s: {delivery}");
     }
 }

@@ -7,7 +7,7 @@ use chrono::NaiveDate;
 use serde_json::{Value, json};
 
 use crate::world::sweep::daily_log;
-use crate::world::{Answer, Caller, Fact, Receiver, World};
+use crate::world::{ATTEMPTS, Answer, Caller, Fact, Receiver, World};
 
 /// Longer than a visibility time-out, the longest wait of a stream's retries and a run of the schedule together.
 const RECOVERED_S: u64 = 20 * 60;
@@ -151,7 +151,7 @@ async fn duplicated_retry_messages_keep_the_schedule() {
     create(&ada.partner_key().await, "a@example.com").await.expect(201);
     world.settle().await;
     world.advance_s(29 * 3600).await;
-    assert_eq!(receiver.hooks().len(), 9);
+    assert_eq!(receiver.hooks().len(), ATTEMPTS);
     assert_eq!(ada.deliveries(&endpoint).await[0]["status"], "failed");
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::crm::bookings::slot;
 use crate::operations::key_rotation::SECRETS;
 use crate::world::sweep::{ComputedEvent, automation, check_in};
-use crate::world::{Answer, CRM_PERMISSIONS, Caller, Endpoint, Fact, Receiver, World, ids, rendered, until};
+use crate::world::{ATTEMPTS, Answer, CRM_PERMISSIONS, Caller, Endpoint, Fact, Receiver, World, ids, rendered, until};
 
 const HOUR_S: u64 = 3_600;
 const DAY_S: u64 = 24 * HOUR_S;
@@ -276,9 +276,9 @@ async fn enqueuing_deliveries_that_are_still_queued_changes_nothing() {
         world.resume().await;
     }
     for delivery in ada.deliveries(&scene.endpoint).await {
-        assert_eq!((&delivery["status"], delivery["attempts"].as_array().unwrap().len()), (&json!("failed"), 9));
+        assert_eq!((&delivery["status"], delivery["attempts"].as_array().unwrap().len()), (&json!("failed"), ATTEMPTS));
     }
-    assert_eq!(scene.receiver.received_events().len(), 3 * 9);
+    assert_eq!(scene.receiver.received_events().len(), 3 * ATTEMPTS);
     assert!(world.take_messages("deliveries-dlq").await.is_empty());
 }
 

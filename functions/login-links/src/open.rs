@@ -1,6 +1,6 @@
 //! Opens a login link: finds its grant and checks that the grant still holds.
 
-use domain::login_link::{LoginGrant, LoginToken};
+use domain::login_link::{LOGIN_LINK_LIFE, LoginGrant, LoginToken};
 use domain::time::Timestamp;
 use domain::workspace::Workspace;
 use edge::{Page, Problem};
@@ -35,7 +35,10 @@ impl App {
 
 /// The page for a link that does not work.
 pub(crate) fn dead_link() -> Page {
-    let main = "<h1>This link no longer works</h1>\n\
-                <p>A login link works once, and for 15 minutes. Please ask your coach for a new one.</p>";
+    let main = format!(
+        "<h1>This link no longer works</h1>\n\
+         <p>A login link works once, and for {} minutes. Please ask your coach for a new one.</p>",
+        LOGIN_LINK_LIFE.num_minutes()
+    );
     Page::new(StatusCode::GONE, "This link no longer works", main)
 }

@@ -8,16 +8,13 @@ use domain::endpoint::{MAX_DESCRIPTION_CHARS, SECRET_OVERLAP};
 use domain::endpoint_health::PATIENCE;
 use domain::key::{MAX_KEY_NAME_CHARS, ROTATION_OVERLAP};
 use domain::receiver_url::MAX_URL_CHARS;
-use domain::retry::{MAX_ATTEMPTS, gap_after};
+use domain::retry::{CHAIN_HOURS, MAX_ATTEMPTS};
 use serde_json::{Value, json};
-
-const S_PER_HOUR: i64 = 3_600;
 
 /// Renders the module.
 pub(crate) fn module() -> String {
     let scopes = Scope::ALL.map(scope);
     let permissions = Permission::ALL.map(|permission| json!({ "name": permission, "title": permission.title() }));
-    let retries_s: i64 = (1..).map_while(|made| gap_after(made, 0)).map(|gap| gap.num_seconds()).sum();
     let limits = json!({
         "keyName": MAX_KEY_NAME_CHARS,
         "keyOverlapHours": ROTATION_OVERLAP.num_hours(),
@@ -27,7 +24,7 @@ pub(crate) fn module() -> String {
         "deliveriesKeptDays": DELIVERY_RETENTION.num_days(),
         "attemptSeconds": ATTEMPT_TIMEOUT.num_seconds(),
         "retries": MAX_ATTEMPTS - 1,
-        "retryHours": retries_s / S_PER_HOUR,
+        "retryHours": CHAIN_HOURS,
         "failingDays": PATIENCE.num_days(),
     });
     format!(

@@ -4,12 +4,12 @@
 //! The receiver may belong to a stranger, so orders are limited: test events per minute and endpoint, one recovery at a
 //! time, and all requests per minute.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use axum::extract::State;
 use axum::response::Response;
 use domain::audit::AuditDetail;
-use domain::delivery::{Ordered, Recovered, RecoveryRequest, recovery_ends_in_s};
+use domain::delivery::{COUNTING_TIME, Ordered, RECOVERY_TIME, Recovered, RecoveryRequest, recovery_ends_in_s};
 use domain::endpoint::{Endpoint, EndpointStatus};
 use domain::fields::Fields;
 use domain::id::{DeliveryId, EventId};
@@ -26,12 +26,6 @@ use crate::deliveries::{DELIVERY, delivery_id};
 use crate::recorder::Recorder;
 use crate::session::{Session, refuse_fields};
 use crate::webhooks::find;
-
-/// Time within which a recovery begins retry chains. Under an idempotency key, the work and the record of its answer
-/// have to end 19 s after the request's arrival.
-const RECOVERY_TIME: Duration = Duration::from_secs(16);
-/// Time within which a dry run counts. It holds no lease, so any number of dry runs may count at once.
-const COUNTING_TIME: Duration = Duration::from_secs(5);
 
 /// `POST /settings/webhooks/{id}/test`
 pub(crate) async fn test(State(app): State<App>, inbound: Inbound) -> Response {

@@ -1,5 +1,7 @@
 //! Deliveries: one event for one endpoint, with its attempts and their log.
 
+use std::time::Duration;
+
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +31,11 @@ pub const ATTEMPT_TIMEOUT: TimeDelta = TimeDelta::seconds(15);
 pub const ATTEMPT_LEASE: TimeDelta = TimeDelta::seconds(60);
 /// Longest lease of a recovery on its endpoint. Longer than any function that recovers can live.
 pub const RECOVERY_LEASE: TimeDelta = TimeDelta::seconds(60);
+/// Time within which a recovery begins retry chains. Under an idempotency key, the work and the record of its answer
+/// have to end 19 s after the request's arrival.
+pub const RECOVERY_TIME: Duration = Duration::from_secs(16);
+/// Time within which a dry run of a recovery counts. It holds no lease, so any number of dry runs may count at once.
+pub const COUNTING_TIME: Duration = Duration::from_secs(5);
 /// Time during which a recovery leaves out deliveries that an earlier recovery sent again.
 pub const RECOVERY_PAUSE: TimeDelta = TimeDelta::hours(1);
 /// Size limit of the stored part of a receiver's answer.

@@ -18,11 +18,11 @@ pub const LEASE: TimeDelta = TimeDelta::seconds(60);
 pub const IN_PROGRESS_RETRY_S: u32 = 5;
 pub const RETENTION: TimeDelta = TimeDelta::hours(24);
 /// Retention of a 4xx under a derived key: a corrected request without a header must not be locked out for a day.
-const DERIVED_REFUSAL_RETENTION: TimeDelta = TimeDelta::seconds(60);
+pub const DERIVED_REFUSAL_RETENTION: TimeDelta = TimeDelta::seconds(60);
 /// Time for which an answer to a coach is replayed with the key or secret that it shows once.
 pub const SECRET_RETENTION: TimeDelta = TimeDelta::minutes(10);
 /// Retention of an answer with a password under a derived key: anyone who knows the e-mail could request it again.
-const DERIVED_PASSWORD_RETENTION: TimeDelta = TimeDelta::hours(1);
+pub const DERIVED_PASSWORD_RETENTION: TimeDelta = TimeDelta::hours(1);
 
 crate::named! {
     /// An API that requests are made to. Requests to different APIs share no idempotency keys.

@@ -118,6 +118,11 @@ mod tests {
 
     const NOW: i64 = 1_790_000_000_000;
 
+    #[test]
+    fn the_note_states_the_life_of_a_link() {
+        assert!(EXPIRES_NOTE.contains(&format!("within {} minutes", LOGIN_LINK_LIFE.num_minutes())), "{EXPIRES_NOTE}");
+    }
+
     fn client() -> Client {
         Client {
             id: ClientId::parse("client_1").unwrap(),

@@ -4,8 +4,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::endpoint::{Endpoint, EndpointStatus};
+use crate::endpoint_health::PATIENCE;
 use crate::html::escape;
 use crate::id::{CoachId, EndpointId};
+use crate::retry::{CHAIN_HOURS, MAX_ATTEMPTS};
 use crate::time::Timestamp;
 use crate::welcome::Mail;
 
@@ -54,22 +56,27 @@ impl EndpointNotice {
     }
 
     pub fn render(&self) -> Mail {
-        let host = &self.host;
+        let (host, days) = (&self.host, PATIENCE.num_days());
         let (subject, what, next) = match &self.what {
             NoticeKind::FailingSince(since) => (
                 format!("Webhooks to {host} fail"),
                 format!("Every webhook to {host} has failed since {since}."),
-                "Events are tried nine times over 27 hours. If it goes on, the endpoint is switched off after five days.",
+                format!(
+                    "Events are tried {MAX_ATTEMPTS} times over {CHAIN_HOURS} hours. If it goes on, the endpoint is switched \
+                     off after {days} days."
+                ),
             ),
             NoticeKind::Disabled => (
                 format!("Webhooks to {host} are switched off"),
-                format!("Webhooks to {host} have failed for five days. The endpoint was switched off at {}.", self.at),
-                "You can switch it on again, and have what was missed sent, under Settings, Private Integrations.",
+                format!("Webhooks to {host} have failed for {days} days. The endpoint was switched off at {}.", self.at),
+                "You can switch it on again, and have what was missed sent, under Settings, Private Integrations."
+                    .to_owned(),
             ),
             NoticeKind::Gone => (
                 format!("Webhooks to {host} have ended"),
                 format!("The receiver at {host} answered that it is gone for good (410), at {}.", self.at),
-                "It gets nothing any more. If that is not what you want, register a new endpoint under Settings, Private Integrations.",
+                "It gets nothing any more. If that is not what you want, register a new endpoint under Settings, Private Integrations."
+                    .to_owned(),
             ),
         };
         let log = "The delivery log of the endpoint tells what each attempt met.";

@@ -116,7 +116,7 @@ codes! {
     EndpointDisabled = "endpoint_disabled" CONFLICT
         "The endpoint is disabled.",
     SecretLimitReached = "secret_limit_reached" CONFLICT
-        "The endpoint has the maximum number of signing secrets, because of rotations within 24 hours.",
+        "The endpoint has the maximum number of signing secrets, because of recent rotations.",
     DeliveryInProgress = "delivery_in_progress" CONFLICT
         "An attempt at the delivery is under way.",
     DeliveryErased = "delivery_erased" CONFLICT

@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use crate::delivery::endpoint_states::EndpointScene;
-use crate::world::{Answer, Endpoint, Fact, list};
+use crate::world::{ATTEMPTS, Answer, Endpoint, Fact, list};
 
 const HOUR_S: u64 = 3_600;
 const DAY_S: u64 = 24 * HOUR_S;
@@ -80,7 +80,7 @@ async fn a_post_that_takes_no_fields_refuses_them() {
 async fn a_retry_is_immediate_with_the_same_id_and_a_new_chain() {
     let scene = EndpointScene::new().await;
     let (ada, endpoint, settings) = scene.coach().await;
-    scene.receiver.script((0..9).map(|_| Answer::status(500)));
+    scene.receiver.script((0..ATTEMPTS).map(|_| Answer::status(500)));
     scene.event("c1").await;
     scene.world.advance_s(2 * DAY_S).await;
     let failed = ada.deliveries(&endpoint).await.remove(0);
@@ -89,14 +89,14 @@ async fn a_retry_is_immediate_with_the_same_id_and_a_new_chain() {
     scene.world.settle().await;
     let again = ada.deliveries(&endpoint).await.remove(0);
     assert_eq!((&again["status"], &again["webhook_id"]), (&json!("delivered"), &failed["webhook_id"]));
-    assert_eq!(again["attempts"].as_array().unwrap().len(), 10);
+    assert_eq!(again["attempts"].as_array().unwrap().len(), ATTEMPTS + 1);
     let ids = scene.webhook_ids();
     assert!(ids.iter().all(|id| *id == ids[0]));
-    // A delivered event too, with nine new attempts.
+    // A delivered event too, with all its attempts anew.
     scene.receiver.otherwise(Answer::status(500));
     settings.post(&retry(&endpoint, &failed), json!({})).await.expect(202);
     scene.world.advance_s(2 * DAY_S).await;
-    assert_eq!(scene.receiver.hooks().len(), 10 + 9);
+    assert_eq!(scene.receiver.hooks().len(), ATTEMPTS + 1 + ATTEMPTS);
     assert_eq!(ada.deliveries(&endpoint).await[0]["status"], "failed");
 }
 
@@ -131,7 +131,7 @@ async fn an_event_can_be_retried_for_30_days_and_is_stored_until_its_chain_ends(
     let settings = ada.settings().await;
     settings.post(&retry(&endpoint, &sent), json!({})).await.expect(202);
     scene.world.advance_s(2 * DAY_S).await;
-    assert_eq!(scene.receiver.hooks().len(), 1 + 9);
+    assert_eq!(scene.receiver.hooks().len(), 1 + ATTEMPTS);
     assert_eq!(ada.deliveries(&endpoint).await[0]["status"], "failed");
     settings.post(&retry(&endpoint, &sent), json!({})).await.refused(404, "not_found");
     let since = json!({ "since": "2026-01-01T00:00:00Z" });
@@ -139,7 +139,7 @@ async fn an_event_can_be_retried_for_30_days_and_is_stored_until_its_chain_ends(
     assert_eq!(recovered.body["deliveries"], 0);
     scene.world.advance_s(2 * DAY_S).await;
     assert_eq!(ada.deliveries(&endpoint).await, [] as [Value; 0]);
-    assert_eq!(scene.receiver.hooks().len(), 1 + 9);
+    assert_eq!(scene.receiver.hooks().len(), 1 + ATTEMPTS);
 }
 
 #[tokio::test]

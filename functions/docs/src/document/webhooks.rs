@@ -1,14 +1,14 @@
 //! The `webhooks` of the document: the requests that receivers get.
 
+use domain::delivery::ATTEMPT_TIMEOUT;
+use domain::endpoint::SECRET_OVERLAP;
 use domain::event::{ContactDetails, EventExamples, EventName, EventSchema};
+use domain::retry::MAX_ATTEMPTS;
 use serde_json::{Map, Value, json};
 
 use super::examples::{EVENT_ID, at};
 use super::operations::{COMPUTED, EMITTED};
 use super::schemas::{Schemas, reference};
-
-const OTHER_ANSWERS: &str =
-    "Any other answer is a failure, redirects included. The service retries: nine attempts in all.";
 
 /// Renders all webhooks.
 pub(super) fn all(schemas: &mut Schemas) -> Value {
@@ -25,6 +25,10 @@ fn render(event: EventName, schemas: &mut Schemas) -> Value {
         EventName::Emitted(_) => (EMITTED, "Subscribe an endpoint to it."),
         EventName::Computed(_) => (COMPUTED, "Sent by the Webhook step of an automation."),
     };
+    let timeout_s = ATTEMPT_TIMEOUT.num_seconds();
+    let other_answers = format!(
+        "Any other answer is a failure, redirects included. The service retries: {MAX_ATTEMPTS} attempts in all."
+    );
     json!({
         "post": {
             "operationId": name,
@@ -38,9 +42,9 @@ fn render(event: EventName, schemas: &mut Schemas) -> Value {
                 "content": { "application/json": { "schema": body_schema(event, schemas), "examples": examples(event) } },
             },
             "responses": {
-                "2XX": { "description": "The receiver has the event. Answer within 15 seconds." },
+                "2XX": { "description": format!("The receiver has the event. Answer within {timeout_s} seconds.") },
                 "410": { "description": "The service sets the endpoint to `gone` for good and sends nothing more." },
-                "default": { "description": OTHER_ANSWERS },
+                "default": { "description": other_answers },
             },
         },
     })
@@ -68,8 +72,11 @@ fn headers(event: &str) -> Value {
         ),
         header(
             "webhook-signature",
-            "The signature by Standard Webhooks 1.0.0: `v1,` and base64. For 24 hours after a rotation of the secret: \
-             one signature by each secret, separated by spaces.",
+            &format!(
+                "The signature by Standard Webhooks 1.0.0: `v1,` and base64. For {} hours after a rotation of the secret: \
+                 one signature by each secret, separated by spaces.",
+                SECRET_OVERLAP.num_hours()
+            ),
             json!({ "type": "string" }),
             json!("v1,eZC7pNfBfbYV4fJpIo2TwU+JO+y5dW4XaGaVlqLCFGQ="),
         ),

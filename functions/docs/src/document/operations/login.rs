@@ -1,5 +1,6 @@
 //! Login links, their page, and the keys that verify assertions.
 
+use domain::login_link::LOGIN_LINK_LIFE;
 use edge::Problem;
 use serde_json::json;
 
@@ -23,11 +24,12 @@ fn create_link(schemas: &mut Schemas) -> Operation {
         "createLoginLink",
         "Create a login link",
     ))
-    .about(
-        "The URL is a credential: it signs in any person who opens it. The URL works once, within 15 minutes. The \
-             service does not store it. Use it with `send_welcome: false`. This operation has its own rate limit \
-             besides that of the key.",
-    )
+    .about(format!(
+        "The URL is a credential: it signs in any person who opens it. The URL works once, within {} minutes. The service \
+         does not store it. Use it with `send_welcome: false`. This operation has its own rate limit besides that of the \
+         key.",
+        LOGIN_LINK_LIFE.num_minutes()
+    ))
     .answers(Answer::of(schemas, 200, "The link.", "link", &login_link()))
     .refuses([Problem::NoLoginEmail, Problem::ClientInactive])
 }

@@ -1,14 +1,16 @@
 //! `/settings/webhooks`.
 
 use domain::delivery::{
-    DeliveryStatus, ENDPOINT_FILTER, Ordered, RECOVERY_LEASE, RECOVERY_PAUSE, Recovered, RecoveryRequest,
+    COUNTING_TIME, DELIVERY_RETENTION, DeliveryStatus, ENDPOINT_FILTER, Ordered, RECOVERY_LEASE, RECOVERY_PAUSE,
+    RECOVERY_TIME, Recovered, RecoveryRequest,
 };
-use domain::endpoint::{EndpointChange, EndpointDraft, EndpointList, MAX_ENDPOINTS};
+use domain::endpoint::{EndpointChange, EndpointDraft, EndpointList, MAX_ENDPOINTS, SECRET_OVERLAP};
 use domain::event::EventName;
 use domain::fields::Invalid;
 use domain::id::DeliveryId;
 use domain::list::DELIVERY_PAGE;
 use domain::rate_limit::Limit;
+use domain::retry::MAX_ATTEMPTS;
 use domain::test_event;
 use edge::Problem;
 use serde_json::{Value, json};
@@ -109,7 +111,10 @@ fn delete(schemas: &mut Schemas) -> Operation {
 fn rotate(schemas: &mut Schemas) -> Operation {
     let path = "/settings/webhooks/{id}/rotate-secret";
     endpoint_operation("POST", path, "rotateEndpointSecret", "Replace an endpoint's secret")
-        .about("The answer shows the new secret once. The old secret signs too for 24 hours.")
+        .about(format!(
+            "The answer shows the new secret once. The old secret signs too for {} hours.",
+            SECRET_OVERLAP.num_hours()
+        ))
         .answers(Answer::of(schemas, 200, "The endpoint, and its new secret.", "endpoint", &new_endpoint()))
         .refuses([Problem::SecretLimit])
 }
@@ -143,11 +148,13 @@ fn recover(schemas: &mut Schemas) -> Operation {
                  `webhook-id`. `types` limits the recovery to some events. Test events are left out, and events that a \
                  recovery sent again less than {pause} minutes ago. With `dry_run: true` the answer is 200 with the \
                  number of deliveries that a recovery would send, and nothing is sent. One call enqueues as many \
-                 deliveries as it can in 16 seconds, some thousands. If there are more, the answer has `more: true`: \
-                 repeat the call. A dry run counts for up to 5 seconds. An endpoint has one recovery at a time. A recovery \
+                 deliveries as it can in {recovery_s} seconds, some thousands. If there are more, the answer has `more: true`: \
+                 repeat the call. A dry run counts for up to {counting_s} seconds. An endpoint has one recovery at a time. A recovery \
                  ends with the first attempt at its last event, after {lease} seconds at most. Until then another \
                  recovery is 409 `recovery_running`.",
             pause = RECOVERY_PAUSE.num_minutes(),
+            recovery_s = RECOVERY_TIME.as_secs(),
+            counting_s = COUNTING_TIME.as_secs(),
             lease = RECOVERY_LEASE.num_seconds(),
         ))
         .body(schemas, "RecoverDeliveries", RecoveryRequest::schema())
@@ -173,10 +180,10 @@ fn retry(schemas: &mut Schemas) -> Operation {
     let path = "/settings/webhooks/{id}/deliveries/{delivery_id}/retry";
     endpoint_operation("POST", path, "retryDelivery", "Send an event again")
         .in_path("delivery_id", identifier(), "The delivery's id.", DELIVERY_ID)
-        .about(
-            "Sends the event at once, with the same `webhook-id` and a new chain of nine attempts, whatever the status \
-             of the delivery. A test event counts toward the limit of test events.",
-        )
+        .about(format!(
+            "Sends the event at once, with the same `webhook-id` and a new chain of {MAX_ATTEMPTS} attempts, whatever the \
+             status of the delivery. A test event counts toward the limit of test events."
+        ))
         .answers(enqueued_delivery(schemas))
         .refuses([
             Problem::DeliveryInProgress,
@@ -198,15 +205,20 @@ fn deliveries(schemas: &mut Schemas) -> Operation {
         "listDeliveries",
         "Read an endpoint's delivery log",
     );
-    log(schemas, operation.about("The deliveries of the last 30 days, with every attempt."))
+    log(
+        schemas,
+        operation
+            .about(format!("The deliveries of the last {} days, with every attempt.", DELIVERY_RETENTION.num_days())),
+    )
 }
 
 fn all_deliveries(schemas: &mut Schemas) -> Operation {
     let operation = Operation::new("GET", "/settings/deliveries", "listAllDeliveries", "Read the whole delivery log")
-        .about(
-            "The deliveries of the last 30 days to all endpoints of the coach, with every attempt. Deleted endpoints \
-             are included. A delivery may take a moment to appear.",
-        )
+        .about(format!(
+            "The deliveries of the last {} days to all endpoints of the coach, with every attempt. Deleted endpoints are \
+             included. A delivery may take a moment to appear.",
+            DELIVERY_RETENTION.num_days()
+        ))
         .in_query(ENDPOINT_FILTER, whole_id("we_"), "Only deliveries to this endpoint.");
     log(schemas, operation)
 }

@@ -1,0 +1,273 @@
+//! Tests of the guides: links, and tables that repeat names of the code.
+
+use std::collections::BTreeSet;
+
+use compare::assert_same;
+use domain::api_key::Permission;
+use domain::audit::AuditAction;
+use domain::event::{EventCatalog, EventKind};
+use domain::fact::{Fact, Known};
+use domain::id::EventId;
+use domain::signature::{SigningSecret, signature_header};
+use edge::Code;
+use edge::routes::{Access, ROUTES};
+use serde_json::Value;
+
+use super::*;
+
+#[test]
+fn headings_have_ids_and_tables_a_frame() {
+    let html = render_html("## The `code` of an error\n\n| a |\n|---|\n| 1 < 2 |\n");
+    assert!(html.contains("<h2 id=\"the-code-of-an-error\">The <code>code</code> of an error</h2>"), "{html}");
+    assert!(
+        html.contains("<div class=\"table\"") && html.contains("1 &lt; 2") && html.contains("</table></div>"),
+        "{html}"
+    );
+}
+
+/// Folder of the operators' guides.
+const OPERATORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../infra/guides");
+
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap())
+}
+
+fn heading_ids(text: &str) -> Vec<String> {
+    let html = render_html(text);
+    html.split(" id=\"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_guide_begins_with_its_title_and_links_only_to_served_pages() {
+    for guide in &GUIDES {
+        assert!(guide.text.starts_with(&format!("# {}\n", guide.title)), "{}", guide.name);
+        for link in links(guide.text) {
+            let (path, section) = link.split_once('#').unwrap_or((link, ""));
+            if [layout::REFERENCE, "/openapi.json"].contains(&path) {
+                continue;
+            }
+            let other = GUIDES.iter().find(|other| path.is_empty() && other.name == guide.name || other.path() == path);
+            let other = other.unwrap_or_else(|| panic!("{}: {link}", guide.name));
+            assert!(
+                section.is_empty() || heading_ids(other.text).contains(&section.to_owned()),
+                "{}: {link}",
+                guide.name
+            );
+        }
+    }
+}
+
+#[test]
+fn every_file_in_pages_is_served() {
+    let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/pages")).unwrap();
+    assert_eq!(folder.count(), GUIDES.len());
+}
+
+#[test]
+fn a_guide_for_operators_links_to_files_and_sections_that_exist() {
+    let folder = std::fs::read_dir(OPERATORS).unwrap();
+    for page in folder.map(|entry| entry.unwrap().path()) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for link in links(&text).filter(|link| !link.starts_with("https://")) {
+            let (file, section) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { page.clone() } else { page.with_file_name(file) };
+            assert!(target.exists(), "{}: {link}", page.display());
+            let has_section = || heading_ids(&std::fs::read_to_string(&target).unwrap()).contains(&section.to_owned());
+            assert!(section.is_empty() || has_section(), "{}: {link}", page.display());
+        }
+    }
+}
+
+fn text_of(name: &str) -> String {
+    let integrators = GUIDES.iter().find(|guide| guide.name == name).map(|guide| guide.text.to_owned());
+    integrators.unwrap_or_else(|| std::fs::read_to_string(format!("{OPERATORS}/{name}.md")).unwrap())
+}
+
+#[test]
+fn the_guide_to_the_crm_has_every_permission_with_its_routes() {
+    let text = text_of("crm");
+    for permission in Permission::ALL {
+        let mut rows = text.lines().filter(|line| line.starts_with(&format!("| `{}` | ", permission.as_str())));
+        let (row, None) = (rows.next().unwrap(), rows.next()) else { panic!("two rows of {permission:?}") };
+        let shown: BTreeSet<&str> = row.split('`').skip(3).step_by(2).collect();
+        let opened = ROUTES.iter().filter(|route| route.access == Access::Crm(permission));
+        let opened = opened.map(|route| format!("{} {}", route.method, route.path.replacen("/v1/crm", "", 1)));
+        let place = format!("the row of `{}` in functions/docs/pages/crm.md", permission.as_str());
+        assert_same(&place, shown, opened);
+    }
+}
+
+#[test]
+fn the_guide_to_errors_has_every_member() {
+    let text = text_of("errors");
+    let table = text.split("| Member | Meaning |\n|---|---|\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let shown: BTreeSet<&str> = table.lines().map(|row| row.split('`').nth(1).unwrap()).collect();
+    let document = crate::document::document();
+    let schema = document["components"]["schemas"]["Error"]["properties"].as_object().unwrap();
+    assert_same("the table of members in functions/docs/pages/errors.md", shown, schema.keys());
+}
+
+#[test]
+fn the_guide_to_errors_has_every_code_with_its_status() {
+    let text = text_of("errors");
+    for code in Code::ALL {
+        let row = format!("| {} | `{code}` | ", code.status().as_u16());
+        assert_eq!(text.matches(&row).count(), 1, "functions/docs/pages/errors.md: write one row `{row}..`");
+    }
+}
+
+#[test]
+fn the_guide_to_verifying_shows_each_receiver_once_and_complete() {
+    let page = GUIDES.iter().find(|guide| guide.name == "verifying").unwrap().with_receivers();
+    for (name, file) in RECEIVERS {
+        let code = without_header(file);
+        assert!(file.ends_with(code) && code.contains("webhook-id"), "{name}");
+        assert_eq!(page.matches(&format!("\n```{}\n{code}```\n", fence(name))).count(), 1, "{name}");
+    }
+    assert!(!page.contains("<<receiver"));
+}
+
+#[test]
+fn a_section_of_the_runbook_is_complete() {
+    let runbook = text_of("runbook");
+    for section in runbook.split("\n## ").skip(1) {
+        let is_complete = ["**Look**", "**For coaches**", "**Ends**"].iter().all(|part| section.contains(part));
+        assert!(is_complete, "{section}");
+    }
+}
+
+#[test]
+fn the_example_event_of_a_guide_is_signed_with_the_secret_of_the_guide() {
+    let text = text_of("events");
+    let secret = SigningSecret::new(std::array::from_fn(|i| i as u8 + 1));
+    assert!(text.contains(&format!("`{}`", secret.reveal())));
+    let request = text.split("```\nPOST ").nth(1).unwrap().split("```").next().unwrap();
+    let (headers, body) = request.trim_end().split_once("\n\n").unwrap();
+    let header = |name: &str| headers.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")).unwrap();
+    let (id, at) = (EventId::parse(header("webhook-id")).unwrap(), header("webhook-timestamp").parse().unwrap());
+    assert_eq!(header("webhook-signature"), signature_header(&[secret], &id, at, body.as_bytes()));
+}
+
+struct DescribedFact {
+    name: &'static str,
+    example: Value,
+    /// Fields and their rules.
+    rows: Vec<(&'static str, &'static str)>,
+}
+
+fn described_facts() -> Vec<DescribedFact> {
+    const FEED: &str = include_str!("../../../../infra/guides/feed.md");
+    let sections = FEED.split("\n### `").skip(1).map(|section| {
+        let (name, rest) = section.split_once('`').unwrap();
+        let example = rest.split("```").nth(1).unwrap().strip_prefix("json").unwrap();
+        let table = rest.split("\n|---|---|\n").nth(1).unwrap().split("\n\n").next().unwrap();
+        let rows = table.lines().flat_map(|row| {
+            let (fields, rule) = row.trim_matches('|').split_once(" | ").unwrap();
+            fields.split(", ").map(move |field| (field.trim().trim_matches('`'), rule))
+        });
+        DescribedFact { name, example: serde_json::from_str(example).unwrap(), rows: rows.collect() }
+    });
+    sections.collect()
+}
+
+#[test]
+fn the_guide_to_the_feed_describes_every_field_of_every_fact() {
+    let facts = described_facts();
+    assert_eq!(facts.len(), 24);
+    for DescribedFact { name, example, rows } in &facts {
+        Fact::parse(name, example).unwrap_or_else(|refused| panic!("{name}: {refused:?}"));
+        let read = Known::read(name, &example.to_string());
+        assert_eq!(read.fields, *example, "{name}: a field that is not read");
+        for field in example.as_object().unwrap().keys() {
+            let mut lacking = example.clone();
+            lacking.as_object_mut().unwrap().remove(field);
+            assert!(Fact::parse(name, &lacking).is_err(), "{name} without {field}");
+            if ["id", "occurred_at"].contains(&field.as_str()) {
+                continue;
+            }
+            let part = format!("{field}.");
+            let own: Vec<_> = rows.iter().filter(|(row, _)| row == field || row.starts_with(&part)).collect();
+            assert!(!own.is_empty(), "{name}: {field} is not described");
+            let mut without = example.clone();
+            without[field] = Value::Null;
+            let may_be_null = own.iter().any(|(row, rule)| row == field && rule.to_lowercase().contains("null"));
+            assert_eq!(Fact::parse(name, &without).is_ok(), may_be_null, "{name}: {field} as null");
+        }
+        for (row, _) in rows {
+            let top = row.split('.').next().unwrap();
+            assert!(example.get(top).is_some(), "{name} has no {row}");
+        }
+    }
+}
+
+fn fence(name: &str) -> &str {
+    match name.split('.').nth(1).unwrap() {
+        "py" => "python",
+        "mjs" => "js",
+        "rs" => "rust",
+        other => other,
+    }
+}
+
+/// The members of `data` beside `client` that a row of the guide shows, those of objects as `object.member`.
+fn members_in(row: &str) -> BTreeSet<String> {
+    let mut shown = BTreeSet::new();
+    let mut last = "";
+    for text in row.split('`').skip(1).step_by(2) {
+        match text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) {
+            Some(inner) => {
+                shown.remove(last);
+                shown.extend(inner.split(", ").map(|member| format!("{last}.{member}")));
+            }
+            None => {
+                shown.insert(text.to_owned());
+                last = text;
+            }
+        }
+    }
+    shown
+}
+
+/// The members of an object's schema that are required, besides `client`, those of objects as `object.member`.
+fn required_in(schema: &Value) -> BTreeSet<String> {
+    let own = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    own.filter(|name| *name != "client")
+        .flat_map(|name| match &schema["properties"][name] {
+            inner if inner["required"].is_array() => {
+                required_in(inner).into_iter().map(|member| format!("{name}.{member}")).collect()
+            }
+            _ => vec![name.to_owned()],
+        })
+        .collect()
+}
+
+#[test]
+fn the_guide_to_events_has_the_members_of_every_event_in_the_catalog() {
+    let text = text_of("events");
+    let (emitted, computed) = text.split_once("## Computed events").unwrap();
+    for entry in EventCatalog::all().data {
+        let name = entry.event_type.as_str();
+        let (place, other) = if entry.kind == EventKind::Emitted { (emitted, computed) } else { (computed, emitted) };
+        let start = format!("| `{name}` | ");
+        let rows: Vec<&str> = place.lines().filter(|line| line.starts_with(&start)).collect();
+        assert_eq!((rows.len(), other.matches(&start).count()), (1, 0), "{name}");
+        let members = rows[0].trim_end_matches(" |").rsplit(" | ").next().unwrap();
+        // The values of a member follow its colon.
+        let members = members.split(": ").next().unwrap();
+        let place = format!("the members in the row of `{name}` in functions/docs/pages/events.md");
+        assert_same(&place, members_in(members), required_in(&entry.schema));
+    }
+}
+
+#[test]
+fn the_guide_to_the_settings_has_every_action_and_permission() {
+    let text = include_str!("../../../../infra/guides/settings-api.md");
+    for action in AuditAction::ALL {
+        let row = format!("| `{}` | ", action.as_str());
+        assert_eq!(text.matches(&row).count(), 1, "infra/guides/settings-api.md: write one row `{row}..`");
+    }
+    for permission in Permission::ALL {
+        let row = format!("| `{}` | {} |", permission.as_str(), permission.title());
+        assert_eq!(text.matches(&row).count(), 1, "infra/guides/settings-api.md: write one row `{row}..`");
+    }
+}
