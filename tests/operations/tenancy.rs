@@ -204,7 +204,7 @@ impl Template {
         (status, body)
     }
 
-    /// What is wrong with the answers to requests that name records of another coach.
+    /// Lists wrong answers to requests that name records of another coach.
     async fn faults(&self, world: &World, coach: &Tenant, other: &Tenant) -> Vec<String> {
         let route = self.route;
         let add = |place| format!("{route} takes the id `{place}`: add its record to RECORDS in {HERE}");
