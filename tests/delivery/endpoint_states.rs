@@ -1,9 +1,9 @@
 //! Endpoint states by the receiver's answers: `Retry-After`, gone for good, failing for days.
 
-use std::future::IntoFuture;
+mod failing;
+
 use std::time::Duration;
 
-use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use crate::world::{Answer, Caller, Coach, Endpoint, Fact, Receiver, World, list, time};
@@ -189,126 +189,6 @@ async fn an_endpoint_is_switched_off_or_deleted_although_waiting_deliveries_cann
     let seen = scene.receiver.hooks().len();
     scene.world.advance_s(2 * DAY_S).await;
     assert_eq!(scene.receiver.hooks().len(), seen);
-}
-
-#[tokio::test]
-async fn an_endpoint_that_fails_for_five_days_over_three_events_is_switched_off_and_can_be_switched_on_again() {
-    let scene = EndpointScene::new().await;
-    let (ada, endpoint, settings) = scene.coach().await;
-    let status = async || state(&settings, &endpoint).await["status"].clone();
-    scene.receiver.otherwise(Answer::status(500));
-    scene.event("c1").await;
-    scene.world.advance_s(2 * DAY_S).await;
-    scene.event("c2").await;
-    scene.world.advance_s(3 * DAY_S - 2 * HOUR_S).await;
-    scene.event("c3").await;
-    scene.world.advance_s(60).await;
-    assert_eq!(status().await, "enabled", "two hours too early");
-    scene.world.advance_s(4 * HOUR_S + 600).await;
-    let off = state(&settings, &endpoint).await;
-    assert_eq!(off["status"], "disabled", "at the first attempt after five days");
-    assert!(off["disabled_reason"].as_str().unwrap().contains("failed since"));
-    let waiting = ada.deliveries(&endpoint).await.into_iter().filter(|delivery| delivery["status"] == "pending");
-    assert_eq!(waiting.count(), 0);
-    assert_eq!(scene.world.changes("endpoint.disabled").await.len(), 1);
-    // The log gives the reason, for the last attempt and for later events.
-    let why = format!("not sent: endpoint disabled: {}", off["disabled_reason"].as_str().unwrap());
-    let ending = ada.deliveries(&endpoint).await.remove(0);
-    let lines = list(ending["attempts"].clone());
-    assert_eq!((&ending["status"], &lines[lines.len() - 1]["error"]), (&json!("failed"), &json!(why)));
-    assert_eq!(lines[lines.len() - 2]["status_code"], 500);
-    scene.event("c4").await;
-    let missed = &ada.deliveries(&endpoint).await[0];
-    assert_eq!((&missed["status"], &missed["attempts"][0]["error"]), (&json!("failed"), &json!(why)));
-    // Switching on by hand restarts the time limit.
-    let path = format!("/settings/webhooks/{}", endpoint.id);
-    settings.patch(&path, json!({ "enabled": true })).await.expect(200);
-    scene.event("c5").await;
-    scene.world.advance_s(HOUR_S).await;
-    assert_eq!(status().await, "enabled");
-}
-
-#[tokio::test]
-async fn the_coach_is_mailed_once_after_a_day_of_failing_and_once_when_the_endpoint_is_off() {
-    let scene = EndpointScene::new().await;
-    let _ = scene.coach().await;
-    scene.receiver.otherwise(Answer::status(500));
-    for (client, days) in [("c1", 2), ("c2", 2), ("c3", 2)] {
-        scene.event(client).await;
-        scene.world.advance_s(days * DAY_S).await;
-    }
-    let mails = scene.world.mail().await;
-    let subjects: Vec<&str> = mails.iter().map(|mail| mail["subject"].as_str().unwrap()).collect();
-    assert_eq!(subjects, ["Webhooks to 127.0.0.1 fail", "Webhooks to 127.0.0.1 are switched off"]);
-    assert!(mails.iter().all(|mail| mail["to"] == "ada@coaches.example" && !mail.to_string().contains("/hook")));
-}
-
-#[tokio::test]
-async fn successes_and_idle_periods_keep_an_endpoint_on() {
-    let scene = EndpointScene::new().await;
-    let (ada, endpoint, _) = scene.coach().await;
-    let status = async || state(&ada.settings().await, &endpoint).await["status"].clone();
-    scene.receiver.otherwise(Answer::status(500));
-    scene.event("c1").await;
-    scene.event("c2").await;
-    // Longer than a chain, and then nothing happens until the sixth day.
-    scene.world.advance_s(2 * DAY_S).await;
-    scene.world.down_for(TimeDelta::days(4)).await;
-    assert_eq!(status().await, "enabled", "two events are not three");
-    scene.receiver.script([Answer::status(204)]);
-    scene.event("c3").await;
-    scene.event("c4").await;
-    scene.event("c5").await;
-    scene.world.advance_s(2 * DAY_S).await;
-    scene.world.down_for(TimeDelta::days(2)).await;
-    assert_eq!(status().await, "enabled", "the time runs from the success");
-}
-
-#[tokio::test]
-async fn a_success_counts_although_the_deliverer_dies_before_noting_it() {
-    let scene = EndpointScene::new().await;
-    let (ada, endpoint, _) = scene.coach().await;
-    let sent = scene.event_delivered_but_not_noted().await;
-    scene.world.advance_s(DAY_S).await;
-    scene.world.down_for(TimeDelta::days(5)).await;
-    assert_eq!(scene.receiver.hooks().len(), sent, "the event is not sent again");
-    scene.receiver.otherwise(Answer::status(500));
-    scene.event("c1").await;
-    scene.event("c2").await;
-    assert_eq!(state(&ada.settings().await, &endpoint).await["status"], "enabled");
-}
-
-/// The message that returns finds all of the endpoint's permits taken, and does not wait for one.
-#[tokio::test]
-async fn a_success_counts_although_its_message_returns_while_the_endpoint_is_busy() {
-    let scene = EndpointScene::new().await;
-    let (_, endpoint, _) = scene.coach().await;
-    let sent = scene.event_delivered_but_not_noted().await;
-    let permits: Vec<Value> = scene.world.items("workspaces", "COACH#ada").await;
-    let mut permits = permits.into_iter().find(|item| item["sk"]["S"] == format!("PERMITS#{}", endpoint.id)).unwrap();
-    for permit in ["s0", "s1", "s2"] {
-        permits[permit] = json!({ "S": "999999999999999#another" });
-    }
-    scene.world.put_item("workspaces", &permits).await;
-    scene.world.advance_s(400).await;
-    assert!(scene.failing_since().await.is_null());
-    assert_eq!(scene.receiver.hooks().len(), sent, "the event is not sent again");
-}
-
-#[tokio::test]
-async fn a_success_noted_late_does_not_clear_later_failures() {
-    let scene = EndpointScene::new().await;
-    let _ = scene.coach().await;
-    scene.event_delivered_but_not_noted().await;
-    scene.event("taken").await;
-    assert!(scene.failing_since().await.is_null());
-    scene.receiver.otherwise(Answer::status(500));
-    scene.event("failed").await;
-    let since = scene.failing_since().await;
-    assert!(since.is_string());
-    // The message of the first success returns by now, and the failure is retried after that.
-    scene.world.advance_s(400).await;
-    assert_eq!(scene.failing_since().await, since);
 }
 
 /// The call that queries the waiting deliveries stalls.

@@ -1,0 +1,188 @@
+//! `PATCH /v1/crm/contacts/{id}`: changes keep other fields, and the latest write wins.
+
+use std::collections::BTreeSet;
+
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use crate::crm::contacts::{CONTACTS, crm, id_of, patch, post, shown};
+use crate::world::{Fact, Reply, uuid};
+
+#[tokio::test]
+async fn a_change_is_listed_emitted_and_keeps_other_fields() {
+    let (world, key) = crm().await;
+    let fact = Fact::contact("ada", &uuid(1)).with("do_not_contact", false).with("email", "lee@example.com");
+    world.apply([fact.with("phone", "+14155552671")]).await;
+    let before = shown(&key, &uuid(1)).await;
+    world.advance_s(60).await;
+    let renamed = patch(&world, &key, &uuid(1), json!({ "name": "Lee Later" })).await.expect(200);
+    assert_eq!(renamed.members(), ["contact"]);
+    let suppressed = patch(&world, &key, &uuid(1), json!({ "doNotContact": true })).await.expect(200);
+    let mut expected = before.clone();
+    expected["name"] = json!("Lee Later");
+    expected["updatedAt"] = renamed.body["contact"]["updatedAt"].clone();
+    assert_eq!(renamed.body["contact"], expected);
+    assert!(expected["updatedAt"].as_str() > before["updatedAt"].as_str());
+    expected["doNotContact"] = json!(true);
+    expected["updatedAt"] = suppressed.body["contact"]["updatedAt"].clone();
+    assert_eq!(suppressed.body["contact"], expected);
+    assert_eq!(shown(&key, &uuid(1)).await, expected);
+    world.settle().await;
+    let emitted: Vec<Value> =
+        world.changes("contact.updated").await.into_iter().map(|fact| fact["contact"].clone()).collect();
+    assert_eq!(emitted, [renamed.body["contact"].clone(), expected.clone()]);
+
+    // Confirming the current value is recorded anew, but emits no change.
+    let same = patch(&world, &key, &uuid(1), json!({ "name": "Lee Later", "doNotContact": true })).await.expect(200);
+    assert_eq!(same.body["contact"], expected);
+    world.settle().await;
+    assert_eq!(world.changes("contact.updated").await.len(), 2);
+}
+
+#[tokio::test]
+async fn confirmed_values_are_emitted_and_outdate_older_facts() {
+    let (world, key) = crm().await;
+    let record = |seconds: i64, suppressed: bool| {
+        let world = &world;
+        async move {
+            let at = world.timestamp_in(seconds).await;
+            Fact::contact("ada", &uuid(1)).with("do_not_contact", suppressed).with("occurred_at", at)
+        }
+    };
+    let between = record(-300, false).await;
+    world.apply([record(-600, true).await]).await;
+    let confirmed = patch(&world, &key, &uuid(1), json!({ "doNotContact": true })).await.expect(200);
+    world.apply([between]).await;
+    assert_eq!(shown(&key, &uuid(1)).await["doNotContact"], true);
+    let emitted = world.changes("contact.updated").await;
+    assert_eq!(emitted.len(), 1, "the application has to know that its own facts no longer apply");
+    assert_eq!(emitted[0]["contact"], confirmed.body["contact"]);
+}
+
+#[tokio::test]
+async fn a_suppression_survives_a_record_from_a_clock_that_is_ahead() {
+    let (world, key) = crm().await;
+    let ahead = Fact::contact("ada", &uuid(1)).with("occurred_at", world.timestamp_in(600).await);
+    world.apply([ahead.clone().with("id", "first")]).await;
+    patch(&world, &key, &uuid(1), json!({ "doNotContact": true, "name": "By the API" })).await.expect(200);
+    world.apply([ahead.with("id", "again")]).await;
+    let contact = shown(&key, &uuid(1)).await;
+    assert_eq!((&contact["doNotContact"], &contact["name"]), (&json!(true), &json!("By the API")));
+}
+
+#[tokio::test]
+async fn a_change_needs_the_uuid_of_a_contact() {
+    let (world, key) = crm().await;
+    let own = "0197a6a0-5c3b-7000-8000-2f1d3c4b5a69";
+    world.apply([Fact::contact("ada", own)]).await;
+    let name = json!({ "name": "Lee Later" });
+    let changed = patch(&world, &key, &own.to_uppercase(), name.clone()).await.expect(200);
+    assert_eq!(changed.body["contact"]["id"], own);
+    for (id, status, code) in [
+        ("0197a6a0-5c3b-7000-8000-2f1d3c4b5a71", 404, "not_found"),
+        ("0197a6a05c3b700080002f1d3c4b5a69", 400, "invalid_request"),
+        ("nobody", 400, "invalid_request"),
+        ("%7B0197a6a0-5c3b-7000-8000-2f1d3c4b5a69%7D", 400, "invalid_request"),
+        ("%00", 400, "invalid_request"),
+        ("%FF", 400, "invalid_request"),
+    ] {
+        let once = format!("patch {id}");
+        let send = async || key.patch(&format!("{CONTACTS}/{id}"), name.clone()).idempotent(&once).await;
+        let refused = send().await.refused(status, code);
+        let again = send().await.refused(status, code);
+        assert!(!refused.is_replay() && again.is_replay(), "{id}: what is found out under a claim is recorded");
+    }
+    // The path is checked before the body.
+    assert_eq!(patch(&world, &key, "nobody", json!([])).await.refused(400, "invalid_request").body["field"], "id");
+    for (body, field) in [
+        (json!({ "doNotContact": false }), "doNotContact"),
+        (json!({ "doNotContact": null }), "doNotContact"),
+        (json!({ "doNotContact": "true" }), "doNotContact"),
+        (json!({ "name": null }), "name"),
+        (json!({ "name": "" }), "name"),
+        (json!({ "name": "é".repeat(201) }), "name"),
+        (json!({ "name": "Lee", "email": "new@example.com" }), "email"),
+        (json!({ "name": "Lee", "marketing": { "email": true, "sms": true } }), "marketing"),
+        (json!({ "name": "Lee", "clientId": "c1" }), "clientId"),
+    ] {
+        assert_eq!(patch(&world, &key, own, body).await.refused_for(field).body["field"], field);
+    }
+    let reply = patch(&world, &key, own, json!({ "doNotContact": false })).await.refused_for("doNotContact");
+    assert!(reply.error().contains("can only be true"), "{}", reply.text);
+    patch(&world, &key, own, json!({})).await.refused(400, "invalid_request");
+    assert_eq!(shown(&key, own).await["updatedAt"], changed.body["contact"]["updatedAt"]);
+    assert_eq!(patch(&world, &key, own, json!({ "name": "é".repeat(200) })).await.expect(200).status, 200);
+}
+
+#[tokio::test]
+async fn parallel_changes_are_all_applied_and_emitted_one_by_one() {
+    let (world, key) = crm().await;
+    world.apply([Fact::contact("ada", &uuid(1)).with("do_not_contact", false)]).await;
+    let changes = (0..12).map(|number: u32| {
+        let body =
+            if number == 5 { json!({ "doNotContact": true }) } else { json!({ "name": format!("Lee {number}") }) };
+        let call = key.patch(&format!("{CONTACTS}/{}", uuid(1)), body).idempotent(&format!("change-{number}"));
+        tokio::spawn(call.into_future())
+    });
+    let replies: Vec<Reply> = join_all(changes).await.into_iter().map(|reply| reply.unwrap().expect(200)).collect();
+    assert_eq!(shown(&key, &uuid(1)).await["doNotContact"], true);
+    world.settle().await;
+    let emitted: BTreeSet<String> =
+        world.changes("contact.updated").await.into_iter().map(|fact| fact["contact"].to_string()).collect();
+    let answered: BTreeSet<String> = replies.iter().map(|reply| reply.body["contact"].to_string()).collect();
+    assert_eq!((emitted.len(), emitted), (12, answered));
+}
+
+#[tokio::test]
+async fn api_writes_survive_older_facts_and_yield_to_later_ones() {
+    let (world, key) = crm().await;
+    let fact = |name: &str, suppressed: bool| {
+        Fact::contact("ada", &uuid(1)).with("name", name).with("do_not_contact", suppressed)
+    };
+    let first = world.timestamp_in(0).await;
+    world.apply([fact("First", false).with("occurred_at", first.as_str())]).await;
+    world.advance_s(10).await;
+    let between = world.timestamp_in(0).await;
+    world.advance_s(10).await;
+    patch(&world, &key, &uuid(1), json!({ "name": "Ours", "doNotContact": true })).await.expect(200);
+    let late = fact("Older", false).with("phone", "+14155552671").with("occurred_at", between.as_str());
+    world.apply([late]).await;
+    let contact = shown(&key, &uuid(1)).await;
+    assert_eq!([&contact["name"], &contact["doNotContact"]], [&json!("Ours"), &json!(true)]);
+    assert_eq!(contact["phone"], "+14155552671", "fields that the API has not set follow the latest fact");
+    world.advance_s(10).await;
+    world.apply([fact("Theirs", false)]).await;
+    let contact = shown(&key, &uuid(1)).await;
+    assert_eq!(
+        [&contact["name"], &contact["doNotContact"]],
+        [&json!("Theirs"), &json!(false)],
+        "the application may lift it"
+    );
+    world.apply([fact("First", true).with("occurred_at", first.as_str())]).await;
+    assert_eq!(shown(&key, &uuid(1)).await, contact);
+
+    // The application's record of our own contact is merged with what the API has set.
+    let made = id_of(&post(&world, &key, "Made", "made@example.com").await.expect(201));
+    let theirs = Fact::contact("ada", &made).with("name", "Older").with("phone", "+14155552672");
+    world.apply([theirs.clone().with("occurred_at", first.as_str())]).await;
+    let contact = shown(&key, &made).await;
+    assert_eq!([&contact["name"], &contact["email"]], ["Made", "made@example.com"]);
+    assert_eq!((&contact["phone"], &contact["doNotContact"]), (&json!("+14155552672"), &json!(true)));
+    world.advance_s(10).await;
+    world.apply([theirs]).await;
+    assert_eq!(shown(&key, &made).await["email"], Value::Null);
+    assert_ne!(id_of(&post(&world, &key, "Made", "made@example.com").await.expect(201)), made);
+}
+
+#[tokio::test]
+async fn an_api_contact_becomes_a_client_and_stays_linked_after_a_change() {
+    let (world, key) = crm().await;
+    let made = id_of(&post(&world, &key, "Lee", "Lee@example.com").await.expect(201));
+    let partner = world.coach("ada").await.partner_key().await;
+    let client = json!({ "email": "lee@EXAMPLE.com", "send_welcome": false });
+    let client = partner.post("/v1/clients", client).await.expect(201).str("client_id").to_owned();
+    assert_eq!(shown(&key, &made).await["clientId"], json!(client));
+    let changed = patch(&world, &key, &made, json!({ "doNotContact": true })).await.expect(200);
+    assert_eq!(changed.body["contact"]["clientId"], json!(client));
+    assert_eq!(post(&world, &key, "Lee", "lee@example.com").await.expect(201).body["contact"], changed.body["contact"]);
+}
