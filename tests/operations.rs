@@ -1,5 +1,6 @@
-//! Faults, restores, key rotation, logs, privacy and tenancy.
+//! Faults, restores, key rotation, logs, privacy, tenancy and answers.
 
+mod answers;
 mod faults;
 mod key_rotation;
 mod logs;

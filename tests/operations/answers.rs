@@ -1,0 +1,55 @@
+//! Answers to reads hold what the OpenAPI document describes, and nothing else: a member that nobody decided on may be
+//! personal.
+
+use serde_json::Value;
+
+use crate::operations::tenancy::{Tenant, routes};
+use crate::world::{Receiver, World};
+
+/// Schemas that describe a value together: the schema, and those that it refers to or consists of.
+fn parts<'d>(document: &'d Value, schema: &'d Value) -> Vec<&'d Value> {
+    let target = schema["$ref"].as_str().map(|to| document.pointer(to.trim_start_matches('#')).unwrap());
+    let inner = ["allOf", "anyOf", "oneOf"].into_iter().flat_map(|kind| schema[kind].as_array().into_iter().flatten());
+    let inner = inner.chain(target).flat_map(|schema| parts(document, schema));
+    [schema].into_iter().chain(inner).collect()
+}
+
+/// Members of a value that no part of its schema has, by their place. An object without described members may have any.
+fn undescribed(document: &Value, schema: &Value, value: &Value, place: &str) -> Vec<String> {
+    let parts = parts(document, schema);
+    if let Some(items) = value.as_array() {
+        let of_items = parts.iter().find(|part| part["items"].is_object()).map(|part| &part["items"]);
+        let of_item = |item| of_items.map_or(Vec::new(), |schema| undescribed(document, schema, item, place));
+        return items.iter().flat_map(of_item).collect();
+    }
+    if parts.iter().all(|part| part["properties"].is_null()) {
+        return Vec::new();
+    }
+    let members = value.as_object().into_iter().flatten();
+    let of_member = |(name, value): (&String, &Value)| {
+        let place = format!("{place}.{name}");
+        match parts.iter().map(|part| &part["properties"][name]).find(|schema| !schema.is_null()) {
+            Some(schema) => undescribed(document, schema, value, &place),
+            None => vec![place],
+        }
+    };
+    members.flat_map(of_member).collect()
+}
+
+#[tokio::test]
+async fn a_read_answers_with_described_members_only() {
+    let (world, receiver) = (World::start().await, Receiver::start().await);
+    let ada = Tenant::new(&world, &receiver, "ada", 1).await;
+    let document = docs::document::document();
+    let mut faults = Vec::new();
+    for (route, answer) in routes().filter(|route| route.method == "GET").zip(ada.reads().await) {
+        let answers = &document["paths"][route.path]["get"]["responses"]["200"];
+        let schema = &parts(&document, answers)[0]["content"]["application/json"]["schema"];
+        let unknown = undescribed(&document, schema, &answer, "");
+        faults.extend(unknown.into_iter().map(|place| {
+            format!("{route} answers with `{place}`: remove it, or add it to the type that the document describes")
+        }));
+        assert!(schema.is_object(), "{route}: the document has no schema of its 200");
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
