@@ -104,7 +104,8 @@ fn every_crm_operation_names_its_permission_and_every_permission_is_used() {
         for (method, operation) in methods.as_object().unwrap() {
             let reads = method == "get" || path.ends_with("/availability");
             let permission = format!("{noun}.{}", if reads { "read" } else { "write" });
-            assert_eq!(operation["x-permission"], permission, "{method} {path}");
+            let place = "the permission in ROUTES of lib/edge/src/routes.rs";
+            assert_eq!(operation["x-permission"], permission, "{method} {path}: change {place}");
             assert_eq!(operation["security"], json!([{ "crmKey": [permission] }, { "crmKeyHeader": [permission] }]));
             assert!(operation["description"].as_str().unwrap().contains(&format!("`{permission}`")), "{method} {path}");
             let header = operation["parameters"].as_array().into_iter().flatten().find(|one| one["in"] == "header");
