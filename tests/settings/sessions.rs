@@ -42,6 +42,42 @@ async fn a_session_gives_no_access_to_the_api() {
     }
 }
 
+/// Subjects of tokens, and whether they are coaches. The gateway passes a list of one as text in brackets.
+const SUBJECTS: &[(&str, Option<&str>)] = &[
+    ("auth0|5f7c8ec7c33c6c004bbafe82", Some("auth0|5f7c8ec7c33c6c004bbafe82")),
+    ("12345", Some("12345")),
+    ("[list-of-one]", Some("list-of-one")),
+    ("[a b]", None),
+    ("[]", None),
+    ("Ada Lovelace", None),
+    ("ada\u{7}", None),
+    (" ada", None),
+    ("ad/a", None),
+    ("service", None),
+    ("[service]", None),
+];
+
+#[tokio::test]
+async fn a_session_acts_for_the_coach_that_it_names_and_never_as_the_service() {
+    let world = World::start().await;
+    let too_long = "a".repeat(129);
+    for (subject, coach) in SUBJECTS.iter().copied().chain([(too_long.as_str(), None)]) {
+        let settings = world.settings_of(subject).await;
+        let Some(coach) = coach else {
+            let refused = settings.get("/settings/workspace").await.refused(403, "session_without_coach");
+            assert_eq!(refused.header("www-authenticate"), None, "{subject}");
+            settings.post("/settings/keys", json!({})).await.refused(403, "session_without_coach");
+            continue;
+        };
+        let workspace = world.coach(coach).with("canonical_host", "https://coach.example");
+        workspace.with("email", "coach@coaches.example").await;
+        assert_eq!(settings.get("/settings/workspace").await.expect(200).str("coach_id"), coach);
+        settings.post("/settings/keys", json!({ "name": "x", "scope": "partner" })).await.expect(201);
+        let trail = settings.get("/settings/audit").await.expect(200).body;
+        assert_eq!(trail["data"][0]["actor"], coach);
+    }
+}
+
 #[tokio::test]
 async fn there_are_no_settings_before_the_workspace() {
     let world = World::start().await;

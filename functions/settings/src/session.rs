@@ -118,11 +118,47 @@ impl Sessions {
     }
 
     fn session(&self, inbound: &Inbound) -> Result<Session, Problem> {
-        let coach = inbound.claim(&self.claim).and_then(|claim| CoachId::parse(claim).ok());
-        let coach = coach.ok_or(Problem::NoSession)?;
+        if !inbound.has_session() {
+            return Err(Problem::NoSession);
+        }
+        let (coach, actor) =
+            identity(inbound.claim(&self.claim), inbound.claim("sub")).ok_or(Problem::SessionWithoutCoach)?;
         note("coach_id", coach.as_str());
-        // The coach's claim may be another one, and the issuer may leave the subject out.
-        let actor = AuditActor::of_session(inbound.claim("sub").unwrap_or(coach.as_str()));
         Ok(Session { coach, actor, now: arrival(&*self.clock) })
+    }
+}
+
+/// Returns the coach of a session and who acts. Without a subject, which an issuer may leave out beside another claim
+/// for the coach, the coach acts. `None`: one of the two is unusable.
+fn identity(coach: Option<&str>, subject: Option<&str>) -> Option<(CoachId, AuditActor)> {
+    let coach = CoachId::parse(coach?).ok()?;
+    let actor = AuditActor::of_session(subject.unwrap_or(coach.as_str()))?;
+    Some((coach, actor))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[rstest::rstest]
+    #[case::the_subject_is_the_coach(Some("auth0|5f7c"), Some("auth0|5f7c"), Some("auth0|5f7c"))]
+    #[case::another_claim_names_the_coach(Some("ada"), Some("Ada Lovelace"), Some("Ada Lovelace"))]
+    #[case::another_claim_and_no_subject(Some("ada"), None, Some("ada"))]
+    #[case::a_coach_of_this_name_and_somebody_who_acts(Some("service"), Some("ada"), Some("ada"))]
+    #[case::the_subject_is_the_service(Some("ada"), Some("service"), None)]
+    #[case::the_coach_is_the_service(Some("service"), None, None)]
+    #[case::the_subject_is_empty(Some("ada"), Some(""), None)]
+    #[case::the_subject_has_a_control_character(Some("ada"), Some("ada\u{7}"), None)]
+    #[case::no_coach(None, Some("ada"), None)]
+    #[case::a_list_of_several(Some("[a b]"), Some("ada"), None)]
+    #[case::a_coach_of_another_form(Some("a b"), Some("a b"), None)]
+    fn a_session_names_its_coach_and_who_acts(
+        #[case] coach: Option<&str>,
+        #[case] subject: Option<&str>,
+        #[case] actor: Option<&str>,
+    ) {
+        let found = identity(coach, subject);
+        assert_eq!(found.as_ref().map(|(_, actor)| actor.as_str()), actor);
+        assert_eq!(found.as_ref().map(|(coach, _)| coach.as_str()), actor.and(coach));
     }
 }

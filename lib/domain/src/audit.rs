@@ -10,7 +10,7 @@ use crate::delivery::RecoverySelection;
 use crate::endpoint::{Endpoint, EndpointStatus};
 use crate::event::EventName;
 use crate::fields::Invalid;
-use crate::id::{DeliveryId, EndpointId, KeyId};
+use crate::id::{CoachId, DeliveryId, EndpointId, KeyId};
 use crate::time::Timestamp;
 
 crate::named! {
@@ -46,9 +46,18 @@ pub struct AuditActor(String);
 crate::discreet! { AuditActor }
 
 impl AuditActor {
-    /// Creates the actor of a session from the claim `sub` of its token.
-    pub fn of_session(subject: &str) -> Self {
-        Self(subject.chars().take(MAX_SUBJECT_CHARS).collect())
+    /// Creates the actor of a session from its subject: 1 to 255 characters without control characters or outer blanks.
+    /// `None`: the subject has another form, or is the name of the service.
+    pub fn of_session(subject: &str) -> Option<Self> {
+        let has_form = (1..=MAX_SUBJECT_CHARS).contains(&subject.chars().count())
+            && subject.trim() == subject
+            && !subject.contains(char::is_control);
+        (has_form && subject != SERVICE).then(|| Self(subject.to_owned()))
+    }
+
+    /// Creates the actor of a stored line that names nobody: the coach.
+    pub fn of_coach(coach: &CoachId) -> Self {
+        Self(coach.as_str().to_owned())
     }
 
     /// Creates the actor of a change that the service makes by itself.
@@ -228,9 +237,26 @@ mod tests {
         }
     }
 
+    #[rstest::rstest]
+    #[case("auth0|5f7c8ec7c33c6c004bbafe82", true)]
+    #[case("Ada Lovelace", true)]
+    #[case(&"ü".repeat(MAX_SUBJECT_CHARS), true)]
+    #[case("the service", true)]
+    #[case(SERVICE, false)]
+    #[case("service ", false)]
+    #[case("\u{a0}service", false)]
+    #[case("ser\0vice", false)]
+    #[case("ada\n", false)]
+    #[case(" ", false)]
+    #[case("", false)]
+    #[case(&"ü".repeat(MAX_SUBJECT_CHARS + 1), false)]
+    fn a_session_cannot_act_as_the_service_or_under_a_name_that_is_none(#[case] subject: &str, #[case] acts: bool) {
+        let actor = AuditActor::of_session(subject);
+        assert_eq!(actor.as_ref().map(AuditActor::as_str), acts.then_some(subject));
+    }
+
     #[test]
-    fn an_actor_is_bounded_and_details_have_no_empty_members() {
-        assert_eq!(AuditActor::of_session(&"ü".repeat(300)).as_str(), "ü".repeat(MAX_SUBJECT_CHARS));
+    fn details_have_no_empty_members() {
         let detail = AuditDetail { deliveries: Some(0), ..AuditDetail::default() };
         assert_eq!(serde_json::to_value(detail).unwrap(), serde_json::json!({ "deliveries": 0 }));
     }

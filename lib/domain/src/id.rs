@@ -1,4 +1,4 @@
-//! Identifiers, opaque to callers: 1 to 128 characters of `[A-Za-z0-9._:-]`, whether the application or the service
+//! Identifiers, opaque to callers: 1 to 128 characters of `[A-Za-z0-9._:|-]`, whether the application or the service
 //! chose them.
 
 use std::fmt;
@@ -11,13 +11,13 @@ pub const MAX_ID_CHARS: usize = 128;
 
 /// The text is not an identifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("must be 1 to 128 characters of A-Z, a-z, 0-9, '.', '_', ':' and '-'")]
+#[error("must be 1 to 128 characters of A-Z, a-z, 0-9, '.', '_', ':', '|' and '-'")]
 pub struct InvalidId;
 
 fn check(text: &str) -> Result<(), InvalidId> {
     let valid = !text.is_empty()
         && text.len() <= MAX_ID_CHARS
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'-'));
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'|' | b'-'));
     if valid { Ok(()) } else { Err(InvalidId) }
 }
 
@@ -290,7 +290,8 @@ mod tests {
     #[test]
     fn an_id_has_1_to_128_characters_of_its_alphabet() {
         assert!(ClientId::parse("a").is_ok());
-        assert!(ClientId::parse(&"Z9._:-".repeat(21)).is_ok());
+        assert!(ClientId::parse(&"Z9._:|".repeat(21)).is_ok());
+        assert!(CoachId::parse("auth0|5f7c8ec7c33c6c004bbafe82").is_ok());
         assert_eq!(ClientId::parse(""), Err(InvalidId));
         assert_eq!(ClientId::parse(&"a".repeat(129)), Err(InvalidId));
         for bad in ["a b", "a/b", "ä", "a\0", "a#b"] {

@@ -69,6 +69,8 @@ codes! {
         "The coach has not chosen the pipeline and the initial stage for the API, or they no longer exist.",
     PermissionMissing = "permission_missing" FORBIDDEN
         "The key lacks the permission that the operation needs.",
+    SessionWithoutCoach = "session_without_coach" FORBIDDEN
+        "The session is valid, but its token has no usable coach id or subject.",
     NotFound = "not_found" NOT_FOUND
         "The record does not exist, or belongs to another coach.",
     UnknownPath = "unknown_path" NOT_FOUND

@@ -1,6 +1,7 @@
 //! A request as handlers see it, and how to read it.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
@@ -42,7 +43,7 @@ pub struct Inbound {
     body: Bytes,
     /// The body's JSON, parsed on first use.
     parsed: OnceLock<Result<Value, String>>,
-    claims: Option<serde_json::Map<String, Value>>,
+    claims: Option<HashMap<String, String>>,
 }
 domain::discreet! { Inbound }
 
@@ -76,10 +77,15 @@ impl<S: Send + Sync> FromRequest<S> for Inbound {
 pub struct RequestId(pub String);
 
 /// Claims of a token that the gateway's authorizer has verified.
-fn jwt_claims(context: &lambda_http::request::RequestContext) -> Option<serde_json::Map<String, Value>> {
+fn jwt_claims(context: &lambda_http::request::RequestContext) -> Option<HashMap<String, String>> {
     let lambda_http::request::RequestContext::ApiGatewayV2(context) = context else { return None };
-    let jwt = context.authorizer.as_ref()?.jwt.as_ref()?;
-    Some(jwt.claims.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect())
+    Some(context.authorizer.as_ref()?.jwt.as_ref()?.claims.clone())
+}
+
+/// Returns the element of a list of one. The gateway passes each claim as text, and a list as `[a b]`.
+fn only_element(claim: &str) -> &str {
+    let elements = claim.strip_prefix('[').and_then(|claim| claim.strip_suffix(']'));
+    elements.filter(|elements| !elements.contains(' ')).unwrap_or(claim)
 }
 
 impl Inbound {
@@ -113,9 +119,14 @@ impl Inbound {
         self.headers.get(name).map(http::HeaderValue::as_bytes)
     }
 
-    /// A claim of the caller's verified token.
+    /// Returns true if the gateway has verified a token.
+    pub fn has_session(&self) -> bool {
+        self.claims.is_some()
+    }
+
+    /// A claim of the caller's verified token: a text, a number, or a list of one of them.
     pub fn claim(&self, name: &str) -> Option<&str> {
-        self.claims.as_ref()?.get(name)?.as_str()
+        self.claims.as_ref()?.get(name).map(|claim| only_element(claim))
     }
 
     /// Refuses a body that is too large.
@@ -227,5 +238,21 @@ fn depth(value: &Value) -> usize {
         Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
         Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[rstest::rstest]
+    #[case("auth0|5f7c", "auth0|5f7c")]
+    #[case("12345", "12345")]
+    #[case("[auth0|5f7c]", "auth0|5f7c")]
+    #[case("[a b]", "[a b]")]
+    #[case("[]", "")]
+    #[case("[a", "[a")]
+    fn a_list_of_one_is_its_element(#[case] claim: &str, #[case] element: &str) {
+        assert_eq!(only_element(claim), element);
     }
 }

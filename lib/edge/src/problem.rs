@@ -48,6 +48,9 @@ pub enum Problem {
     PermissionMissing(Permission),
     #[error("Sign in as a coach to use the settings.")]
     NoSession,
+    /// A valid session of nobody.
+    #[error("The session is valid, but its token has no usable coach id or subject. The application has to name them.")]
+    SessionWithoutCoach,
     #[error("Idempotency-Key must be 1 to {} characters.", MAX_KEY_CHARS)]
     IdempotencyKeyInvalid,
     #[error("Idempotency-Key is required: 1 to {} characters, one for each thing to be done.", MAX_KEY_CHARS)]
@@ -179,6 +182,7 @@ impl Problem {
             Self::GymNotEnabled => Code::GymNotEnabled,
             Self::CrmNotConfigured => Code::OwnerConfigurationMissing,
             Self::PermissionMissing(_) => Code::PermissionMissing,
+            Self::SessionWithoutCoach => Code::SessionWithoutCoach,
             Self::IdempotencyKeyInvalid | Self::Invalid(_) => Code::InvalidRequest,
             Self::IdempotencyKeyRequired => Code::IdempotencyKeyRequired,
             Self::IdempotencyPayloadMismatch => Code::IdempotencyPayloadMismatch,

@@ -57,7 +57,7 @@ impl AuditLine {
         };
         let earlier_actor = || match action {
             AuditAction::EndpointDisabled => AuditActor::service(),
-            _ => AuditActor::of_session(coach.as_str()),
+            _ => AuditActor::of_coach(coach),
         };
         let actor = self.actor.unwrap_or_else(earlier_actor);
         Some(AuditEntry { at: self.at, actor, action, target: self.target, detail: self.detail.unwrap_or_default() })

@@ -279,7 +279,12 @@ fn refusals_of(access: Access) -> Vec<Problem> {
             rate_limited(Limit::Requests),
         ],
         Access::Session => {
-            vec![Problem::NoSession, rate_limited(Limit::SettingsRequests), Problem::WorkspaceUnknown]
+            vec![
+                Problem::NoSession,
+                Problem::SessionWithoutCoach,
+                rate_limited(Limit::SettingsRequests),
+                Problem::WorkspaceUnknown,
+            ]
         }
     };
     own.into_iter().chain([Problem::BodyTooLarge, Problem::internal("", "")]).collect()
@@ -292,6 +297,8 @@ fn common_headers(access: Access, status: u16) -> Vec<ResponseHeader> {
     let mut headers = vec![unless_gateway(REQUEST_ID)];
     match (access, status) {
         (_, 401) => headers.push(always(AUTHENTICATE)),
+        // A session without a coach is not counted.
+        (Access::Session, 403) => {}
         (Access::Partner | Access::Crm(_) | Access::Session, _) => {
             headers.extend([unless_gateway(RATE_LIMIT), unless_gateway(RATE_LIMIT_POLICY)]);
         }
