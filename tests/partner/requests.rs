@@ -57,6 +57,31 @@ async fn a_known_path_names_its_allowed_methods() {
 }
 
 #[tokio::test]
+async fn every_json_answer_forbids_sniffing() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let (key, settings, nobody) = (ada.partner_key().await, ada.settings().await, world.settings_of("no coach").await);
+    let problem = "application/problem+json";
+    for (status, call) in [
+        (200, key.get("/v1/ping")),
+        (400, key.post("/v1/clients", json!({}))),
+        (401, world.anonymous().get("/v1/ping")),
+        (403, nobody.get("/settings/keys")),
+        (404, key.get("/v1/clients/c1")),
+        (404, key.get("/v1/clients/c1").header("accept", problem)),
+        (404, world.anonymous().get("/nothing")),
+        (405, world.anonymous().call("PUT", "/v1/ping")),
+        (200, settings.get("/settings/keys")),
+        (201, settings.post("/settings/keys", json!({ "name": "x", "scope": "partner" }))),
+        (200, world.anonymous().get("/.well-known/jwks.json")),
+    ] {
+        let reply = call.await.expect(status);
+        assert!(reply.header("content-type").unwrap().contains("json"), "{reply:?}");
+        assert_eq!(reply.header("x-content-type-options"), Some("nosniff"), "{reply:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_body_is_accepted_up_to_256_kib() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;

@@ -118,6 +118,7 @@ impl Reply {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         if let Ok(id) = HeaderValue::from_str(&inbound.request_id) {
             headers.insert("x-request-id", id);
         }
@@ -162,6 +163,7 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let code = self.code();
         let body = json!({ "error": self.to_string(), "code": code.as_str() });
-        (code.status(), [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+        let headers = [(header::CONTENT_TYPE, "application/json"), (header::X_CONTENT_TYPE_OPTIONS, "nosniff")];
+        (code.status(), headers, body.to_string()).into_response()
     }
 }

@@ -36,6 +36,8 @@ pub struct Resource {
     media_type: &'static str,
     policy: Cow<'static, str>,
     cache_control: &'static str,
+    /// Headers of this resource alone.
+    headers: Vec<(HeaderName, HeaderValue)>,
     etag: OnceLock<String>,
 }
 
@@ -52,6 +54,7 @@ impl Resource {
             media_type,
             policy: policy.into(),
             cache_control: CACHE_CONTROL,
+            headers: Vec::new(),
             etag: OnceLock::new(),
         }
     }
@@ -60,6 +63,13 @@ impl Resource {
     #[must_use]
     pub fn cached(self, cache_control: &'static str) -> Self {
         Self { cache_control, ..self }
+    }
+
+    /// Adds a header.
+    #[must_use]
+    pub fn header(mut self, name: &'static str, value: &'static str) -> Self {
+        self.headers.push((HeaderName::from_static(name), HeaderValue::from_static(value)));
+        self
     }
 
     /// Answers with the resource, or with 304 if the caller's copy is current. The answer is 406 if the resource is too
@@ -88,6 +98,7 @@ impl Resource {
                 response.headers_mut().insert(name, value);
             }
         }
+        response.headers_mut().extend(self.headers.iter().cloned());
         response
     }
 
