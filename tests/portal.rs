@@ -27,6 +27,7 @@ async fn the_page_is_framed_by_the_application_alone_and_loads_from_its_own_orig
          base-uri 'none'; form-action 'none'; frame-ancestors {origin}; require-trusted-types-for 'script'"
     );
     assert_eq!(page.header("content-security-policy"), Some(policy.as_str()));
+    assert_eq!(page.header("cross-origin-opener-policy"), Some("same-origin"));
     assert!(page.text.contains(&format!("<meta name=\"application-origin\" content=\"{origin}\">")));
     assert!(!page.text.contains("style=") && !page.text.contains("<script>") && !page.text.contains("{{"));
 }

@@ -14,7 +14,10 @@ import time
 import urllib.request
 from concurrent.futures import ProcessPoolExecutor
 
+import portal_coaches
+import portal_dates
 import portal_deliveries
+import portal_frames
 import portal_interruptions
 import portal_keys
 import portal_session
@@ -24,7 +27,16 @@ from playwright.sync_api import sync_playwright
 from portal_kit import Keyboard, Kit, Mouse, Stack, receiver
 
 HANDS = (Mouse, Keyboard)
-MODULES = (portal_keys, portal_webhooks, portal_deliveries, portal_interruptions, portal_session)
+MODULES = (
+    portal_keys,
+    portal_webhooks,
+    portal_deliveries,
+    portal_interruptions,
+    portal_session,
+    portal_frames,
+    portal_coaches,
+    portal_dates,
+)
 FLOWS = [flow for module in MODULES for flow in module.FLOWS]
 # Groups of flows that are played side by side, since a flow mostly waits for its page.
 GROUPS = 3

@@ -112,7 +112,7 @@ def changes_a_key(kit, hand):
         visitor.press("Save")
         visitor.sees("Works until you revoke it")
         visitor.press("Replace")
-        visitor.sees("The old key goes on working until")
+        visitor.sees("The old key goes on working for 24 hours.")
         visitor.look("key-replace")
         visitor.double_press("Replace the key")
         second = visitor.take_secret("key-replaced-secret")

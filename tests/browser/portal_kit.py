@@ -141,10 +141,10 @@ class Coach:
     """A coach with a workspace, and the settings API as this coach."""
 
     def __init__(self, stack, coach_id, name="Ada <b>Lovelace</b>", entitled=True, has_workspace=True):
-        self.stack, self.id = stack, coach_id
+        self.stack, self.id, self.name = stack, coach_id, name
         workspace = {
             "coach_id": coach_id,
-            "email": f"{coach_id}@coaches.example",
+            "email": "coach@coaches.example",
             "name": name,
             "team_id": None,
             "canonical_host": "https://coach.example",
@@ -279,14 +279,14 @@ class Keyboard:
 class Visitor:
     """A coach in the portal, opened by its own link or framed by the stand-in of the application."""
 
-    def __init__(self, kit, coach, hand, width=1280, scheme="light", locale="en-US"):
+    def __init__(self, kit, coach, hand, width=1280, scheme="light", locale="en-US", zone="America/New_York"):
         self.kit, self.coach, self.base_url = kit, coach, kit.stack.base_url
         viewport = {"width": width, "height": HEIGHT}
-        self.context = kit.browser.new_context(viewport=viewport, color_scheme=scheme, locale=locale, timezone_id="America/New_York")
+        self.context = kit.browser.new_context(viewport=viewport, color_scheme=scheme, locale=locale, timezone_id=zone)
         self.page = self.context.new_page()
         self.hand = hand(self.page)
         self.frame = self.page
-        self.announced, self.complaints, self.addresses = set(), [], []
+        self.announced, self.complaints, self.addresses, self.sent = set(), [], [], []
         self.page.on("console", self.listen)
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("request", self.note)
@@ -299,10 +299,13 @@ class Visitor:
 
     def note(self, request):
         self.addresses.append(request.url)
-        if not request.url.startswith((f"{self.base_url}/", "data:")):
+        # The same stack under another name is another site.
+        if not request.url.replace("//localhost:", "//127.0.0.1:").startswith((f"{self.base_url}/", "data:")):
             self.complaints.append(f"requests {request.url}")
         if found := SETTINGS.match(request.url):
             self.kit.called.add((request.method, found[1]))
+            if request.method != "GET":
+                self.sent.append(request.headers["authorization"].removeprefix("Bearer "))
 
     def open(self, place="/"):
         """Opens a screen by the coach's own link, on the stack's time."""
@@ -332,6 +335,11 @@ class Visitor:
         with self.another_screen():
             self.page.evaluate(f"location.hash = {json.dumps(place)}")
         return self
+
+    def go_in_frame(self, place):
+        """Goes to a screen of the framed portal by its address."""
+        with self.another_screen():
+            self.page.frames[1].evaluate(f"location.hash = {json.dumps(place)}")
 
     def go_back(self):
         """Goes back in the browser's history."""
@@ -379,10 +387,11 @@ class Visitor:
         places = self.frame.locator("main, dialog[open]")
         expect(places.get_by_text(text).locator("visible=true").first).to_be_visible(timeout=40_000)
 
-    def sees_heading(self, text):
-        """Asserts the screen's heading, the tab's title and that the focus is on the screen."""
+    def sees_heading(self, text, focused=True):
+        """Asserts the screen's heading and, unless the page has just been opened, that the focus is on the screen."""
         expect(self.frame.locator("h1")).to_contain_text(text)
-        expect(self.frame.locator(":focus"), "the focus is lost").not_to_have_count(0)
+        if focused:
+            expect(self.frame.locator(":focus"), "the focus is lost").not_to_have_count(0)
 
     def double_press(self, name):
         """Presses a button twice, as an impatient coach does."""
@@ -422,6 +431,10 @@ class Visitor:
             route.abort("connectionreset")
 
         self.page.route(address, lose, times=1)
+
+    def writes(self):
+        """The tokens of the requests so far that change something."""
+        return list(self.sent)
 
     def refuse(self, token):
         """Has the settings API refuse a token, as it does after the token's end."""
@@ -511,9 +524,9 @@ class Kit:
         self.stack, self.receiver, self.browser, self.pictures = stack, receiver, browser, pictures
         self.called, self.looked, self.coaches = set(), set(), 0
 
-    def coach(self, **workspace):
+    def coach(self, coach_id=None, **workspace):
         self.coaches += 1
-        return Coach(self.stack, f"coach{self.coaches}", **workspace)
+        return Coach(self.stack, coach_id or f"coach{self.coaches}", **workspace)
 
     @contextmanager
     def visit(self, coach, hand, **look):

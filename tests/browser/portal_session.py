@@ -1,10 +1,7 @@
 """Flows of the portal about the session and the states that any screen can be in."""
 
-import threading
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
 from playwright.sync_api import expect
+from portal_coaches import Application, page_of_another_origin
 
 DAY_S = 24 * 3_600
 # A page that frames the portal, answers each message with a token, and notes the messages.
@@ -15,28 +12,6 @@ addEventListener("message", event => {
   event.source.postMessage({ type: "session", token: "stolen" }, "*");
 });
 </script><iframe src="%s/portal"></iframe>"""
-
-
-@contextmanager
-def page_of_another_origin(content):
-    """Serves one page on an origin of its own."""
-
-    class Page(BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.send_response(200)
-            self.send_header("content-type", "text/html")
-            self.end_headers()
-            self.wfile.write(content.encode())
-
-        def log_message(self, *_):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
 
 
 def is_framed_by_the_application(kit, hand):
@@ -133,48 +108,12 @@ def says_that_the_session_ended(kit, hand):
         assert not coach.api("GET", "/webhooks")["endpoints"]
 
 
-def goes_on_with_another_session(kit, hand):
-    """A link that opens in the same tab renews the session and keeps the form; another coach sees nothing of it."""
-    coach, other = kit.coach(), kit.coach(name="Grace Hopper")
-    with kit.visit(coach, hand) as visitor:
-        visitor.open("/keys/new")
-        visitor.write("Name", "Kept")
-        visitor.check("Clients")
-        visitor.refuse(visitor.token)
-        with visitor.expecting(401):
-            visitor.press("Create the key")
-            visitor.sees("Your session has ended.")
-        visitor.page.evaluate("token => { location.hash = `token=${token}`; }", coach.token())
-        visitor.page.wait_for_url("**/keys/new")
-        visitor.press("Create the key")
-        visitor.take_secret("key-secret")
-        visitor.press("Rename")
-        visitor.write("Name", "Of the first coach")
-        with visitor.another_screen():
-            visitor.page.evaluate("token => { location.hash = `token=${token}`; }", other.token())
-        visitor.sees_heading("Grace Hopper")
-        expect(visitor.frame.locator("dialog")).to_have_count(0)
-
-
 PATIENCE_MS = 8_000
-# An application that gives the tokens of `tokens` one after the other, once there are any.
-APPLICATION = """<!doctype html><html lang="en"><title>Application</title><link rel="icon" href="data:,"><script>
-const tokens = [];
-addEventListener("message", ({ data, source }) => {
-  if (data.type === "ready" && tokens.length) source.postMessage({ type: "session", token: tokens.shift() }, origin);
-});
-</script><main><h1>Application</h1><iframe title="Portal" src="/portal" style="width: 100%; height: 60rem; border: 0"></iframe></main>"""
-
-
 def waits_for_a_slow_application(kit, hand):
     """A late application signs the coach in by itself, or after "Try again"; a refused token is no answer."""
     coach = kit.coach()
     with kit.visit(coach, hand) as visitor:
-        give = lambda *tokens: visitor.page.evaluate("given => { tokens.push(...given); }", tokens)
-        visitor.catch_up()
-        visitor.page.route("**/application", lambda route: route.fulfill(body=APPLICATION, content_type="text/html"))
-        visitor.page.goto(f"{kit.stack.base_url}/application")
-        visitor.frame = visitor.page.frame_locator("iframe")
+        give = Application(kit, visitor).give
         visitor.sees("Signing you in")
         visitor.context.clock.fast_forward(PATIENCE_MS)
         visitor.sees("Your application did not sign you in here in time.")
@@ -254,7 +193,6 @@ FLOWS = [
     tells_a_stranger_nothing,
     believes_its_parent_alone,
     says_that_the_session_ended,
-    goes_on_with_another_session,
     waits_for_a_slow_application,
     waits_for_the_workspace,
     survives_a_bad_line,

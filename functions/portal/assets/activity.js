@@ -85,7 +85,9 @@ function actor(name, own) {
 function ownSubject() {
   try {
     const [, claims] = session.current().split(".");
-    return JSON.parse(atob(claims.replaceAll("-", "+").replaceAll("_", "/"))).sub;
+    const bytes = Uint8Array.from(atob(claims.replaceAll("-", "+").replaceAll("_", "/")), byte => byte.charCodeAt(0));
+    // The service takes a number and a list of one, too.
+    return [JSON.parse(new TextDecoder().decode(bytes)).sub].flat().join(" ");
   } catch {
     // The token has another form.
     return null;

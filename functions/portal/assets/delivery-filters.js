@@ -1,5 +1,6 @@
 // The filters of a list of deliveries. They are kept in the address.
 
+import { timeField } from "./date-field.js";
 import { h } from "./dom.js";
 import { field, form } from "./forms.js";
 import { button } from "./ui.js";
@@ -39,8 +40,8 @@ export function filterForm({ filters, types, endpoints, apply, page }) {
           ...endpoints.map(({ id, url, description }) => [id, description ? `${hostName(url)} (${description})` : hostName(url)]),
         ],
       }),
-    dateField("since", "From", filters.since),
-    dateField("until", "Before", filters.until),
+    timeField({ name: "since", label: "From", iso: filters.since }),
+    timeField({ name: "until", label: "Before", iso: filters.until }),
     field({
       name: "webhook_id",
       label: "Id of the event",
@@ -61,28 +62,6 @@ export function filterForm({ filters, types, endpoints, apply, page }) {
     h("summary", {}, "Filter"),
     form({ submit: "Apply the filter", kind: null, cancel: clear, send: apply }, h("div", { class: "row" }, fields)),
   );
-}
-
-/** A field for a time in the browser's zone; its value is the instant. */
-const dateField = (name, label, iso) => {
-  const node = field({
-    name,
-    label,
-    type: "datetime-local",
-    value: iso ? local(iso) : "",
-    read: () => instant(node.querySelector("input").value),
-  });
-  return node;
-};
-
-/** Returns the instant of a local date and time, or null. */
-export const instant = text => (text ? new Date(text).toISOString() : null);
-
-/** Returns an instant as a local date and time, as `datetime-local` takes it. */
-export function local(iso) {
-  const time = new Date(iso);
-  if (Number.isNaN(time.getTime())) return "";
-  return new Date(time - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
 /** Keeps the filters in the address, so that "back" returns to the same list. */

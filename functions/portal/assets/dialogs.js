@@ -4,6 +4,7 @@ import { liveRegion } from "./announce.js";
 import { copyButton } from "./copy.js";
 import { code, h, uniqueId } from "./dom.js";
 import { form } from "./forms.js";
+import { FRAMED, follow } from "./frame.js";
 import { button, runUnlessBusy } from "./ui.js";
 
 const MARGIN = 24;
@@ -40,6 +41,7 @@ function open(title, content, { mustAnswer = false } = {}) {
     // A question about one screen does not stay over another one.
     addEventListener("hashchange", () => isHeld || node.close(), closed);
     addEventListener(CLOSE_ALL, () => close(), closed);
+    const heading = h("h2", { id, tabindex: "-1" }, title);
     const node = h(
       "dialog",
       {
@@ -51,19 +53,21 @@ function open(title, content, { mustAnswer = false } = {}) {
           closed.abort();
           node.replaceChildren();
           node.remove();
-          document.body.style.minBlockSize = "";
           (formerFocus?.isConnected ? formerFocus : document.querySelector("h1"))?.focus();
           resolve(answer);
         },
       },
-      h("h2", { id, tabindex: "-1", autofocus: true }, title),
+      heading,
       liveRegion(),
     );
     setHeld(mustAnswer);
     node.append(...[content(close, hold)].flat(Infinity).filter(Boolean));
+    if (FRAMED) node.style.insetBlockStart = `${besides(formerFocus)}px`;
     document.body.append(node);
     node.showModal();
-    positionDialog(node, formerFocus);
+    // The browser heeds no `autofocus` in a frame of another origin.
+    heading.focus();
+    follow(node);
   });
 }
 
@@ -139,12 +143,8 @@ export async function showSecret({ title, what, value, note, lost }) {
   removeEventListener("beforeunload", warn);
 }
 
-// The frame is as high as the page, so the middle of the frame may be out of sight: the dialog opens where the coach
-// is.
-function positionDialog(node, formerFocus) {
-  const top = Math.max(MARGIN, (formerFocus?.getBoundingClientRect().top ?? 0) - MARGIN * 4);
-  if (window.parent === window) return;
-  document.body.style.minBlockSize = `${top + node.scrollHeight + 2 * MARGIN}px`;
-  node.style.marginBlockStart = `${top}px`;
-  node.scrollIntoView({ block: "nearest" });
+// The middle of the frame may be out of sight, so a dialog lies where the coach is: just above the former focus.
+function besides(formerFocus) {
+  const { top } = (formerFocus ?? document.body).getBoundingClientRect();
+  return Math.max(MARGIN, top + window.scrollY - MARGIN * 4);
 }

@@ -122,6 +122,9 @@ export function choices({ name, legend, hint, kind, choices, chosen = [], requir
   return asField(node, name, kind === "radio" ? () => read()[0] ?? null : read, boxes[0], error);
 }
 
+/** Shows an error at a field. */
+export const failField = (node, text) => FIELDS.get(node).fail(text);
+
 const fieldsOf = node => [...node.querySelectorAll(".field")].map(field => FIELDS.get(field)).filter(Boolean);
 
 const FIELDS = new WeakMap();

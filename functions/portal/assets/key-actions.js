@@ -7,10 +7,9 @@ import { h, userText } from "./dom.js";
 import { time } from "./format.js";
 import { field } from "./forms.js";
 import { expiryFields, showNewKey } from "./key-create.js";
-import { ending, expiry, lastDay, lastUse } from "./key-words.js";
+import { findKey } from "./key-list.js";
+import { ending, expiry, lastDay, lastUse, until } from "./key-words.js";
 import { link } from "./ui.js";
-
-const HOUR_MS = 3_600_000;
 
 /** Asks for another name. */
 export async function rename(key, page) {
@@ -47,9 +46,6 @@ export async function changeEnd(key, page) {
 /** Replaces the key by a new one, which is shown once. */
 export async function rotate(key, page) {
   let made = null;
-  const until = new Date(
-    Math.min(Date.now() + LIMITS.keyOverlapHours * HOUR_MS, key.expires_at ? new Date(key.expires_at) : Infinity),
-  );
   const done = await confirm({
     title: "Replace the key",
     kind: "main",
@@ -59,10 +55,10 @@ export async function rotate(key, page) {
       h(
         "p",
         {},
-        "The old key goes on working until ",
-        time(until.toISOString()),
-        ". By then, put the new key everywhere where the old one " +
-          "is in use. Has a stranger seen the old key? Then revoke it as soon as the new one is in place.",
+        `The old key goes on working for ${LIMITS.keyOverlapHours} hours`,
+        key.expires_at && [", but not beyond its own end (", until(key.expires_at), ")"],
+        ". By then, put the new key everywhere where the old one is in use. " +
+          "Has a stranger seen the old key? Then revoke it as soon as the new one is in place.",
       ),
     ],
     run: async (_, once) => {
@@ -71,12 +67,12 @@ export async function rotate(key, page) {
   });
   if (!done) return;
   await showNewKey(made);
+  if (page.signal.aborted) return;
+  const old = await findKey(key.id, page.signal).catch(() => null);
   page.go(path`/keys/${made.id}`, [
     "This is the new key. ",
     link(path`#/keys/${key.id}`, "The old key"),
-    " works until ",
-    time(until.toISOString()),
-    ".",
+    old?.works_until ? [" works until ", time(old.works_until), "."] : " tells until when it works.",
   ]);
 }
 

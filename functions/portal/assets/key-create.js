@@ -2,6 +2,7 @@
 
 import { announce } from "./announce.js";
 import { get } from "./api.js";
+import { dayField } from "./date-field.js";
 import { LIMITS, PERMISSIONS, SCOPES } from "./domain.js";
 import { showSecret } from "./dialogs.js";
 import { fill, h } from "./dom.js";
@@ -78,7 +79,7 @@ export function expiryFields(present) {
   const choose = until =>
     fill(
       dateArea,
-      until === "date" && field({ name: "date", label: "Last day", type: "date", required: true, min, value: present ?? "" }),
+      until === "date" && dayField({ name: "date", label: "Last day", required: true, min, value: present ?? "" }),
     );
   const chosen = present ? "date" : "never";
   choose(chosen);

@@ -63,11 +63,12 @@ export function ending(key) {
   }
 }
 
-/** The end of a key, for a sentence: a key that ends at midnight ends with the day before. */
+/** The end of a key, for a sentence: a key that ends where a day begins ends with the day before. */
 export function until(iso) {
   const end = new Date(iso);
-  const isMidnight = end.getHours() + end.getMinutes() + end.getSeconds() === 0;
-  return isMidnight ? ["the end of ", dayBefore(iso)] : time(iso);
+  // A day begins at one o'clock where the clocks change at midnight.
+  const dayBegins = new Date(end.getFullYear(), end.getMonth(), end.getDate());
+  return end.getTime() === dayBegins.getTime() ? ["the end of ", dayBefore(iso)] : time(iso);
 }
 
 /** When the key was last used, in a sentence. */
@@ -103,8 +104,11 @@ export const presets = () => PRESETS.map(([value, label]) => ({ value, label }))
 const dateInput = at =>
   [at.getFullYear(), at.getMonth() + 1, at.getDate()].map(part => String(part).padStart(2, "0")).join("-");
 
-/** Tomorrow, as a date input takes it. */
-export const tomorrow = () => dateInput(new Date(Date.now() + DAY_MS));
+/** Tomorrow, as a date input takes it: the next day of the calendar, which may have 23 or 25 hours. */
+export function tomorrow() {
+  const now = new Date();
+  return dateInput(new Date(now.getFullYear(), now.getMonth(), now.getDate() + 1));
+}
 
 /** The last day on which a key works that ends at `iso`, as a date input takes it. */
 export const lastDay = iso => dateInput(new Date(new Date(iso) - 1));

@@ -1,6 +1,6 @@
 // The screen of one key.
 
-import { ApiError } from "./api.js";
+import { ApiError } from "./request.js";
 import { code, h, userText } from "./dom.js";
 import { time } from "./format.js";
 import { changeEnd, rename, revoke, rotate } from "./key-actions.js";

@@ -1,10 +1,12 @@
 // Starts the portal: waits for the session, then shows the screen that the address names.
 
 import { announce } from "./announce.js";
-import { get } from "./api.js";
-import { closeDialogs } from "./dialogs.js";
-import { fill, h } from "./dom.js";
-import { dropDraft, hasDraft } from "./drafts.js";
+import { forgetRequests } from "./api.js";
+import * as coach from "./coach.js";
+import { closeDialogs, confirm } from "./dialogs.js";
+import { fill, h, userText } from "./dom.js";
+import { hasDraft } from "./drafts.js";
+import { FRAMED } from "./frame.js";
 import * as router from "./router.js";
 import * as session from "./session.js";
 import { stateFor } from "./states.js";
@@ -25,19 +27,32 @@ const ROUTES = [
 ];
 
 const main = document.getElementById("main");
-const nav = document.getElementById("nav");
-
-let coach = null;
+const header = document.getElementById("header");
 
 // A link with another token was opened in a page that runs already.
 addEventListener("hashchange", event => {
-  if (!session.takeFromAddress()) return;
+  const token = session.takeFromAddress(event.oldURL);
+  if (token === null) return;
   event.stopImmediatePropagation();
-  if (coach) changeSession(event.oldURL);
-  else begin();
+  if (FRAMED) return;
+  if (coach.current()) askToGoOn(token);
+  else goOn(token);
 });
 
-session.reportHeight();
+coach.onCoach((present, former) => {
+  fill(document.getElementById("workspace"), "Workspace: ", userText(present.name));
+  if (!former || former.coach_id === present.coach_id) return;
+  forgetRequests();
+  closeDialogs();
+  router.startOver([
+    "This is the workspace of ",
+    userText(present.name),
+    " now. What was not finished in the workspace of ",
+    userText(former.name),
+    " is dropped.",
+  ]);
+});
+
 signIn();
 
 async function signIn() {
@@ -45,8 +60,8 @@ async function signIn() {
   const isRetry = main.contains(document.activeElement);
   fill(main, heading, h("p", { class: "loading" }, "Signing you in…"));
   if (isRetry) heading.focus();
-  if (await session.start()) return begin();
-  const { title, content } = stateFor({ kind: session.FRAMED ? "no-answer" : "no-session" }, signIn);
+  if (await session.other()) return begin();
+  const { title, content } = stateFor({ kind: FRAMED ? "no-answer" : "no-session" }, signIn);
   document.title = title;
   fill(heading, title);
   main.lastChild.replaceWith(content);
@@ -54,28 +69,31 @@ async function signIn() {
 }
 
 function begin() {
-  if (coach) return;
-  nav.hidden = false;
-  coach = readCoach();
+  header.hidden = false;
   return router.start(ROUTES, main);
 }
 
-/** Goes on with a new session. The same coach keeps an open form or dialog; another coach must see nothing of it. */
-async function changeSession(oldURL) {
-  const former = await coach;
-  coach = readCoach();
-  if (former !== null && former === (await coach)) {
-    history.replaceState(null, "", oldURL);
-    return hasDraft() || document.querySelector("dialog") ? undefined : router.refresh();
-  }
-  dropDraft();
-  closeDialogs();
-  return router.refresh();
+/** Goes on with the token of a link, before the page has shown anybody's workspace. */
+function goOn(token) {
+  session.replace(token);
+  return header.hidden ? begin() : router.refresh();
 }
 
-/** Reads the id of the coach, or null before the application's first message about the workspace. */
-const readCoach = () =>
-  get("/settings/workspace").then(
-    workspace => workspace.coach_id,
-    () => null,
-  );
+/** Goes on with the token of a link: at once if it is the same coach's, else if the coach wants to. */
+async function askToGoOn(token) {
+  const present = coach.current();
+  const owner = await coach.ownerOf(token).catch(() => null);
+  if (owner?.coach_id === present.coach_id) {
+    coach.become(owner, token);
+    return hasDraft() || document.querySelector("dialog") ? undefined : router.refresh();
+  }
+  await confirm({
+    title: owner ? ["Go on as ", userText(owner.name), "?"] : "Go on with the session of the link?",
+    verb: "Go on",
+    words: [
+      h("p", {}, "This page shows the workspace of ", userText(present.name), ". A link wants to change that."),
+      h("p", {}, "What you have not saved here is dropped."),
+    ],
+    run: async () => coach.become(owner ?? (await coach.ownerOf(token)), token),
+  });
+}

@@ -1,11 +1,11 @@
 // Sends failed events again: first counts them, then asks, then sends.
 
 import { IdempotentPost, get, path } from "./api.js";
+import { timeField } from "./date-field.js";
 import { LIMITS } from "./domain.js";
-import { instant } from "./delivery-filters.js";
 import { fill, h } from "./dom.js";
 import { eventTypes } from "./event-types.js";
-import { choices, field, form } from "./forms.js";
+import { choices, form } from "./forms.js";
 import { host, time } from "./format.js";
 import { none, question } from "./recover-count.js";
 import { link, notice, showAndAnnounce } from "./ui.js";
@@ -107,12 +107,10 @@ const periods = since =>
     { value: "custom", label: "Between two times" },
   ].filter(Boolean);
 
-const dates = () => [when({ name: "from", label: "From", required: true }), when({ name: "until", label: "Before (optional)" })];
-
-function when(props) {
-  const node = field({ ...props, type: "datetime-local", read: () => instant(node.querySelector("input").value) });
-  return node;
-}
+const dates = () => [
+  timeField({ name: "from", label: "From", required: true }),
+  timeField({ name: "until", label: "Before (optional)" }),
+];
 
 function body({ since, from, until, types }, opened) {
   const start = since === "custom" ? from : /^\d+$/.test(since) ? new Date(opened - since * DAY_MS).toISOString() : since;

@@ -41,6 +41,13 @@ function go(path, confirmation = null) {
   location.hash = path;
 }
 
+/** Leaves everything, and shows the first screen with a notice, as for `go`. */
+export function startOver(confirmation) {
+  dropDraft();
+  history.pushState(null, "", "#/");
+  return show({ focus: "heading", notice: { kind: "warn", confirmation } });
+}
+
 /**
  * Shows the present screen anew, with focus where it was if that element has an id and is still there. `confirmation`
  * as for `go`; `kind` as for `notice`.

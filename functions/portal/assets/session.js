@@ -1,63 +1,70 @@
-// The coach's session: a token in memory alone, from the application's page that frames this one, or from the address.
+// The token of the session: in memory alone, from the application's page that frames this one, or from the address.
 
-const ORIGIN = document.querySelector("meta[name=application-origin]").content;
+import { FRAMED, onMessage, post } from "./frame.js";
 
-/** True if another page frames this one. That page gives the session. */
-export const FRAMED = window.parent !== window;
 const WAIT_MS = 8000;
 const ASK_EVERY_MS = 1000;
+// Begins the name of a window that has loaded the page with a token in its address.
+const HANDED_OVER = "portal-session:";
 
 let token = null;
 let waiting = null;
-// Called when the application gives a token. A token that comes too late waits for the next `start` or `renew`.
+// Called when the application gives a token. A token that comes too late waits for the next `other`.
 let onToken = () => {};
-
-/** Waits for the session. Returns true if there is one. */
-export async function start() {
-  if (token !== null || takeFromAddress()) return true;
-  return FRAMED && (await ask());
-}
 
 /** Returns the token of the session, or null. Never store it or put it into an address. */
 export const current = () => token;
 
+/** Goes on with another token. */
+export function replace(another) {
+  token = another;
+}
+
 /**
- * Replaces a token that was refused: asks the application once, for all requests that were refused meanwhile. Returns
- * true if there is another token now.
+ * Returns a token that is not `refused`, or null. Asks the application for one if there is none: once, for all requests
+ * that wait meanwhile.
  */
-export async function renew(refused) {
-  if (waiting) return waiting;
-  if (token !== null && token !== refused) return true;
-  token = null;
-  return FRAMED && (await ask()) && token !== refused;
+export async function other(refused = null) {
+  if (isLeaving) return new Promise(() => {});
+  if (!waiting) {
+    if (token !== null && token !== refused) return token;
+    token = null;
+  }
+  return FRAMED && (await ask()) && token !== refused ? token : null;
 }
 
-/** Takes `#token=...` and removes it from the address and the history. Returns true if there was one. */
-export function takeFromAddress() {
+/** Takes `#token=...` out of the address and the history, where `address` stands then. Returns the token or null. */
+export function takeFromAddress(address) {
   const found = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (!found) return false;
-  token = found;
-  history.replaceState(null, "", location.pathname + location.search);
-  return true;
+  if (found) history.replaceState(null, "", address);
+  return found;
 }
 
-/** Tells the application the page's height, now and whenever it changes. */
-export function reportHeight() {
-  if (!FRAMED) return;
-  let last = 0;
-  const report = () => {
-    const height = Math.ceil(document.body.getBoundingClientRect().height);
-    if (height === last) return;
-    last = height;
-    post({ type: "resize", height });
-  };
-  new ResizeObserver(report).observe(document.body);
+/**
+ * Takes the token of a link that opened the page. Returns true if the page loads anew. The browser keeps the address of
+ * a load in `performance` and `navigation`, token included, as long as the document lives. So the page loads again
+ * without the token, which goes along in the window's name. A frame takes its token from the application alone.
+ */
+function takeFromLink() {
+  const address = location.pathname + location.search;
+  const found = takeFromAddress(address);
+  if (FRAMED) return false;
+  if (found) {
+    window.name = HANDED_OVER + found;
+    location.replace(address);
+    return true;
+  }
+  if (window.name.startsWith(HANDED_OVER)) {
+    token = window.name.slice(HANDED_OVER.length);
+    window.name = "";
+  }
+  return false;
 }
 
-addEventListener("message", event => {
-  const isWanted = FRAMED && (waiting || token === null);
-  if (!isWanted || event.origin !== ORIGIN || event.source !== window.parent) return;
-  const message = event.data;
+const isLeaving = takeFromLink();
+
+onMessage(message => {
+  if (!waiting && token !== null) return;
   if (message?.type !== "session" || typeof message.token !== "string" || !message.token) return;
   token = message.token;
   onToken();
@@ -80,6 +87,3 @@ function ask() {
   });
   return waiting;
 }
-
-// A parent of another origin gets nothing: the browser drops the message.
-const post = message => window.parent.postMessage(message, ORIGIN);

@@ -1,7 +1,7 @@
 // The states that any screen can be in: a title, what it means, and the way out.
 
 import { h } from "./dom.js";
-import { FRAMED } from "./session.js";
+import { FRAMED } from "./frame.js";
 import { button } from "./ui.js";
 import { sentence } from "./words.js";
 
@@ -15,6 +15,11 @@ const STATES = {
     "Not available at the moment",
     "Something went wrong on our side, not on yours. Try again in a minute.",
     true,
+  ],
+  session_without_coach: [
+    "Your sign-in names no workspace",
+    "You are signed in, but your application did not say whose workspace to show. Ask the support of your application.",
+    false,
   ],
   nowhere: ["This page does not exist", "The link is out of date, or was not copied as a whole.", false],
   workspace_unknown: [

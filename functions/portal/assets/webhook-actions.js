@@ -1,18 +1,14 @@
-// Pauses, starts and deletes a webhook, and replaces its secret. Each question says what stops working.
+// Pauses, starts and deletes a webhook, and shows its secret. Each question says what stops working.
 
 import { getPage, patch, path, remove } from "./api.js";
 import { LIMITS } from "./domain.js";
 import { confirm, showSecret } from "./dialogs.js";
 import { h } from "./dom.js";
-import { ago, count, host, time } from "./format.js";
+import { ago, count, host } from "./format.js";
 import { action, button, link } from "./ui.js";
 import { recoverAddress } from "./webhook-trouble.js";
 
-const HOUR_MS = 3_600_000;
-
 const base = endpoint => path`/settings/webhooks/${endpoint.id}`;
-
-const screen = endpoint => path`/webhooks/${endpoint.id}`;
 
 /** A button that starts a webhook. */
 export const start = (endpoint, page, text) =>
@@ -76,34 +72,6 @@ export const askToDelete = (endpoint, page) =>
     { kind: "danger" },
   );
 
-/** "Replace the secret". */
-export const replaceSecret = (endpoint, page) =>
-  endpoint.status !== "gone" &&
-  button("Replace the secret", async () => {
-    const used = await lastUse(endpoint);
-    if (page.signal.aborted) return;
-    let rotated;
-    const done = await confirm({
-      title: "Replace the secret?",
-      verb: "Replace the secret",
-      words: [
-        h(
-          "p",
-          {},
-          `The other system needs the new secret within ${LIMITS.secretOverlapHours} hours. Until then both secrets are good; after that it refuses the events if it has only the old one.`,
-        ),
-        h("p", {}, "Do this if the secret was lost or somebody else may have seen it. ", used),
-      ],
-      run: async (_, once) => {
-        rotated = await once.post(`${base(endpoint)}/rotate-secret`);
-      },
-    });
-    if (!done) return;
-    const until = time(new Date(Date.now() + LIMITS.secretOverlapHours * HOUR_MS).toISOString());
-    await secretDialog("The new secret", rotated, h("p", {}, "The old secret works until ", until, "."));
-    await page.go(screen(endpoint), `The secret is replaced. The old one works until ${until.textContent}.`);
-  });
-
 /** Shows the secret of a new webhook or a replaced one, with a note for whoever runs the receiver. */
 export function secretDialog(title, endpoint, ...words) {
   const note = [
@@ -127,7 +95,7 @@ export function secretDialog(title, endpoint, ...words) {
 }
 
 /** Says when an event was delivered last, so that the coach knows what is in use. */
-async function lastUse(endpoint) {
+export async function lastUse(endpoint) {
   const page = await getPage(`${base(endpoint)}/deliveries`, { status: "delivered", limit: 1 }).catch(() => null);
   if (!page) return null;
   const [latest] = page.items;

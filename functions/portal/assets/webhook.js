@@ -7,14 +7,12 @@ import { LIMITS } from "./domain.js";
 import { h, userText } from "./dom.js";
 import { host, list, time } from "./format.js";
 import { facts, link, section } from "./ui.js";
-import { askToDelete, pauseOrStart, replaceSecret } from "./webhook-actions.js";
+import { askToDelete, pauseOrStart } from "./webhook-actions.js";
 import { banner } from "./webhook-banner.js";
+import { endOfOldSecret, replaceSecret } from "./webhook-secret.js";
 import { recoverAddress } from "./webhook-trouble.js";
 import { MODES, hostName, lastDay, statusBadge, wholeAddress } from "./webhook-status.js";
 import { testPanel } from "./webhook-test.js";
-
-const HOUR_MS = 3_600_000;
-const AUDIT_LINES = 100;
 
 export async function webhook({ id }, page) {
   const base = path`/settings/webhooks/${id}`;
@@ -44,18 +42,6 @@ export async function webhook({ id }, page) {
       ),
     ],
   };
-}
-
-/**
- * Returns until when the secret works that was replaced last, or null. An endpoint does not have this time, the audit
- * trail has it.
- */
-async function endOfOldSecret({ id }, signal) {
-  const { data } = await get("/settings/audit", { limit: AUDIT_LINES }, signal);
-  const replaced = data.find(({ action, target }) => action === "endpoint.secret_rotated" && target === id);
-  if (!replaced) return null;
-  const end = new Date(new Date(replaced.at).getTime() + LIMITS.secretOverlapHours * HOUR_MS);
-  return end > Date.now() ? end.toISOString() : null;
 }
 
 function settings(endpoint, types, oldSecretUntil, page) {

@@ -1,13 +1,13 @@
 // Plain words for refusals. A refusal without words here shows the service's own sentence.
 
 import { count } from "./format.js";
-import { FRAMED } from "./session.js";
+import { FRAMED } from "./frame.js";
 
 const WORDS = {
   workspace_unknown: "Your application has not told us of your workspace yet. Try again in a minute.",
   key_limit_reached: "You have as many active keys as you can have. Revoke one that you do not use, then try again.",
   key_not_live: "This key is revoked or has ended, so it cannot be replaced. Create a new key.",
-  key_not_active: "This key has ended or was replaced, so it keeps its end.",
+  key_not_active: "This key has ended or was replaced already, so nothing was changed.",
   key_revoked: "This key is revoked. A revoked key cannot be changed.",
   endpoint_limit_reached: "You have as many webhooks as you can have. Delete one that you do not use, then try again.",
   endpoint_gone: "The other system said that this address is gone for good. Create a webhook for its new address.",
@@ -19,7 +19,8 @@ const WORDS = {
   idempotency_in_progress: "This is being done right now. Wait a few seconds, then press the button again.",
   idempotency_payload_mismatch:
     "This form was sent already with other content. Load the page again to see what was made.",
-  not_found: "It does not exist any more.",
+  not_found: "It does not exist any more, or it belongs to another workspace.",
+  session_without_coach: "Your application did not say whose workspace this is. Ask its support.",
 };
 
 // Another page cannot renew the session of this one, and gets none of its input.

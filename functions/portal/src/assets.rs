@@ -17,6 +17,8 @@ const CSS: &str = "text/css; charset=utf-8";
 const FILE_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
 const IMMUTABLE: &str = "public, max-age=31536000, immutable";
 const REVALIDATED: &str = "no-cache";
+/// A page of another origin that opens the portal, or is opened by it, gets no hold of its window.
+const OPENER_POLICY: &str = "cross-origin-opener-policy";
 /// Bytes of the hash in a file's name.
 const HASH_BYTES: usize = 8;
 
@@ -37,7 +39,9 @@ const MODULES: [(&str, &str); MODULE_COUNT] = modules![
     "activity.js",
     "announce.js",
     "api.js",
+    "coach.js",
     "copy.js",
+    "date-field.js",
     "deliveries.js",
     "delivery-filters.js",
     "delivery-follow.js",
@@ -51,6 +55,7 @@ const MODULES: [(&str, &str); MODULE_COUNT] = modules![
     "events.js",
     "format.js",
     "forms.js",
+    "frame.js",
     "key-actions.js",
     "key-create.js",
     "key-list.js",
@@ -63,6 +68,7 @@ const MODULES: [(&str, &str); MODULE_COUNT] = modules![
     "problems.js",
     "recover-count.js",
     "recover.js",
+    "request.js",
     "router.js",
     "session.js",
     "signature.js",
@@ -74,6 +80,7 @@ const MODULES: [(&str, &str); MODULE_COUNT] = modules![
     "webhook-create.js",
     "webhook-edit.js",
     "webhook-routes.js",
+    "webhook-secret.js",
     "webhook-status.js",
     "webhook-test.js",
     "webhook-trouble.js",
@@ -81,7 +88,7 @@ const MODULES: [(&str, &str); MODULE_COUNT] = modules![
     "webhooks.js",
     "words.js",
 ];
-const MODULE_COUNT: usize = 46;
+const MODULE_COUNT: usize = 51;
 const STYLES: [&str; 2] = [asset!("style.css"), asset!("style-webhooks.css")];
 
 /// The page and its files by name.
@@ -103,7 +110,7 @@ impl Assets {
             .replace("{{style}}", &style_name);
         let file = |text: String, media_type| Resource::new(|| text, media_type, FILE_POLICY).cached(IMMUTABLE);
         Ok(Self {
-            page: Resource::new(|| page, HTML, policy(origin)).cached(REVALIDATED),
+            page: Resource::new(|| page, HTML, policy(origin)).cached(REVALIDATED).header(OPENER_POLICY, "same-origin"),
             files: BTreeMap::from([(script_name, file(script, JAVASCRIPT)), (style_name, file(style, CSS))]),
         })
     }
