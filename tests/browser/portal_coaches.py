@@ -195,7 +195,7 @@ def goes_on_as_another_coach_only_if_asked(kit, hand):
             link("nonsense")
             visitor.sees("Go on with the session of the link?")
             visitor.press("Go on")
-            visitor.sees("Your session has ended.")
+            visitor.sees("This link does not sign you in any more.")
             visitor.press("Cancel")
         visitor.press("Rename")
         visitor.write("Name", "Of the first coach")
@@ -269,6 +269,10 @@ def is_out_of_reach_of_its_opener(kit, hand):
         opener.evaluate("address => { portal.location = address; }", f"{kit.stack.base_url}/portal#token=stolen")
         portal.wait_for_timeout(300)
         expect(portal.locator("h1")).to_contain_text("Private integrations of")
+        # The page hands its own token over in the window's name, which an opener chooses.
+        with context.expect_page() as opened:
+            opener.evaluate("([address, name]) => { open(address, name); }", [f"{kit.stack.base_url}/portal", f"portal-session:{coach.token()}"])
+        expect(opened.value.locator("h1")).to_have_text("Not signed in")
     context.close()
 
 

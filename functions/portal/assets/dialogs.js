@@ -4,7 +4,7 @@ import { liveRegion } from "./announce.js";
 import { copyButton } from "./copy.js";
 import { code, h, uniqueId } from "./dom.js";
 import { form } from "./forms.js";
-import { FRAMED, follow } from "./frame.js";
+import { FRAMED, focusInSight, follow } from "./frame.js";
 import { button, runUnlessBusy } from "./ui.js";
 
 const MARGIN = 24;
@@ -53,7 +53,7 @@ function open(title, content, { mustAnswer = false } = {}) {
           closed.abort();
           node.replaceChildren();
           node.remove();
-          (formerFocus?.isConnected ? formerFocus : document.querySelector("h1"))?.focus();
+          focusInSight(formerFocus?.isConnected ? formerFocus : document.querySelector("h1"));
           resolve(answer);
         },
       },
@@ -66,7 +66,7 @@ function open(title, content, { mustAnswer = false } = {}) {
     document.body.append(node);
     node.showModal();
     // The browser heeds no `autofocus` in a frame of another origin.
-    heading.focus();
+    focusInSight(heading);
     follow(node);
   });
 }

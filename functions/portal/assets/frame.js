@@ -35,6 +35,12 @@ function report() {
   dialogs().at(-1)?.querySelector(":focus")?.scrollIntoView({ block: "nearest" });
 }
 
+/** Gives an element the focus and scrolls there, even if it has the focus already. */
+export function focusInSight(node) {
+  node?.focus();
+  node?.scrollIntoView({ block: "nearest" });
+}
+
 const observer = new ResizeObserver(report);
 
 /** Follows the size of a dialog until it is removed. */

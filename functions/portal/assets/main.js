@@ -7,6 +7,7 @@ import { closeDialogs, confirm } from "./dialogs.js";
 import { fill, h, userText } from "./dom.js";
 import { hasDraft } from "./drafts.js";
 import { FRAMED } from "./frame.js";
+import { ApiError } from "./request.js";
 import * as router from "./router.js";
 import * as session from "./session.js";
 import { stateFor } from "./states.js";
@@ -94,6 +95,12 @@ async function askToGoOn(token) {
       h("p", {}, "This page shows the workspace of ", userText(present.name), ". A link wants to change that."),
       h("p", {}, "What you have not saved here is dropped."),
     ],
-    run: async () => coach.become(owner ?? (await coach.ownerOf(token)), token),
+    run: async () => coach.become(owner ?? (await coach.ownerOf(token).catch(ofLink)), token),
   });
+}
+
+/** Says of a token that the service refuses that the link is to blame, not the session. */
+function ofLink(error) {
+  if (error.kind !== "session") throw error;
+  throw new ApiError("refused", "This link does not sign you in any more. Open this page from your application again.");
 }
