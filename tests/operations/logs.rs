@@ -11,12 +11,6 @@ use crate::partner::clients::create::crashes::{CreationScene, FEWEST_CALLS, HAND
 use crate::partner::clients::login_link::{client, mint};
 use crate::world::{Bill, LAPSED_S, Reply, SDK_ATTEMPTS, World, members};
 
-const BY_FUNCTION: &[&[&str]] = &[&["function"]];
-const BY_ROUTE: &[&[&str]] = &[&["route", "status"], &["function"]];
-const BY_OUTCOME: &[&[&str]] = &[&["outcome"]];
-/// Most values of a metric that CloudWatch takes from one line.
-const MAX_VALUES: usize = 100;
-const MAX_DIMENSIONS: usize = 30;
 /// Longer than the schedules' period of sweep and relay.
 const SCHEDULED_S: u64 = 16 * 60;
 
@@ -50,64 +44,47 @@ impl World {
 }
 
 impl Line {
-    /// The metric's values. Asserts its sets of dimensions and its unit.
+    /// The value of a figure that only the log has.
     #[track_caller]
-    fn values(&self, metric: &str, unit: &str, by: &[&[&str]]) -> Vec<f64> {
-        let directives = self.0["_aws"]["CloudWatchMetrics"].as_array().unwrap();
-        let definition = json!({ "Name": metric, "Unit": unit });
-        let directive = directives.iter().find(|one| one["Metrics"].as_array().unwrap().contains(&definition));
-        let directive = directive.unwrap_or_else(|| panic!("{metric} in {unit} is not defined: {}", self.0));
-        assert_eq!(directive["Dimensions"], json!(by), "{metric}");
-        match &self.0[metric] {
-            Value::Array(values) => values.iter().map(|value| value.as_f64().unwrap()).collect(),
-            value => vec![value.as_f64().unwrap()],
-        }
+    fn figure(&self, name: &str) -> f64 {
+        assert_eq!(self.unit(name), None, "CloudWatch keeps {name} as a metric");
+        self.0[name].as_f64().unwrap_or_else(|| panic!("{name}: {}", self.0))
     }
 
-    /// The value of a metric with one value.
+    /// The value of a metric that CloudWatch keeps.
     #[track_caller]
-    fn value(&self, metric: &str, unit: &str, by: &[&[&str]]) -> f64 {
-        let values = self.values(metric, unit, by);
-        assert_eq!(values.len(), 1, "{metric}: {values:?}");
-        values[0]
+    fn metric(&self, name: &str, unit: &str) -> f64 {
+        assert_eq!(self.unit(name).as_deref(), Some(unit), "{name}: {}", self.0);
+        self.0[name].as_f64().unwrap()
     }
 
-    fn is_metrics(&self) -> bool {
-        self.0.get("_aws").is_some()
+    /// The unit of a metric that the line declares.
+    fn unit(&self, name: &str) -> Option<String> {
+        let declared = self.0["_aws"]["CloudWatchMetrics"][0]["Metrics"].as_array()?;
+        let own = declared.iter().find(|metric| metric["Name"] == name)?;
+        Some(own["Unit"].as_str().unwrap().to_owned())
     }
 
-    /// Asserts the rules of CloudWatch's embedded metric format.
+    /// Returns true for a line of figures, and false for one of words.
+    fn is_of_figures(&self) -> bool {
+        self.0.get("level").is_none()
+    }
+
+    /// Asserts the rules of CloudWatch's embedded metric format, where the line declares metrics.
     #[track_caller]
     fn is_valid(&self) {
-        let at_ms = self.0["_aws"]["Timestamp"].as_i64().unwrap();
+        let Some(declared) = self.0.get("_aws") else { return };
+        let at_ms = declared["Timestamp"].as_i64().unwrap();
         assert!(at_ms > 1_700_000_000_000, "{at_ms}");
-        for directive in self.0["_aws"]["CloudWatchMetrics"].as_array().unwrap() {
-            assert_eq!(members(directive), ["Dimensions", "Metrics", "Namespace"]);
-            assert_eq!(directive["Namespace"], "PartnerApi");
-            let sets = directive["Dimensions"].as_array().unwrap();
-            assert!(!sets.is_empty());
-            for set in sets {
-                let names = set.as_array().unwrap();
-                assert!(!names.is_empty() && names.len() <= MAX_DIMENSIONS, "{set}");
-                for name in names {
-                    let value = self.0[name.as_str().unwrap()].as_str();
-                    assert!(value.is_some_and(|value| !value.is_empty()), "{name} of {}", self.0);
-                }
-            }
-            let metrics = directive["Metrics"].as_array().unwrap();
-            assert!(!metrics.is_empty() && metrics.len() <= MAX_VALUES);
-            for metric in metrics {
-                assert!(["Count", "Milliseconds", "Seconds", "None"].contains(&metric["Unit"].as_str().unwrap()));
-                let values = self.values_of(metric["Name"].as_str().unwrap());
-                assert!(!values.is_empty() && values.len() <= MAX_VALUES && values.iter().all(|value| *value >= 0.0));
-            }
-        }
-    }
-
-    fn values_of(&self, metric: &str) -> Vec<f64> {
-        match &self.0[metric] {
-            Value::Array(values) => values.iter().map(|value| value.as_f64().unwrap()).collect(),
-            value => value.as_f64().into_iter().collect(),
+        let [directive] = declared["CloudWatchMetrics"].as_array().unwrap().as_slice() else { panic!("{declared}") };
+        assert_eq!(members(directive), ["Dimensions", "Metrics", "Namespace"]);
+        assert_eq!((&directive["Namespace"], &directive["Dimensions"]), (&json!("PartnerApi"), &json!([["function"]])));
+        assert!(self.0["function"].as_str().is_some_and(|function| !function.is_empty()));
+        let metrics = directive["Metrics"].as_array().unwrap();
+        assert!(!metrics.is_empty());
+        for metric in metrics {
+            assert!(["Count", "Milliseconds", "Seconds"].contains(&metric["Unit"].as_str().unwrap()));
+            assert!(self.0[metric["Name"].as_str().unwrap()].as_f64().is_some_and(|value| value >= 0.0));
         }
     }
 }
@@ -132,7 +109,6 @@ async fn a_requests_line_has_its_coach_status_and_cost() {
         assert_eq!(
             members(&line.0),
             [
-                "_aws",
                 "calls",
                 "coach_id",
                 "duration_ms",
@@ -147,14 +123,14 @@ async fn a_requests_line_has_its_coach_status_and_cost() {
         );
         assert_eq!((&line.0["route"], &line.0["status"]), (&json!(route), &json!(reply.status.to_string())));
         assert_eq!((&line.0["function"], &line.0["coach_id"]), (&json!("clients"), &json!("ada")));
-        assert_eq!(line.value("requests", "Count", BY_ROUTE), 1.0);
-        assert!(line.value("duration_ms", "Milliseconds", BY_ROUTE) > 0.0);
-        assert_eq!(line.value("calls", "Count", BY_FUNCTION), bill.calls as f64, "{route}");
-        assert_eq!(line.value("read_units", "None", BY_FUNCTION), bill.read_units, "{route}");
-        assert_eq!(line.value("write_units", "None", BY_FUNCTION), bill.write_units, "{route}");
+        assert_eq!(line.figure("requests"), 1.0);
+        assert!(line.figure("duration_ms") > 0.0);
+        assert_eq!(line.figure("calls"), bill.calls as f64, "{route}");
+        assert_eq!(line.figure("read_units"), bill.read_units, "{route}");
+        assert_eq!(line.figure("write_units"), bill.write_units, "{route}");
         assert!(bill.write_units > 0.0);
     }
-    world.lines().iter().filter(|line| line.is_metrics()).for_each(Line::is_valid);
+    world.lines().iter().filter(|line| line.is_of_figures()).for_each(Line::is_valid);
 }
 
 #[tokio::test]
@@ -199,9 +175,9 @@ async fn a_fault_is_logged_under_the_event_id_in_its_answer() {
     let failed = key.get("/v1/ping").await.expect(500);
     let line = world.line_of(&failed);
     assert_eq!((&line.0["event_id"], &line.0["status"]), (&failed.body["event_id"], &json!("500")));
-    assert!(line.value("calls", "Count", BY_FUNCTION) > 2.0, "repeats are calls");
+    assert!(line.figure("calls") > 2.0, "repeats are calls");
     let mut errors = world.lines();
-    errors.retain(|line| line.0["event_id"] == failed.body["event_id"] && !line.is_metrics());
+    errors.retain(|line| line.0["event_id"] == failed.body["event_id"] && !line.is_of_figures());
     assert_eq!(errors.len(), 1);
     assert_eq!(
         members(&errors[0].0),
@@ -223,7 +199,7 @@ async fn a_takeover_of_an_abandoned_claim_is_counted() {
     scene.world.advance_s(LAPSED_S).await;
     let reply = scene.post("grace@example.com").await.expect(201);
     let line = scene.world.line_of(&reply);
-    assert_eq!(line.value("claim_takeovers", "Count", BY_FUNCTION), 1.0);
+    assert_eq!(line.figure("claim_takeovers"), 1.0);
     // A claim that is released after a fault does not count as abandoned.
     scene.faults(FEWEST_CALLS - 1, "store_failures", SDK_ATTEMPTS).await;
     scene.post("ada@example.com").await.expect(500);
@@ -238,7 +214,7 @@ async fn a_rejected_welcome_mail_is_counted() {
     scene.post("first@example.com").await.expect(201);
     scene.world.faults(json!({ "mail_failures": 100 })).await;
     let reply = scene.post("grace@example.com").await.expect(201);
-    assert_eq!(scene.world.line_of(&reply).value("welcome_mails_refused", "Count", BY_FUNCTION), 1.0);
+    assert_eq!(scene.world.line_of(&reply).metric("welcome_mails_refused", "Count"), 1.0);
     assert_eq!(scene.world.lines_with("clients", "welcome_mails_refused").len(), 1);
 }
 

@@ -19,7 +19,7 @@ use crate::endpoint_state::EndpointState;
 use crate::order::OrderMessage;
 use crate::{App, DeliverError};
 
-const QUEUE_WAIT_MS: Metric = Metric::new("queue_wait_ms", Unit::Milliseconds);
+const QUEUE_WAIT_MS: Metric = Metric::logged("queue_wait_ms", Unit::Milliseconds);
 
 /// Each message with its result.
 pub(crate) type Outcomes = Vec<(SqsMessage, Result<(), DeliverError>)>;

@@ -86,8 +86,6 @@ impl App {
     }
 
     async fn take_all(&self, event: SqsEvent) -> SqsBatchResponse {
-        // Reported for every batch, so that an alarm sees the end of failures.
-        add(MESSAGES_FAILED, 0.0);
         let mut response = SqsBatchResponse::default();
         for (message, outcome) in self.handle_batch(event.records).await {
             let Err(error) = outcome else { continue };

@@ -6,9 +6,9 @@ use runtime::{Line, Metric, Unit, write_line};
 use store::delivery::ClaimedAttempt;
 
 /// Attempts, by outcome.
-const DELIVERIES: Metric = Metric::new("deliveries", Unit::Count).by(&[&["outcome"]]);
+const DELIVERIES: Metric = Metric::logged("deliveries", Unit::Count);
 /// Duration of an attempt.
-const ATTEMPT_MS: Metric = Metric::new("attempt_ms", Unit::Milliseconds);
+const ATTEMPT_MS: Metric = Metric::logged("attempt_ms", Unit::Milliseconds);
 /// Time from the event's creation to the receiver's 2xx.
 const DELIVERY_LATENCY_MS: Metric = Metric::new("delivery_latency_ms", Unit::Milliseconds);
 

@@ -46,7 +46,7 @@ use crate::queues::Queues;
 use crate::store_fact::{FactOutcome, coach_of, marks_itself, store_fact};
 
 /// Time of a fact in the queue. A fact that goes round again is delayed on purpose and not measured.
-const QUEUE_WAIT_MS: Metric = Metric::new("queue_wait_ms", Unit::Milliseconds);
+const QUEUE_WAIT_MS: Metric = Metric::logged("queue_wait_ms", Unit::Milliseconds);
 /// Messages that are redelivered after a failure. Neither Lambda's errors nor the age of the queue show them.
 const MESSAGES_FAILED: Metric = Metric::new("messages_failed", Unit::Count);
 
@@ -111,8 +111,6 @@ impl App {
     }
 
     async fn take_all(&self, event: SqsEvent) -> Result<SqsBatchResponse, BoxError> {
-        // Reported for every batch, so that an alarm sees the end of failures.
-        add(MESSAGES_FAILED, 0.0);
         let incoming: Vec<Incoming> = event.records.into_iter().map(Incoming::new).collect();
         let ids = incoming.iter().filter_map(Incoming::fact_id).collect();
         let seen = Mutex::new(self.facts.seen(&ids, Timestamp::new(self.clock.now())).await?);

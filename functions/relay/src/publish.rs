@@ -24,7 +24,7 @@ use crate::App;
 /// Time for which a coach's mail is retried.
 const MAIL_RETRY_TIME: TimeDelta = TimeDelta::days(1);
 /// Time from the write or the release of an entry to its messages.
-const OUTBOX_LATENCY_MS: Metric = Metric::new("outbox_latency_ms", Unit::Milliseconds);
+const OUTBOX_LATENCY_MS: Metric = Metric::logged("outbox_latency_ms", Unit::Milliseconds);
 
 /// Entries that are deleted at once.
 const CONCURRENT_DELETES: usize = 20;

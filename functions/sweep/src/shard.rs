@@ -24,9 +24,9 @@ pub(crate) const CONCURRENT: usize = 32;
 const TIME: Duration = Duration::from_secs(60);
 
 /// Clients that were evaluated, events that were emitted, clients and coaches whose evaluation failed.
-const EVALUATED: Metric = Metric::new("sweep_evaluated", Unit::Count);
-const EMITTED: Metric = Metric::new("sweep_emitted", Unit::Count);
-const FAILED: Metric = Metric::new("sweep_failed", Unit::Count);
+const EVALUATED: Metric = Metric::logged("sweep_evaluated", Unit::Count);
+const EMITTED: Metric = Metric::logged("sweep_emitted", Unit::Count);
+const FAILED: Metric = Metric::logged("sweep_failed", Unit::Count);
 
 /// The counts of a part of a sweep.
 #[derive(Debug, Default, Clone, Copy)]

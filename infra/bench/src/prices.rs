@@ -17,7 +17,7 @@ pub(crate) const LAMBDA_GB_SECOND: f64 = 0.000_013_333_4;
 pub(crate) const LOG_GB: f64 = 0.50;
 
 /// Size of a request's log line.
-const LOG_LINE_BYTES: f64 = 600.0;
+const LOG_LINE_BYTES: f64 = 250.0;
 /// Latency of a DynamoDB call within a region, used in place of the emulator's latency.
 const CALL_WAIT: Duration = Duration::from_millis(4);
 

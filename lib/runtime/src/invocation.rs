@@ -14,17 +14,15 @@ use chrono::{DateTime, Utc};
 use crate::clock::Clock;
 use crate::metric::{Line, Metric, TARGET, Unit};
 
-/// Metrics of HTTP requests; `route` and `status` are texts of the line.
-const REQUESTS: Metric = Metric::new("requests", Unit::Count).by(BY_ROUTE);
-const REQUEST_MS: Metric = Metric::new("duration_ms", Unit::Milliseconds).by(BY_ROUTE);
-const BY_ROUTE: &[&[&str]] = &[&["route", "status"], &["function"]];
-/// Metrics of all other events.
-const INVOCATIONS: Metric = Metric::new("invocations", Unit::Count);
-const DURATION_MS: Metric = Metric::new("duration_ms", Unit::Milliseconds);
+/// One for each HTTP request; `route` and `status` are texts of the line.
+const REQUESTS: Metric = Metric::logged("requests", Unit::Count);
+/// One for each other event.
+const INVOCATIONS: Metric = Metric::logged("invocations", Unit::Count);
+const DURATION_MS: Metric = Metric::logged("duration_ms", Unit::Milliseconds);
 /// The event's calls to DynamoDB, and their consumption.
-const CALLS: Metric = Metric::new("calls", Unit::Count);
-const READ_UNITS: Metric = Metric::new("read_units", Unit::None);
-const WRITE_UNITS: Metric = Metric::new("write_units", Unit::None);
+const CALLS: Metric = Metric::logged("calls", Unit::Count);
+const READ_UNITS: Metric = Metric::logged("read_units", Unit::None);
+const WRITE_UNITS: Metric = Metric::logged("write_units", Unit::None);
 
 tokio::task_local! {
     static CURRENT: Invocation;
@@ -50,22 +48,17 @@ impl Observer {
 
     /// Handles an HTTP request. The work sets the line's `route` and `status`.
     pub fn request<T>(&self, request_id: &str, work: impl Future<Output = T>) -> impl Future<Output = T> {
-        self.observe(request_id, [REQUESTS, REQUEST_MS], Box::pin(work))
+        self.observe(request_id, REQUESTS, Box::pin(work))
     }
 
     /// Handles any other event.
     pub fn event<T>(&self, request_id: &str, work: impl Future<Output = T>) -> impl Future<Output = T> {
-        self.observe(request_id, [INVOCATIONS, DURATION_MS], Box::pin(work))
+        self.observe(request_id, INVOCATIONS, Box::pin(work))
     }
 
     /// Runs work on an event and writes the event's line. The work is pinned: it is large, and every future around it
     /// would contain a copy.
-    async fn observe<T>(
-        &self,
-        request_id: &str,
-        [count, duration_ms]: [Metric; 2],
-        work: Pin<Box<impl Future<Output = T>>>,
-    ) -> T {
+    async fn observe<T>(&self, request_id: &str, count: Metric, work: Pin<Box<impl Future<Output = T>>>) -> T {
         let began = Instant::now();
         // An event without calls to DynamoDB reports zeros.
         let mut line = Line::default();
@@ -78,7 +71,7 @@ impl Observer {
             let done = work.await;
             let elapsed_us = u32::try_from(began.elapsed().as_micros()).unwrap_or(u32::MAX);
             add(count, 1.0);
-            add(duration_ms, f64::from(elapsed_us) / 1000.0);
+            add(DURATION_MS, f64::from(elapsed_us) / 1000.0);
             CURRENT.with(|current| current.write(&current.line.take()));
             done
         };
@@ -89,9 +82,8 @@ impl Observer {
 impl Invocation {
     fn write(&self, line: &Line) {
         let at_ms = self.observer.clock.now().timestamp_millis();
-        for line in line.render(&self.observer.function, &self.request_id, at_ms) {
-            tracing::info!(target: TARGET, line = line.as_str());
-        }
+        let line = line.render(&self.observer.function, &self.request_id, at_ms);
+        tracing::info!(target: TARGET, line = line.as_str());
     }
 }
 

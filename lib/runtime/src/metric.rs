@@ -1,16 +1,15 @@
-//! Metrics that CloudWatch extracts from a function's log: lines in the Embedded Metric Format
-//! (<https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>).
+//! Figures of a function's log. A line holds figures, and texts for log searches.
 //!
-//! A line holds metrics, their dimensions, and properties for log searches.
-
-use std::collections::BTreeMap;
+//! Logs Insights reads every figure. CloudWatch also keeps some of them as metrics, which it extracts from lines in the
+//! Embedded Metric Format
+//! (<https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>).
+//! A metric costs as long as it is written, more than everything else of a small deployment together. Therefore only
+//! figures that an alarm watches, or that tell what somebody lost, are kept.
 
 use serde_json::{Map, Value, json};
 
 /// Target of the tracing events whose field `line` is a metrics line.
 pub(crate) const TARGET: &str = "metric";
-/// Most values of a metric that CloudWatch takes from one line.
-const MAX_VALUES: usize = 100;
 /// Most texts of a property that is a list.
 const MAX_LISTED: usize = 100;
 
@@ -34,36 +33,36 @@ impl Unit {
     }
 }
 
-/// A metric with its sets of dimensions. Each dimension is a text of the lines with the metric.
+/// A figure of a line.
 #[derive(Debug, Clone, Copy)]
 pub struct Metric {
     name: &'static str,
     unit: Unit,
-    by: &'static [&'static [&'static str]],
+    is_kept: bool,
 }
 
 impl Metric {
-    /// A metric with the dimension `function`.
+    /// A figure that CloudWatch keeps as a metric of the function. Write it only when there is something to tell.
     pub const fn new(name: &'static str, unit: Unit) -> Self {
-        Self { name, unit, by: &[&["function"]] }
+        Self { name, unit, is_kept: true }
     }
 
-    /// The metric with these sets of dimensions instead.
-    pub const fn by(self, by: &'static [&'static [&'static str]]) -> Self {
-        Self { by, ..self }
+    /// A figure that only the log has.
+    pub const fn logged(name: &'static str, unit: Unit) -> Self {
+        Self { name, unit, is_kept: false }
     }
 }
 
 /// A metrics line that is being built.
 #[derive(Debug, Default, Clone)]
 pub struct Line {
-    /// Dimensions and properties: texts, and lists of texts.
+    /// Properties: texts, and lists of texts.
     texts: Map<String, Value>,
-    metrics: Vec<(Metric, Vec<f64>)>,
+    metrics: Vec<(Metric, f64)>,
 }
 
 impl Line {
-    /// Sets a text: a dimension, or a property.
+    /// Sets a text.
     pub fn set(&mut self, name: &'static str, text: impl Into<String>) {
         self.texts.insert(name.to_owned(), Value::String(text.into()));
     }
@@ -78,12 +77,12 @@ impl Line {
         }
     }
 
-    /// Adds a value. Counts and values without a unit are summed within a line.
+    /// Adds a value. A line has the sum of counts and of values without a unit, and the longest of durations.
     pub fn add(&mut self, metric: Metric, value: f64) {
         match self.metrics.iter_mut().find(|(other, _)| other.name == metric.name) {
-            Some((_, values)) if matches!(metric.unit, Unit::Count | Unit::None) => values[0] += value,
-            Some((_, values)) => values.push(value),
-            None => self.metrics.push((metric, vec![value])),
+            Some((_, sum)) if matches!(metric.unit, Unit::Count | Unit::None) => *sum += value,
+            Some((_, longest)) => *longest = longest.max(value),
+            None => self.metrics.push((metric, value)),
         }
     }
 
@@ -92,29 +91,21 @@ impl Line {
         self.texts.get(name)?.as_str()
     }
 
-    /// Renders the line, with further lines for metrics of more than [`MAX_VALUES`] values.
-    pub(crate) fn render(&self, function: &str, request_id: &str, at_ms: i64) -> Vec<String> {
-        let most = self.metrics.iter().map(|(_, values)| values.len()).max().unwrap_or_default();
-        let parts = most.div_ceil(MAX_VALUES).max(1);
-        (0..parts).map(|part| self.render_part(part, function, request_id, at_ms)).collect()
-    }
-
-    fn render_part(&self, part: usize, function: &str, request_id: &str, at_ms: i64) -> String {
+    /// Renders the line.
+    pub(crate) fn render(&self, function: &str, request_id: &str, at_ms: i64) -> String {
         let mut line = self.texts.clone();
         line.insert("function".to_owned(), json!(function));
         line.insert("request_id".to_owned(), json!(request_id));
-        let mut by_dimensions: BTreeMap<_, Vec<Value>> = BTreeMap::new();
-        for (metric, values) in &self.metrics {
-            let Some(values) = values.chunks(MAX_VALUES).nth(part) else { continue };
-            let values: Vec<Value> = values.iter().copied().map(number).collect();
-            let value = if let [value] = values.as_slice() { value.clone() } else { json!(values) };
-            line.insert(metric.name.to_owned(), value);
-            let metrics = by_dimensions.entry(metric.by).or_default();
-            metrics.push(json!({ "Name": metric.name, "Unit": metric.unit.as_str() }));
+        for (metric, value) in &self.metrics {
+            line.insert(metric.name.to_owned(), number(*value));
         }
-        let directive = |(by, metrics)| json!({ "Namespace": "PartnerApi", "Dimensions": by, "Metrics": metrics });
-        let directives: Vec<Value> = by_dimensions.into_iter().map(directive).collect();
-        line.insert("_aws".to_owned(), json!({ "Timestamp": at_ms, "CloudWatchMetrics": directives }));
+        let kept = self.metrics.iter().filter(|(metric, _)| metric.is_kept);
+        let kept: Vec<Value> =
+            kept.map(|(metric, _)| json!({ "Name": metric.name, "Unit": metric.unit.as_str() })).collect();
+        if !kept.is_empty() {
+            let directive = json!({ "Namespace": "PartnerApi", "Dimensions": [["function"]], "Metrics": kept });
+            line.insert("_aws".to_owned(), json!({ "Timestamp": at_ms, "CloudWatchMetrics": [directive] }));
+        }
         Value::Object(line).to_string()
     }
 }
@@ -129,12 +120,16 @@ fn number(value: f64) -> Value {
 mod tests {
     use super::*;
 
-    const REQUESTS: Metric = Metric::new("requests", Unit::Count).by(&[&["route", "status"], &["function"]]);
-    const CALLS: Metric = Metric::new("calls", Unit::Count);
-    const WAIT: Metric = Metric::new("wait_ms", Unit::Milliseconds);
+    const FAILED: Metric = Metric::new("failed", Unit::Count);
+    const CALLS: Metric = Metric::logged("calls", Unit::Count);
+    const WAIT: Metric = Metric::logged("wait_ms", Unit::Milliseconds);
+
+    fn rendered(line: &Line) -> Value {
+        serde_json::from_str(&line.render("ping", "r1", 1_790_000_000_000)).unwrap()
+    }
 
     #[test]
-    fn a_line_names_its_metrics_and_their_dimensions() {
+    fn a_line_has_its_texts_and_figures_and_names_the_metrics_among_them() {
         let mut line = Line::default();
         line.set("route", "GET /v1/ping");
         line.set("status", "500");
@@ -142,51 +137,35 @@ mod tests {
         line.list("event_ids", "a");
         line.list("event_ids", "a");
         line.list("event_ids", "b\"");
-        line.add(REQUESTS, 1.0);
+        line.add(FAILED, 1.0);
         line.add(CALLS, 2.0);
         line.add(CALLS, 1.0);
         line.add(WAIT, 0.5);
         line.add(WAIT, 7.0);
-        let rendered = line.render("ping", "r1", 1_790_000_000_000);
-        assert_eq!(rendered.len(), 1);
+        line.add(WAIT, 3.0);
         assert_eq!(
-            serde_json::from_str::<Value>(&rendered[0]).unwrap(),
+            rendered(&line),
             json!({
                 "_aws": {
                     "Timestamp": 1_790_000_000_000_i64,
-                    "CloudWatchMetrics": [
-                        {
-                            "Namespace": "PartnerApi",
-                            "Dimensions": [["function"]],
-                            "Metrics": [
-                                { "Name": "calls", "Unit": "Count" },
-                                { "Name": "wait_ms", "Unit": "Milliseconds" },
-                            ],
-                        },
-                        {
-                            "Namespace": "PartnerApi",
-                            "Dimensions": [["route", "status"], ["function"]],
-                            "Metrics": [{ "Name": "requests", "Unit": "Count" }],
-                        },
-                    ],
+                    "CloudWatchMetrics": [{
+                        "Namespace": "PartnerApi",
+                        "Dimensions": [["function"]],
+                        "Metrics": [{ "Name": "failed", "Unit": "Count" }],
+                    }],
                 },
                 "function": "ping", "request_id": "r1", "route": "GET /v1/ping", "status": "200",
-                "event_ids": ["a", "b\""], "requests": 1, "calls": 3, "wait_ms": [0.5, 7],
+                "event_ids": ["a", "b\""], "failed": 1, "calls": 3, "wait_ms": 7,
             })
         );
         assert_eq!(line.text("status"), Some("200"));
     }
 
     #[test]
-    fn values_beyond_a_hundred_go_into_further_lines() {
+    fn a_line_without_metrics_costs_no_more_than_its_log() {
         let mut line = Line::default();
         line.add(CALLS, 1.0);
-        (0..250u8).for_each(|value| line.add(WAIT, f64::from(value)));
-        let rendered = line.render("relay", "r1", 0);
-        let parsed: Vec<Value> = rendered.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
-        let values_of = |line: &Value| line["wait_ms"].as_array().unwrap().len();
-        assert_eq!(parsed.iter().map(values_of).collect::<Vec<_>>(), [100, 100, 50]);
-        assert_eq!(parsed.iter().filter(|line| line.get("calls").is_some()).count(), 1);
+        assert_eq!(rendered(&line), json!({ "function": "ping", "request_id": "r1", "calls": 1 }));
     }
 
     #[test]

@@ -39,7 +39,7 @@ use crate::vault::Vault;
 const RELEASE_WITHIN: Duration = Duration::from_secs(2);
 
 /// Counts claims that were taken over after work died under them.
-const TAKEOVERS: runtime::Metric = runtime::Metric::new("claim_takeovers", runtime::Unit::Count);
+const TAKEOVERS: runtime::Metric = runtime::Metric::logged("claim_takeovers", runtime::Unit::Count);
 
 /// A lease on an idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]

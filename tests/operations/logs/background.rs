@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::crm::bookings::{Desk, event, slot};
-use crate::operations::logs::{BY_FUNCTION, BY_OUTCOME, Line, SCHEDULED_S};
+use crate::operations::logs::{Line, SCHEDULED_S};
 use crate::world::sweep::{SweepScene, daily_log};
 use crate::world::{Answer, Bill, Fact, Receiver, World, uuid};
 
@@ -17,14 +17,14 @@ async fn the_feeds_lines_have_the_facts_their_waits_and_their_outcomes() {
     let lines_with = world.lines_with("ingest", "booking_conflicts");
     assert_eq!(lines_with.len(), 1);
     let line = &lines_with[0];
-    assert_eq!(line.value("booking_conflicts", "Count", BY_FUNCTION), 1.0);
+    assert_eq!(line.metric("booking_conflicts", "Count"), 1.0);
     assert_eq!((&line.0["event_ids"], &line.0["coach_ids"]), (&json!(["overlap"]), &json!(["ada"])));
-    assert_eq!(line.value("invocations", "Count", BY_FUNCTION), 1.0);
-    assert!(line.value("duration_ms", "Milliseconds", BY_FUNCTION) > 0.0);
+    assert_eq!(line.figure("invocations"), 1.0);
+    assert!(line.figure("duration_ms") > 0.0);
     let bill = Bill::of(&world.calls("ingest").await[0]);
-    assert_eq!(line.value("calls", "Count", BY_FUNCTION), bill.calls as f64);
-    assert_eq!(line.value("write_units", "None", BY_FUNCTION), bill.write_units);
-    let waited_ms = line.value("queue_wait_ms", "Milliseconds", BY_FUNCTION);
+    assert_eq!(line.figure("calls"), bill.calls as f64);
+    assert_eq!(line.figure("write_units"), bill.write_units);
+    let waited_ms = line.figure("queue_wait_ms");
     assert!(waited_ms < 60_000.0, "{waited_ms}");
 
     // A retried fact is delayed on purpose.
@@ -37,8 +37,8 @@ async fn the_feeds_lines_have_the_facts_their_waits_and_their_outcomes() {
     assert_eq!(world.lines_with("ingest", "queue_wait_ms").len(), waits + 1);
     let lines_with = world.lines_with("ingest", "facts_set_aside");
     assert_eq!(lines_with.len(), 1);
-    assert_eq!(lines_with[0].value("facts_set_aside", "Count", BY_FUNCTION), 1.0);
-    world.lines().iter().filter(|line| line.is_metrics()).for_each(Line::is_valid);
+    assert_eq!(lines_with[0].metric("facts_set_aside", "Count"), 1.0);
+    world.lines().iter().filter(|line| line.is_of_figures()).for_each(Line::is_valid);
 }
 
 #[tokio::test]
@@ -52,14 +52,11 @@ async fn the_relays_lines_have_the_published_entries_their_delays_and_the_lag() 
     let mut of_event = carried.iter().filter(|line| line.0["event_ids"].as_array().unwrap().contains(&json!(event)));
     let line = of_event.next().unwrap();
     assert_eq!(line.0["coach_ids"], json!(["ada"]));
-    let latencies = line.values("outbox_latency_ms", "Milliseconds", BY_FUNCTION);
-    assert!(
-        latencies.len() == line.0["event_ids"].as_array().unwrap().len() && latencies[0] < 60_000.0,
-        "{latencies:?}"
-    );
+    let latency_ms = line.figure("outbox_latency_ms");
+    assert!(latency_ms < 60_000.0, "{latency_ms}");
 
     world.advance_s(SCHEDULED_S).await;
-    let lag_s = |line: &Line| line.value("outbox_lag_s", "Seconds", BY_FUNCTION);
+    let lag_s = |line: &Line| line.metric("outbox_lag_s", "Seconds");
     assert!(world.lines_with("relay", "outbox_lag_s").iter().all(|line| lag_s(line) == 0.0));
     // The entry is unreadable and waits for an operator.
     let since = world.now().await.timestamp_millis();
@@ -78,7 +75,7 @@ async fn the_relays_lines_have_the_published_entries_their_delays_and_the_lag() 
     assert!(world.remaining_faults().await["store_failures"].as_u64().unwrap() < 1_000);
     world.faults(json!({ "function": "", "spared_calls": 0, "store_failures": 0 })).await;
     assert_eq!(world.lines_with("relay", "outbox_lag_s").len(), reports);
-    world.lines().iter().filter(|line| line.is_metrics()).for_each(Line::is_valid);
+    world.lines().iter().filter(|line| line.is_of_figures()).for_each(Line::is_valid);
 }
 
 #[tokio::test]
@@ -101,8 +98,8 @@ async fn each_attempt_has_a_line_with_its_outcome_and_durations() {
     assert_eq!(outcomes, expected);
     let (hooks, log) = (receiver.hooks(), ada.deliveries(&endpoint).await);
     for (line, hook) in lines.iter().zip(&hooks) {
-        assert_eq!(line.value("deliveries", "Count", BY_OUTCOME), 1.0);
-        assert!(line.value("attempt_ms", "Milliseconds", BY_FUNCTION) < 60_000.0);
+        assert_eq!(line.figure("deliveries"), 1.0);
+        assert!(line.figure("attempt_ms") < 60_000.0);
         assert_eq!(line.0["event_id"], hook.header("webhook-id"));
         assert_eq!((&line.0["coach_id"], &line.0["endpoint_id"]), (&json!("ada"), &json!(endpoint.id)));
         assert!(log.iter().any(|delivery| delivery["id"] == line.0["delivery_id"]));
@@ -112,14 +109,13 @@ async fn each_attempt_has_a_line_with_its_outcome_and_durations() {
     assert!(lines.iter().all(|line| line.0.get("next_attempt_at").is_some() == (line.0["outcome"] == "retrying")));
     let late: Vec<bool> = lines.iter().map(|line| line.0.get("delivery_latency_ms").is_some()).collect();
     assert_eq!(late.iter().filter(|is_late| **is_late).count(), 1, "only the delivered one");
-    let latency_ms = lines[1].value("delivery_latency_ms", "Milliseconds", BY_FUNCTION);
+    let latency_ms = lines[1].metric("delivery_latency_ms", "Milliseconds");
     assert!((5_000.0..61_000.0).contains(&latency_ms), "the second attempt is made after 5 s: {latency_ms}");
 
-    let waits: usize =
-        world.lines_with("deliver", "queue_wait_ms").iter().map(|line| line.values_of("queue_wait_ms").len()).sum();
+    let waits = world.lines_with("deliver", "queue_wait_ms").len();
     assert_eq!(waits, 3, "one for each delivery: later attempts are delayed on purpose");
     assert!(!world.log().contains("/hook"), "no receiver's address");
-    world.lines().iter().filter(|line| line.is_metrics()).for_each(Line::is_valid);
+    world.lines().iter().filter(|line| line.is_of_figures()).for_each(Line::is_valid);
 }
 
 #[tokio::test]
@@ -142,11 +138,12 @@ async fn the_sweeps_lines_have_its_lag_and_its_matches() {
     assert_eq!(scene.received().len(), 1);
     let sum = |metric: &str| -> f64 {
         let lines = scene.world.lines_with("sweep", metric);
-        lines.iter().map(|line| line.value(metric, "Count", BY_FUNCTION)).sum()
+        lines.iter().map(|line| line.figure(metric)).sum()
     };
     assert!(sum("sweep_evaluated") >= 1.0 && sum("sweep_emitted") == 1.0 && sum("sweep_failed") >= 1.0);
     let lags = scene.world.lines_with("sweep", "sweep_lag_s");
-    let lags: Vec<f64> = lags.iter().map(|line| line.value("sweep_lag_s", "Seconds", BY_FUNCTION)).collect();
+    let lags: Vec<f64> = lags.iter().map(|line| line.metric("sweep_lag_s", "Seconds")).collect();
     assert!(lags[0] < 900.0 && lags.last().is_some_and(|lag| *lag > 900.0), "failed clients stay due: {lags:?}");
-    scene.world.lines().iter().filter(|line| line.is_metrics()).for_each(Line::is_valid);
+    scene.world.lines().iter().filter(|line| line.is_of_figures()).for_each(Line::is_valid);
 }
+
