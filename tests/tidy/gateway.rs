@@ -6,6 +6,7 @@ use compare::assert_same;
 use edge::routes::{ROUTES, Route};
 use serde_json::{Value, json};
 
+use crate::tidy::observability::observability;
 use crate::tidy::template::{functions, is_anonymous, of_type, reservation, route_keys, template};
 
 /// Concurrency that anonymous callers leave to the keyed routes of their function.
@@ -17,7 +18,8 @@ const ONE_CALLER: u64 = 50;
 /// Routes with large answers, which are throttled lower than [`ONE_CALLER`] would ask for.
 const LARGE: &str = "DocsRateLimit";
 /// Variables of the access log, none of which a caller controls.
-const LOGGED: [&str; 9] = [
+const LOGGED: [&str; 10] = [
+    "apiId",
     "error.responseType",
     "identity.sourceIp",
     "integrationLatency",
@@ -115,13 +117,20 @@ fn filled(format: &str) -> String {
 
 #[test]
 fn throttled_requests_are_counted_from_the_fields_of_the_access_log() {
-    let template = template();
-    let filter = &template["Resources"]["GatewayThrottledFilter"]["Properties"];
+    let (template, observability) = (template(), observability());
+    let filter = &observability["Resources"]["GatewayThrottledFilter"]["Properties"];
     assert_eq!(filter["LogGroupName"], json!({ "Ref": "ApiLog" }));
+    assert_eq!(
+        template["Resources"]["Observability"]["Properties"]["Parameters"]["ApiLog"],
+        json!({ "Ref": "ApiLog" })
+    );
     let log = template["Resources"]["Api"]["Properties"]["AccessLogSettings"]["Format"]["Fn::Sub"][0].as_str().unwrap();
     let pattern = filter["FilterPattern"].as_str().unwrap();
     assert_eq!(pattern, r#"{ $.status = 429 && $.integration_status = "-" }"#);
-    for field in pattern.split("$.").skip(1).map(|rest| rest.split(' ').next().unwrap()) {
+    let dimensions = filter["MetricTransformations"][0]["Dimensions"].as_array().unwrap();
+    assert_eq!(dimensions, &[json!({ "Key": "api", "Value": "$.api" })], "one metric for each API");
+    let fields = pattern.split("$.").skip(1).map(|rest| rest.split(' ').next().unwrap());
+    for field in fields.chain(["api"]) {
         assert!(log.contains(&format!("\"{field}\":")), "{field} is not in the log");
     }
 }

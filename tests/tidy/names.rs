@@ -1,9 +1,12 @@
-//! Names of resources in template.yaml: two stacks, or one stack in two regions, never meet in a name.
+//! Names of resources in the templates: two stacks, or one stack in two regions, never meet in a name.
 
 use serde_json::Value;
 
+use crate::tidy::observability::observability;
 use crate::tidy::template::template;
 
+/// The stack's name within a name.
+const STACK: &str = "STACK";
 /// Types whose names are unique in an account over all its regions, with the property that names them.
 const GLOBAL: [(&str, &str); 9] = [
     ("AWS::CloudWatch::Dashboard", "DashboardName"),
@@ -32,42 +35,50 @@ const REGIONAL: [(&str, &str); 12] = [
     ("AWS::SSM::Parameter", "Name"),
 ];
 
-/// The names that the template gives to resources of these types, with their logical ids.
-fn names<'t>(template: &'t Value, types: &'static [(&str, &str)]) -> Vec<(&'t str, String)> {
-    let resources = template["Resources"].as_object().unwrap();
-    let named = resources.iter().flat_map(|(id, resource)| {
-        let own = types.iter().filter(|(kind, _)| resource["Type"] == *kind);
-        own.map(|(_, property)| (id.as_str(), &resource["Properties"][*property]))
-    });
-    named.filter(|(_, name)| !name.is_null()).map(|(id, name)| (id, name.to_string())).collect()
+/// The names that the templates give to resources of these types, with their logical ids.
+fn names(types: &[(&str, &str)]) -> Vec<(String, String)> {
+    let mut names = Vec::new();
+    // The stack of alarms gets the stack's name as a parameter.
+    for (template, stack) in [(template(), "AWS::StackName"), (observability(), "Service")] {
+        for (id, resource) in template["Resources"].as_object().unwrap() {
+            for (_, property) in types.iter().filter(|(kind, _)| resource["Type"] == *kind) {
+                let name = &resource["Properties"][*property];
+                let text = match (&name["Fn::Sub"], &name["Ref"]) {
+                    (Value::String(text), _) => text.replace(&format!("${{{stack}}}"), STACK),
+                    (_, reference) if reference == stack => STACK.to_owned(),
+                    _ => name.to_string(),
+                };
+                names.extend((!name.is_null()).then(|| (id.clone(), text)));
+            }
+        }
+    }
+    names
 }
 
 #[test]
 fn a_global_name_holds_the_stacks_name_and_the_region() {
-    let template = template();
-    let names = names(&template, &GLOBAL);
+    let names = names(&GLOBAL);
     for (id, name) in &names {
-        assert!(name.contains("${AWS::StackName}") && name.contains("${AWS::Region}"), "{id}: {name}");
+        assert!(name.contains(STACK) && name.contains("${AWS::Region}"), "{id}: {name}");
     }
     assert!(!names.is_empty());
 }
 
 #[test]
 fn a_name_holds_the_stacks_name_or_the_prefix_that_a_second_stack_gets() {
-    let template = template();
-    let names = names(&template, &REGIONAL);
+    let names = names(&REGIONAL);
     for (id, name) in &names {
-        let is_own =
-            ["${AWS::StackName}", r#"{"Ref":"AWS::StackName"}"#, "${NamePrefix}"].iter().any(|own| name.contains(own));
+        let is_own = [STACK, "${NamePrefix}"].iter().any(|own| name.contains(own));
         assert!(is_own, "{id}: {name}");
     }
-    assert!(names.len() > 20, "{names:?}");
+    assert!(names.len() > 40, "{names:?}");
 }
 
 #[test]
 fn the_link_to_the_dashboard_has_its_name() {
     let template = template();
-    let name = template["Resources"]["Dashboard"]["Properties"]["DashboardName"]["Fn::Sub"].as_str().unwrap();
+    let dashboard = &observability()["Resources"]["Dashboard"]["Properties"];
+    let name = dashboard["DashboardName"]["Fn::Sub"].as_str().unwrap().replace("${Service}", "${AWS::StackName}");
     let link = template["Outputs"]["DashboardUrl"]["Value"]["Fn::Sub"].as_str().unwrap();
     assert!(link.ends_with(&format!("name={name}")), "{link}");
 }

@@ -1,15 +1,30 @@
-//! Observability in template.yaml: log groups, alarms with their runbook entries, and a complete dashboard.
+//! Observability: log groups of template.yaml; alarms of infra/observability.yaml with their runbook entries, a full
+//! dashboard, and what both cost.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use local_stack::template::document;
 use serde_json::{Value, json};
 
-use crate::tidy::template::{events, functions, of_type, target, template};
+use crate::tidy::template::{Resources, events, functions, of_type, target, template};
 
 /// Path of the runbook in the repository.
 const RUNBOOK: &str = "infra/guides/runbook.md";
+/// The template of alarms and dashboard.
+const OBSERVABILITY: &str = include_str!("../../infra/observability.yaml");
+/// Most metrics of an alarm's expression: CloudWatch's limit.
+const MAX_METRICS_OF_ALARM: usize = 10;
+
+/// The template of alarms and dashboard, as JSON.
+pub(crate) fn observability() -> Value {
+    document(OBSERVABILITY).unwrap()
+}
+
+fn alarms() -> Resources {
+    of_type(&observability(), "AWS::CloudWatch::Alarm")
+}
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -30,37 +45,22 @@ fn sources() -> Vec<String> {
     sources
 }
 
-/// Names of the functions' own metrics.
-fn metrics() -> BTreeSet<String> {
+/// Names that the sources give to this constructor.
+fn names_in(sources: &[String], constructor: &str) -> BTreeSet<String> {
     let literal = |rest: &str| rest.split('"').nth(1).unwrap().to_owned();
-    let sources = sources();
-    let names: BTreeSet<String> =
-        sources.iter().flat_map(|code| code.split("Metric::new(").skip(1).map(literal)).collect();
-    assert!(names.len() > 15, "{names:?}");
-    names
+    sources.iter().flat_map(|code| code.split(constructor).skip(1).map(literal)).collect()
 }
 
-/// Metrics of the template's log filters.
-fn filtered(template: &Value) -> BTreeSet<String> {
-    let filters = of_type(template, "AWS::Logs::MetricFilter");
-    let transformations = filters.values().flat_map(|filter| filter["Properties"]["MetricTransformations"].as_array());
-    let names = transformations.flatten().map(|it| {
-        assert_eq!(it["MetricNamespace"], "PartnerApi");
-        it["MetricName"].as_str().unwrap().to_owned()
-    });
-    names.collect()
-}
-
-/// Name of the runbook section for an alarm. Alarms for the same failure in several functions share a section.
-fn section(template: &Value, alarm: &str) -> String {
-    let function =
-        |suffix: &str| alarm.strip_suffix(suffix).map(|name| &template["Resources"][format!("{name}Function")]);
-    match (function("ErrorsAlarm"), function("ThrottlesAlarm")) {
-        (Some(_), _) => "background-errors".to_owned(),
-        (_, Some(function)) if events(function, "HttpApi").is_empty() => "background-throttles".to_owned(),
-        (_, Some(_)) => "front-throttles".to_owned(),
-        (None, None) => kebab(alarm),
+/// The service's metrics that CloudWatch keeps: of the functions, and of log filters.
+fn kept_metrics() -> BTreeSet<String> {
+    let mut names = names_in(&sources(), "Metric::new(");
+    for filter in of_type(&observability(), "AWS::Logs::MetricFilter").values() {
+        for metric in filter["Properties"]["MetricTransformations"].as_array().unwrap() {
+            assert_eq!(metric["MetricNamespace"], "PartnerApi");
+            names.insert(metric["MetricName"].as_str().unwrap().to_owned());
+        }
     }
+    names
 }
 
 /// Namespace and name of each metric that an alarm watches.
@@ -83,10 +83,24 @@ fn kebab(alarm: &str) -> String {
     name
 }
 
+/// The rest of each name after this beginning, up to a sign that no name has.
+fn named<'t>(text: &'t str, beginning: &str) -> BTreeSet<&'t str> {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    text.split(beginning).skip(1).map(|rest| rest.split(|c| !is_of_name(c)).next().unwrap()).collect()
+}
+
+/// Names of the template's resources of a type, without the beginning that all of them have.
+fn names_of(template: &Value, kind: &str, property: &str, beginning: &str) -> BTreeSet<String> {
+    let name = |resource: &Value| {
+        let name = resource["Properties"][property]["Fn::Sub"].as_str().unwrap();
+        name.strip_prefix(beginning).unwrap_or_else(|| panic!("{name}")).to_owned()
+    };
+    of_type(template, kind).values().map(name).collect()
+}
+
 #[test]
 fn held_outgoing_work_raises_no_alarm() {
-    let template = template();
-    let alarms = of_type(&template, "AWS::CloudWatch::Alarm");
+    let alarms = alarms();
     let quiet = alarms.iter().filter(|(_, alarm)| !alarm["Properties"]["ActionsEnabled"].is_null());
     let quiet: Vec<&str> = quiet
         .map(|(id, alarm)| {
@@ -117,10 +131,8 @@ fn every_function_has_its_own_log_group_and_every_group_expires_its_logs() {
 
 #[test]
 fn every_alarm_notifies_the_topic_and_has_its_section_in_the_runbook() {
-    let template = template();
     let page = root().join(RUNBOOK);
-    let mut metrics = metrics();
-    metrics.extend(filtered(&template));
+    let metrics = kept_metrics();
     let runbook = fs::read_to_string(&page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
     let sections: BTreeSet<String> = runbook
         .lines()
@@ -128,18 +140,19 @@ fn every_alarm_notifies_the_topic_and_has_its_section_in_the_runbook() {
         .map(|title| title.trim().to_lowercase().replace(' ', "-"))
         .collect();
     let topic = json!({"Fn::If": ["HasAlarmTopic", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]});
-    for (id, alarm) in of_type(&template, "AWS::CloudWatch::Alarm") {
+    for (id, alarm) in alarms() {
         let properties = &alarm["Properties"];
         for actions in ["AlarmActions", "OKActions"] {
             assert_eq!(properties[actions], topic, "{id}: {actions}");
         }
-        let section = section(&template, &id);
+        let section = kebab(&id);
+        assert_eq!(properties["AlarmName"]["Fn::Sub"], format!("${{Service}}-{section}"), "{id}");
         let description = properties["AlarmDescription"].as_str().unwrap();
         let link = format!(". Runbook: {RUNBOOK}#{section}");
         assert!(description.ends_with(&link), "{id}: {description}");
         assert!(sections.contains(&section), "{id}: add the section `{section}` to {RUNBOOK}");
         let watched = watched(properties);
-        assert!(!watched.is_empty(), "{id} watches nothing");
+        assert!(!watched.is_empty() && watched.len() <= MAX_METRICS_OF_ALARM, "{id} watches {watched:?}");
         for (_, metric) in watched.iter().filter(|(namespace, _)| namespace == "PartnerApi") {
             assert!(
                 metrics.contains(metric),
@@ -147,26 +160,32 @@ fn every_alarm_notifies_the_topic_and_has_its_section_in_the_runbook() {
             );
         }
     }
+    let wanted: BTreeSet<String> = alarms().keys().map(|id| kebab(id)).collect();
+    assert_eq!(sections, wanted, "each section of {RUNBOOK} belongs to an alarm");
 }
 
 #[test]
-fn every_function_has_an_alarm_of_its_own_on_throttles_and_every_background_function_on_errors() {
-    let template = template();
-    for (id, function) in functions(&template) {
-        let watched = ["Errors", "Throttles"].map(|metric| {
-            let alarm = &template["Resources"][format!("{}{metric}Alarm", id.strip_suffix("Function").unwrap())];
-            let (of, properties) = (json!([{ "Name": "FunctionName", "Value": { "Ref": id } }]), &alarm["Properties"]);
-            properties["MetricName"] == metric && properties["Dimensions"] == of
-        });
-        let is_background = events(&function, "HttpApi").is_empty();
-        assert_eq!(watched, [is_background, true], "{id}");
-    }
+fn errors_of_every_background_function_and_throttles_of_every_function_have_an_alarm() {
+    let (template, alarms) = (template(), alarms());
+    let background = functions(&template).into_values().filter(|function| events(function, "HttpApi").is_empty());
+    let background: BTreeSet<String> =
+        background.map(|it| it["Properties"]["FunctionName"]["Fn::Sub"].as_str().unwrap().to_owned()).collect();
+    let errors = alarms["BackgroundErrorsAlarm"]["Properties"]["Metrics"].as_array().unwrap().iter();
+    let watched = errors.filter_map(|metric| {
+        let metric = &metric["MetricStat"]["Metric"];
+        let name = metric["Dimensions"][0]["Value"]["Fn::Sub"].as_str()?;
+        assert_eq!(metric["MetricName"], "Errors");
+        Some(name.replace("${Service}", "${AWS::StackName}"))
+    });
+    assert_eq!(watched.collect::<BTreeSet<_>>(), background);
+    let throttles = &alarms["ThrottlesAlarm"]["Properties"];
+    assert_eq!((&throttles["Namespace"], &throttles["MetricName"]), (&json!("AWS/Lambda"), &json!("Throttles")));
+    assert!(throttles["Dimensions"].is_null(), "without a dimension, the metric is the sum of all functions");
 }
 
 #[test]
 fn refusals_concurrency_and_bounced_mails_have_alarms() {
-    let template = template();
-    let alarms = of_type(&template, "AWS::CloudWatch::Alarm");
+    let alarms = alarms();
     let watched: BTreeSet<(String, String)> = alarms.values().flat_map(|alarm| watched(&alarm["Properties"])).collect();
     for (namespace, metric) in [
         ("AWS/ApiGateway", "4xx"),
@@ -182,31 +201,85 @@ fn refusals_concurrency_and_bounced_mails_have_alarms() {
 }
 
 #[test]
+fn metrics_and_alarms_stay_within_the_budget_of_a_small_deployment() {
+    let (metrics, alarms) = (kept_metrics(), alarms());
+    assert!(metrics.len() <= 12, "a figure of the log costs nothing, see `Metric::logged`: {metrics:?}");
+    assert!(alarms.len() <= 16, "an alarm is something that a person has to do: {:?}", alarms.keys());
+    let watched: usize = alarms.values().map(|alarm| watched(&alarm["Properties"]).len()).sum();
+    let guide = fs::read_to_string(root().join("infra/guides/capacity.md")).unwrap();
+    let stated = format!("{} alarms, which watch {watched} metrics", alarms.len());
+    assert!(guide.contains(&stated), "infra/guides/capacity.md does not state: {stated}");
+}
+
+#[test]
+fn the_stack_of_alarms_gets_its_parameters_and_names_what_the_template_creates() {
+    let (template, observability) = (template(), observability());
+    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();
+    let stack = &template["Resources"]["Observability"]["Properties"];
+    assert_eq!(stack["TemplateURL"], "infra/observability.yaml");
+    assert_eq!(keys(&stack["Parameters"]), keys(&observability["Parameters"]));
+    let functions = names_of(&template, "AWS::Serverless::Function", "FunctionName", "${AWS::StackName}-");
+    let tables = names_of(&template, "AWS::DynamoDB::Table", "TableName", "${AWS::StackName}-");
+    let queues = names_of(&template, "AWS::SQS::Queue", "QueueName", "${NamePrefix}");
+    let alarms: BTreeSet<String> = alarms().keys().map(|id| kebab(id)).collect();
+    for name in named(OBSERVABILITY, "${Service}-").into_iter().filter(|name| !name.is_empty()) {
+        let is_known = [&functions, &tables, &alarms].iter().any(|names| names.contains(name));
+        assert!(is_known, "no function, table or alarm is named {name}");
+    }
+    for name in named(OBSERVABILITY, "${NamePrefix}") {
+        assert!(queues.contains(name), "no queue is named {name}");
+    }
+    for name in named(OBSERVABILITY, "/aws/lambda/${Service}/") {
+        assert!(functions.contains(name), "no log group is named {name}");
+    }
+}
+
+#[test]
 fn the_dashboard_shows_every_metric_alarm_table_queue_and_function() {
-    let template = template();
-    let body = template["Resources"]["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"].as_str().unwrap();
-    let shown: BTreeSet<&str> = body.split("${").skip(1).map(|rest| rest.split(['}', '.']).next().unwrap()).collect();
+    let (template, observability) = (template(), observability());
+    let body = observability["Resources"]["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"].as_str().unwrap();
     let dashboard: Value = serde_json::from_str(body).unwrap();
     assert!(dashboard["widgets"].as_array().unwrap().len() > 10);
-    for name in &shown {
-        let known = name.starts_with("AWS::") || !template["Resources"][*name].is_null();
-        assert!(known, "Dashboard in template.yaml shows {name}, which is no resource");
+    for id in alarms().keys() {
+        assert!(body.contains(&format!(":alarm:${{Service}}-{}\"", kebab(id))), "{id} is not on the dashboard");
     }
-    let kinds = ["AWS::CloudWatch::Alarm", "AWS::DynamoDB::Table", "AWS::SQS::Queue", "AWS::Serverless::Function"];
-    for id in kinds.into_iter().flat_map(|kind| of_type(&template, kind).into_keys()) {
-        assert!(shown.contains(id.as_str()), "add {id} to a widget of Dashboard in template.yaml");
-    }
-    for (table, properties) in of_type(&template, "AWS::DynamoDB::Table") {
-        for index in properties["Properties"]["GlobalSecondaryIndexes"].as_array().into_iter().flatten() {
-            let index = index["IndexName"].as_str().unwrap();
-            let [first, other] =
-                ["GlobalSecondaryIndexName", "."].map(|by| format!(r#""${{{table}}}","{by}","{index}""#));
-            assert_eq!(body.matches(&first).count() + body.matches(&other).count(), 2, "{table}, {index}");
+    for (kind, property, beginning, of_widget, times) in [
+        ("AWS::Serverless::Function", "FunctionName", "${AWS::StackName}-", "${Service}-", 4),
+        ("AWS::DynamoDB::Table", "TableName", "${AWS::StackName}-", "${Service}-", 5),
+        ("AWS::SQS::Queue", "QueueName", "${NamePrefix}", "${NamePrefix}", 1),
+    ] {
+        for name in names_of(&template, kind, property, beginning) {
+            let shown = body.matches(&format!("\"{of_widget}{name}\"")).count();
+            assert!(shown >= times, "{name} is {shown} times on the dashboard");
         }
     }
-    for metric in metrics().into_iter().chain(filtered(&template)) {
-        let named = body.contains(&format!("\"{metric}\"")) || body.contains(&format!("\\\"{metric}\\\""));
-        assert!(named, "add the metric {metric} to a widget of Dashboard in template.yaml");
+    for table in of_type(&template, "AWS::DynamoDB::Table").into_values() {
+        let name =
+            table["Properties"]["TableName"]["Fn::Sub"].as_str().unwrap().replace("${AWS::StackName}", "${Service}");
+        for index in table["Properties"]["GlobalSecondaryIndexes"].as_array().into_iter().flatten() {
+            let index = index["IndexName"].as_str().unwrap();
+            let [first, other] = ["GlobalSecondaryIndexName", "."].map(|by| format!(r#""{name}","{by}","{index}""#));
+            assert_eq!(body.matches(&first).count() + body.matches(&other).count(), 2, "{name}, {index}");
+        }
+    }
+    for metric in kept_metrics() {
+        assert!(
+            body.contains(&format!("\"PartnerApi\",\"{metric}\"")) || body.contains(&format!("[\".\",\"{metric}\"")),
+            "{metric} is not on the dashboard"
+        );
+    }
+    let logged = names_in(&sources(), "Metric::logged(");
+    assert!(logged.len() > 10, "{logged:?}");
+    let queries: Vec<&str> = dashboard["widgets"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|widget| widget["properties"]["query"].as_str())
+        .collect();
+    for figure in logged {
+        let of_figure =
+            |query: &&&str| query.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == figure);
+        assert!(queries.iter().any(|query| of_figure(&query)), "no query of the dashboard reads {figure}");
     }
 }
 

@@ -1,7 +1,8 @@
 //! Reader of template.yaml. The local stack has exactly what the template declares.
 //!
 //! - Parameters take their defaults or the values that the stack supplies. Intrinsic functions are resolved.
-//! - An unsupported resource or event type is an error, unless it has no local effect (alarms, log groups, policies).
+//! - An unsupported resource or event type is an error, unless it has no local effect (alarms, log groups, policies of
+//!   resources, nested stacks).
 //! - Resources that a condition switches off are left out.
 
 mod condition;
@@ -26,8 +27,12 @@ pub const STACK_NAME: &str = "partner-api";
 /// The HTTP API's id in events.
 pub const API_ID: &str = "local";
 
+/// The type of policies that several functions have.
+const MANAGED_POLICY: &str = "AWS::IAM::ManagedPolicy";
+
 /// Resource types without a local effect, by prefix.
-const INERT: [&str; 8] = [
+const INERT: [&str; 9] = [
+    "AWS::CloudFormation::Stack",
     "AWS::SQS::QueuePolicy",
     "AWS::Events::EventBusPolicy",
     "AWS::CloudWatch::",
@@ -64,6 +69,8 @@ pub struct Template {
     names: Names,
     globals: Value,
     resources: BTreeMap<String, Resource>,
+    /// The documents of managed policies, by their logical ids.
+    managed_policies: BTreeMap<String, Value>,
 }
 
 #[derive(Debug)]
@@ -81,12 +88,13 @@ impl Template {
             names: Names { parameters: parameter_values(&document["Parameters"], parameters)?, ..Names::default() },
             globals: document["Globals"]["Function"].clone(),
             resources: BTreeMap::new(),
+            managed_policies: BTreeMap::new(),
         };
         template.names.conditions = condition::evaluate(&document["Conditions"], &template.names)?;
         let declared = document["Resources"].as_object().ok_or_else(|| TemplateError::new("has no Resources"))?;
         for (logical_id, resource) in declared {
             let kind = resource["Type"].as_str().unwrap_or_default().to_owned();
-            if INERT.iter().any(|inert| kind.starts_with(inert)) {
+            if kind != MANAGED_POLICY && INERT.iter().any(|inert| kind.starts_with(inert)) {
                 continue;
             }
             if let Some(condition) = resource["Condition"].as_str() {
@@ -100,6 +108,10 @@ impl Template {
                 Value::Null => json!({}),
                 properties => properties.clone(),
             };
+            if kind == MANAGED_POLICY {
+                template.managed_policies.insert(logical_id.clone(), properties["PolicyDocument"].clone());
+                continue;
+            }
             let metadata = resource["Metadata"].clone();
             template.resources.insert(logical_id.clone(), Resource { kind, properties, metadata });
         }
@@ -163,10 +175,21 @@ impl Template {
     pub fn functions(&self) -> Result<Vec<Function>, TemplateError> {
         self.of_kind("AWS::Serverless::Function")
             .map(|(id, resource)| {
-                Function::parse(id, &self.globals, &resource.properties, &resource.metadata, &self.names)
+                let mut properties = resource.properties.clone();
+                self.insert_managed_policies(&mut properties["Policies"]);
+                Function::parse(id, &self.globals, &properties, &resource.metadata, &self.names)
                     .map_err(TemplateError::of(id))
             })
             .collect()
+    }
+
+    /// Replaces references to managed policies by their documents.
+    fn insert_managed_policies(&self, policies: &mut Value) {
+        for policy in policies.as_array_mut().into_iter().flatten() {
+            if let Some(document) = policy["Ref"].as_str().and_then(|id| self.managed_policies.get(id)) {
+                *policy = document.clone();
+            }
+        }
     }
 
     fn of_kind(&self, kind: &'static str) -> impl Iterator<Item = (&String, &Resource)> {

@@ -116,10 +116,27 @@ fn a_resource_whose_condition_does_not_hold_is_left_out() {
     assert!(message.contains("Q: there is no condition Nobody"), "{message}");
 }
 
+#[test]
+fn a_managed_policy_is_read_as_if_the_function_had_it_itself() {
+    let statement = |action: &str| format!("{{ Effect: Allow, Action: {action}, Resource: '*' }}");
+    let template = format!(
+        "  P: {{ Type: AWS::IAM::ManagedPolicy, Properties: {{ PolicyDocument: {{ Statement: [{}] }} }} }}\n  F:\n    \
+         Type: AWS::Serverless::Function\n    Metadata: {{ BuildProperties: {{ Binary: f }} }}\n    Properties:\n      \
+         Policies: [!Ref P, {{ Statement: [{}] }}]\n",
+        statement("sqs:SendMessage"),
+        statement("dynamodb:GetItem"),
+    );
+    let functions = small(&template).unwrap().functions().unwrap();
+    let actions: Vec<&Value> =
+        functions[0].policies.as_array().unwrap().iter().map(|it| &it["Statement"][0]["Action"]).collect();
+    assert_eq!(actions, ["sqs:SendMessage", "dynamodb:GetItem"]);
+}
+
 #[rstest::rstest]
 #[case("Role: arn:aws:iam::000000000000:role/x", "does not support Role")]
 #[case("PermissionsBoundary: arn:aws:iam::000000000000:policy/x", "does not support PermissionsBoundary")]
 #[case("Policies: [{ Statement: [{ Resource: !GetAtt Nobody.Arn }] }]", "refers to Nobody.Arn")]
+#[case("Policies: [!Ref Nobody]", "refers to Nobody")]
 fn permissions_that_cannot_be_read_are_refused(#[case] property: &str, #[case] wanted: &str) {
     let function = format!(
         "  F:\n    Type: AWS::Serverless::Function\n    Metadata: {{ BuildProperties: {{ Binary: f }} }}\n    \
