@@ -5,5 +5,6 @@ mod language;
 mod names;
 mod observability;
 mod parameters;
+mod rehearsal;
 pub(crate) mod template;
 mod tree;

@@ -5,6 +5,7 @@ import time
 import traceback
 from pathlib import Path
 
+import record
 from cloud import Cloud
 from drive import Drive
 from stack import Stack
@@ -35,11 +36,13 @@ class Summary:
         return "\n".join(["", "== rehearsal: " + ("FAILED" if self.failed else "all steps passed"), *self.lines])
 
 
-def main(architecture, folder):
+def main(architecture, folder, zips):
     folder = Path(folder).resolve()
     summary = Summary()
+    # Of the templates as they are now, since a rehearsal takes minutes.
+    rehearsed = record.digest()
     with Cloud(folder) as cloud:
-        stack = Stack(cloud, folder, architecture)
+        stack = Stack(cloud, folder, architecture, Path(zips).resolve())
         if summary.step("sam deploy makes the stack", stack.deploy):
             drive = Drive(cloud, stack)
             refused = ("no call was denied for a missing permission", cloud.refusals)
@@ -52,7 +55,10 @@ def main(architecture, folder):
         "tables; reserved concurrency"
     )
     print(summary)
-    return 1 if summary.failed else 0
+    if summary.failed:
+        return 1
+    record.write(rehearsed)
+    return 0
 
 
 if __name__ == "__main__":
