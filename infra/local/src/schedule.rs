@@ -1,6 +1,6 @@
 //! EventBridge schedules on stack time.
 
-mod expression;
+mod rate;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::environments::Pool;
 use crate::template::{ACCOUNT, REGION, STACK_NAME, ScheduleSource, TemplateError};
 use crate::work::Work;
-use expression::Expression;
+use rate::Rate;
 
 /// The template's schedules.
 #[derive(Default)]
@@ -20,7 +20,7 @@ pub struct Schedules(Vec<Arc<Schedule>>);
 
 struct Schedule {
     name: String,
-    expression: Expression,
+    rate: Rate,
     pool: Arc<Pool>,
     next: Mutex<Option<DateTime<Utc>>>,
     running: AtomicBool,
@@ -35,10 +35,10 @@ impl Schedules {
         pool: Arc<Pool>,
         now: DateTime<Utc>,
     ) -> Result<(), TemplateError> {
-        let expression = Expression::parse(&source.schedule)?;
-        let next = Mutex::new(expression.next_after(now));
+        let rate = Rate::parse(&source.schedule)?;
+        let next = Mutex::new(rate.next_after(now));
         let name = format!("{STACK_NAME}-{}-{name}", pool.name());
-        self.0.push(Arc::new(Schedule { name, expression, pool, next, running: AtomicBool::new(false) }));
+        self.0.push(Arc::new(Schedule { name, rate, pool, next, running: AtomicBool::new(false) }));
         Ok(())
     }
 
@@ -58,7 +58,7 @@ impl Schedule {
         let due = {
             let mut next = self.lock_next();
             let Some(due) = next.filter(|due| *due <= now) else { return false };
-            *next = self.expression.next_after(now);
+            *next = self.rate.next_after(now);
             due
         };
         if self.running.swap(true, Ordering::AcqRel) {

@@ -231,7 +231,7 @@ fn parameters(base_url: &str) -> BTreeMap<String, String> {
 /// Creates the template's resources that do not exist yet.
 async fn set_up(aws: &Aws, template: &mut Template) -> Result<(), StartError> {
     for queue in template.queues()? {
-        aws.sqs().ensure_queue(&queue).await?;
+        aws.sqs().add_queue(&queue)?;
     }
     for bus in template.buses() {
         aws.bus().add_bus(&bus);

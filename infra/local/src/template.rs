@@ -124,12 +124,9 @@ impl Template {
         self.resolved("AWS::DynamoDB::Table")
     }
 
-    /// Returns the resolved properties of the queues. Queues without a `RedrivePolicy` come first, so that a
-    /// dead-letter queue precedes the queues that name it.
+    /// Returns the resolved properties of the queues.
     pub fn queues(&self) -> Result<Vec<Value>, TemplateError> {
-        let mut queues = self.resolved("AWS::SQS::Queue")?;
-        queues.sort_by_key(|queue| queue.get("RedrivePolicy").is_some());
-        Ok(queues)
+        self.resolved("AWS::SQS::Queue")
     }
 
     /// Returns the names of the event buses.

@@ -29,8 +29,6 @@ pub(crate) struct ServiceError {
     /// The error's shape with the service's namespace, which the SDKs match on.
     shape: String,
     message: String,
-    /// `x-amzn-query-error`: the SQS error code of the Query protocol, which boto3 still displays.
-    query_error: Option<String>,
     /// Members beside the type and the message.
     more: Option<Box<(&'static str, Value)>>,
 }
@@ -65,12 +63,6 @@ impl ServiceError {
         Self::new(status, JSON, shape, message)
     }
 
-    /// Adds the SQS code of the query protocol.
-    pub(crate) fn with_query_error(mut self, code: &str) -> Self {
-        self.query_error = Some(format!("{code};Sender"));
-        self
-    }
-
     /// Adds a member beside the type and the message.
     pub(crate) fn with(mut self, name: &'static str, value: Value) -> Self {
         self.more = Some(Box::new((name, value)));
@@ -86,14 +78,13 @@ impl ServiceError {
         &self.message
     }
 
-    /// The code of the query protocol, which batch results carry too.
+    /// The error's shape without the namespace.
     pub(crate) fn code(&self) -> &str {
-        let code = self.query_error.as_deref().unwrap_or(&self.shape);
-        code.split(';').next().unwrap_or(code)
+        self.shape.rsplit('#').next().unwrap_or(&self.shape)
     }
 
     fn new(status: u16, content_type: &'static str, shape: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { status, content_type, shape: shape.into(), message: message.into(), query_error: None, more: None }
+        Self { status, content_type, shape: shape.into(), message: message.into(), more: None }
     }
 }
 
@@ -111,16 +102,10 @@ impl IntoResponse for ServiceError {
         }
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = respond(status, self.content_type, body.to_string().into_bytes());
-        let headers = response.headers_mut();
         if self.content_type == JSON
             && let Ok(shape) = HeaderValue::from_str(&self.shape)
         {
-            headers.insert("x-amzn-errortype", shape);
-        }
-        if let Some(code) = self.query_error
-            && let Ok(code) = HeaderValue::from_str(&code)
-        {
-            headers.insert("x-amzn-query-error", code);
+            response.headers_mut().insert("x-amzn-errortype", shape);
         }
         response
     }

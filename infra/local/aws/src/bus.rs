@@ -18,7 +18,7 @@ use crate::sqs::{NewMessage, Sqs, insert};
 use crate::time::StackTime;
 use crate::{ACCOUNT, REGION};
 
-use pattern::Pattern;
+pub use pattern::Pattern;
 
 pub(crate) const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS events (id INTEGER PRIMARY KEY, source TEXT NOT NULL, \
     envelope TEXT NOT NULL); CREATE INDEX IF NOT EXISTS events_by_source ON events(source);";

@@ -9,11 +9,10 @@ use axum::body::to_bytes;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use http::header::{CONNECTION, CONTENT_TYPE};
+use http::header::CONNECTION;
 use http::request::Parts;
 use http::{Method, StatusCode};
 use tokio::task::AbortHandle;
-use uuid::Uuid;
 
 use crate::Aws;
 use crate::access::required_permissions;
@@ -27,10 +26,6 @@ const SEND_EMAIL_PATH: &str = "/v2/email/outbound-emails";
 
 const SUPPORTED_SERVICES: &str = "The local stack's AWS endpoint serves DynamoDB, SQS, EventBridge, Secrets Manager (JSON protocols, \
     with an X-Amz-Target header) and POST /v2/email/outbound-emails of SES v2";
-
-const QUERY_PROTOCOL_REFUSED: &str = "The local stack's AWS endpoint speaks the JSON protocol (an X-Amz-Target header such as \
-    AmazonSQS.SendMessage), not the Query protocol (Action=SendMessage in a form). AWS SDKs and the AWS CLI use JSON for \
-    SQS from November 2023 on.";
 
 pub(crate) fn router(aws: Aws) -> Router {
     Router::new().fallback(handle).with_state(aws)
@@ -85,7 +80,6 @@ async fn answer(aws: Aws, parts: Parts, body: Bytes) -> Response {
             None if path == SEND_EMAIL_PATH && parts.method == Method::POST => {
                 aws.logged_request("ses", "SendEmail", &body, environment).await
             }
-            None if speaks_query(&parts) => query_refusal(),
             None => {
                 let message = format!("{SUPPORTED_SERVICES}; this is {} {path}.", parts.method);
                 ServiceError::json_1_0(400, "UnknownOperationException", message).into_response()
@@ -177,24 +171,6 @@ impl Aws {
             }
         }
     }
-}
-
-/// Returns true for a request of the Query protocol: `Action` and its parameters in a form, or in the query of the URL.
-fn speaks_query(parts: &Parts) -> bool {
-    let content_type = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let media_type = content_type.split(';').next().unwrap_or_default().trim();
-    let query = parts.uri.query().unwrap_or_default();
-    media_type.eq_ignore_ascii_case("application/x-www-form-urlencoded")
-        || query.split('&').any(|parameter| parameter.starts_with("Action="))
-}
-
-/// Refuses a request of the Query protocol with its own XML error, which clients display.
-fn query_refusal() -> Response {
-    let id = Uuid::new_v4();
-    let error =
-        format!("<Type>Sender</Type><Code>UnsupportedProtocol</Code><Message>{QUERY_PROTOCOL_REFUSED}</Message>");
-    let body = format!("<ErrorResponse><Error>{error}</Error><RequestId>{id}</RequestId></ErrorResponse>");
-    (StatusCode::BAD_REQUEST, [(CONTENT_TYPE, "text/xml")], body).into_response()
 }
 
 /// Splits `/env/{environment}/rest` into the environment and `/rest`.

@@ -76,7 +76,7 @@ pub(crate) enum CallFault {
     Stall(watch::Receiver<()>),
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 struct Pending {
     mail_failures: u32,
     store_failures: u32,
@@ -95,44 +95,20 @@ impl Faults {
     /// Sets the faults that the plan names and leaves the others.
     pub fn set(&self, plan: FaultPlan) {
         let mut pending = self.lock();
-        let Pending {
-            mail_failures,
-            store_failures,
-            store_lost_answers,
-            store_conflicts,
-            store_latency_ms,
-            crash_after_commit,
-            crash_before_call,
-            stalled_calls,
-            duplicate_messages,
-            function,
-            spared_calls,
-        } = &mut *pending;
-        for (now, wanted) in [
-            (mail_failures, plan.mail_failures),
-            (store_failures, plan.store_failures),
-            (store_lost_answers, plan.store_lost_answers),
-            (store_conflicts, plan.store_conflicts),
-            (store_latency_ms, plan.store_latency_ms),
-            (crash_after_commit, plan.crash_after_commit),
-            (crash_before_call, plan.crash_before_call),
-            (stalled_calls, plan.stalled_calls),
-            (spared_calls, plan.spared_calls),
-        ] {
-            *now = wanted.unwrap_or(*now);
+        let release = plan.stalled_calls == Some(0);
+        let mut merged = as_value(&*pending);
+        if let Value::Object(plan) = as_value(&plan) {
+            plan.into_iter().filter(|(_, wanted)| !wanted.is_null()).for_each(|(name, wanted)| merged[name] = wanted);
         }
-        *duplicate_messages = plan.duplicate_messages.unwrap_or(*duplicate_messages);
-        if let Some(wanted) = plan.function {
-            *function = wanted;
-        }
-        if plan.stalled_calls == Some(0) {
+        *pending = serde_json::from_value(merged).expect("a plan has the faults and their types");
+        if release {
             self.released.send_replace(());
         }
     }
 
     /// Returns the pending faults, with the field names of [`FaultPlan`].
     pub fn current(&self) -> Value {
-        serde_json::to_value(&*self.lock()).expect("numbers, a flag and a text are JSON")
+        as_value(&*self.lock())
     }
 
     /// Takes the fault for a call of this environment.
@@ -194,6 +170,10 @@ impl Faults {
     fn lock(&self) -> MutexGuard<'_, Pending> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn as_value(faults: &impl Serialize) -> Value {
+    serde_json::to_value(faults).expect("numbers, a flag and a text are JSON")
 }
 
 impl Pending {

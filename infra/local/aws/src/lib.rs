@@ -33,7 +33,7 @@ use runtime::Clock;
 use tokio::sync::watch;
 
 pub use access::{Access, Grant, Policy};
-pub use bus::EventBus;
+pub use bus::{EventBus, Pattern};
 pub use calls::{Call, CallLog, CrashSignal, Invocation};
 pub use data_dir::DataDir;
 pub use dynamodb::{DynamoDb, StreamBatch, StreamPosition};

@@ -16,10 +16,7 @@ use crate::time::StackTime;
 pub(crate) const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS secrets (logical_id TEXT PRIMARY KEY, arn TEXT NOT NULL, \
     name TEXT NOT NULL, value TEXT NOT NULL, version TEXT NOT NULL, created_at INTEGER NOT NULL);";
 
-const LETTERS_AND_DIGITS: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-const PUNCTUATION: &str = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
-const DEFAULT_PASSWORD_LENGTH: usize = 32;
-const MAX_PASSWORD_LENGTH: usize = 4_096;
+const LETTERS_AND_DIGITS: &[u8; 62] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
 /// Secrets Manager.
 pub struct Secrets {
@@ -64,25 +61,19 @@ impl Secrets {
     }
 
     /// Creates the secret from the resolved `Properties` of an `AWS::SecretsManager::Secret` unless it exists, and
-    /// returns its ARN. A literal value is updated each time; a generated value is kept.
+    /// returns its ARN.
     pub async fn ensure(&self, logical_id: &str, properties: &Value) -> Result<String, SetupError> {
         let name = Self::name(logical_id, properties);
-        let literal = properties["SecretString"].as_str();
-        let value = match literal {
-            Some(value) => value.to_owned(),
-            None => generate(&properties["GenerateSecretString"])
-                .map_err(|reason| SetupError::new(format!("secret {logical_id}: {reason}")))?,
-        };
+        let value = generate(&properties["GenerateSecretString"])
+            .map_err(|reason| SetupError::new(format!("secret {logical_id}: {reason}")))?;
         let arn = Self::arn(&name);
         let now = self.time.now_ms();
-        let overwrites = literal.is_some();
         self.sqlite
             .run(|connection| {
                 connection.execute(
                     "INSERT INTO secrets (logical_id, arn, name, value, version, created_at) \
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET arn = excluded.arn, name = excluded.name, \
-                     value = CASE WHEN ?7 THEN excluded.value ELSE value END",
-                    (logical_id, &arn, name, value, Uuid::new_v4().to_string(), now, overwrites),
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING",
+                    (logical_id, &arn, name, value, Uuid::new_v4().to_string(), now),
                 )
             })
             .await?;
@@ -152,47 +143,34 @@ impl Secrets {
     }
 }
 
-/// Generates a value by `GenerateSecretString`.
+/// Generates a value by `GenerateSecretString`: a template with a member of random letters and digits.
 fn generate(properties: &Value) -> Result<String, String> {
-    let none = Map::new();
-    let properties = properties.as_object().unwrap_or(&none);
-    let known = ["SecretStringTemplate", "GenerateStringKey", "PasswordLength", "ExcludePunctuation"];
-    if let Some(other) = properties.keys().find(|name| !known.contains(&name.as_str())) {
-        return Err(format!("the local stack does not generate with {other}"));
+    #[derive(Deserialize)]
+    #[serde(rename_all = "PascalCase", deny_unknown_fields)]
+    struct GenerateSecretString {
+        secret_string_template: String,
+        generate_string_key: String,
+        password_length: usize,
+        exclude_punctuation: bool,
     }
-    let text = |name: &str| properties.get(name).and_then(Value::as_str);
-    let length = match properties.get("PasswordLength") {
-        None => DEFAULT_PASSWORD_LENGTH,
-        Some(value) => value
-            .as_u64()
-            .or_else(|| value.as_str()?.parse().ok())
-            .and_then(|length| usize::try_from(length).ok())
-            .filter(|length| (1..=MAX_PASSWORD_LENGTH).contains(length))
-            .ok_or("PasswordLength is no length")?,
-    };
-    let excludes_punctuation =
-        properties.get("ExcludePunctuation").is_some_and(|value| value == true || value == "true");
-    let alphabet = [LETTERS_AND_DIGITS, if excludes_punctuation { "" } else { PUNCTUATION }].concat();
-    let password = random_text(alphabet.as_bytes(), length);
-    match (text("SecretStringTemplate"), text("GenerateStringKey")) {
-        (None, None) => Ok(password),
-        (Some(template), Some(key)) => {
-            let mut value: Map<String, Value> =
-                serde_json::from_str(template).map_err(|error| format!("SecretStringTemplate: {error}"))?;
-            value.insert(key.to_owned(), password.into());
-            Ok(Value::Object(value).to_string())
-        }
-        _ => Err("SecretStringTemplate and GenerateStringKey go together".to_owned()),
+    let wanted = GenerateSecretString::deserialize(properties).map_err(|error| error.to_string())?;
+    if !wanted.exclude_punctuation {
+        return Err("the local stack generates no punctuation".to_owned());
     }
+    let mut value: Map<String, Value> =
+        serde_json::from_str(&wanted.secret_string_template).map_err(|error| error.to_string())?;
+    value.insert(wanted.generate_string_key, random_text(wanted.password_length).into());
+    Ok(Value::Object(value).to_string())
 }
 
-/// Generates a uniformly random text over the alphabet. Bytes beyond its largest multiple are rejected to avoid bias.
-fn random_text(alphabet: &[u8], length: usize) -> String {
-    let usable = 256 - 256 % alphabet.len();
+/// Generates a uniformly random text. Bytes beyond the largest multiple of the alphabet are rejected to avoid bias.
+fn random_text(length: usize) -> String {
+    let usable = 256 - 256 % LETTERS_AND_DIGITS.len();
     let mut text = String::with_capacity(length);
     while text.len() < length {
         let fitting = random_bytes::<64>().into_iter().map(usize::from).filter(|byte| *byte < usable);
-        text.extend(fitting.take(length - text.len()).map(|byte| char::from(alphabet[byte % alphabet.len()])));
+        let letters = fitting.map(|byte| char::from(LETTERS_AND_DIGITS[byte % LETTERS_AND_DIGITS.len()]));
+        text.extend(letters.take(length - text.len()));
     }
     text
 }

@@ -1,20 +1,17 @@
 //! SQS, standard queues: delays, visibility time-outs, redrive, retention and batches on stack time, durable in SQLite.
 //!
-//! Queues of the template have a function that consumes them. Queues created with `CreateQueue` have none, so they
-//! count neither as busy nor as due.
+//! The queues are those of the template. Dead-letter queues have no function that consumes them, so they count neither
+//! as busy nor as due.
 //!
 //! No permissively licensed crate had durability, a movable clock, delays and redrive together.
 
-mod attributes;
-mod batch;
-mod error;
 mod messages;
 mod operations;
 mod queue;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value, json};
@@ -43,15 +40,7 @@ struct SqsState {
     faults: Arc<Faults>,
     changes: Changes,
     port: AtomicU16,
-    queues: RwLock<BTreeMap<String, Queue>>,
-}
-
-#[derive(Debug, Clone)]
-struct Queue {
-    settings: Settings,
-    created_at: i64,
-    /// True for a queue of this run's template.
-    in_template: bool,
+    queues: RwLock<BTreeMap<String, Settings>>,
 }
 
 impl Sqs {
@@ -62,23 +51,9 @@ impl Sqs {
         changes: Changes,
     ) -> Result<Self, StoreError> {
         let now = time.now_ms();
-        let stored: Vec<(String, String, i64)> = sqlite
-            .run(|connection| {
-                messages::recover(connection, now)?;
-                connection
-                    .prepare("SELECT name, settings, created_at FROM queues")?
-                    .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
-                    .collect()
-            })
-            .await?;
-        let queues = stored
-            .into_iter()
-            .map(|(name, settings, created_at)| {
-                let settings = serde_json::from_str(&settings).unwrap_or_default();
-                (name, Queue { settings, created_at, in_template: false })
-            })
-            .collect();
-        let state = SqsState { sqlite, time, faults, changes, port: AtomicU16::new(0), queues: RwLock::new(queues) };
+        sqlite.run(|connection| messages::recover(connection, now)).await?;
+        let queues = RwLock::default();
+        let state = SqsState { sqlite, time, faults, changes, port: AtomicU16::new(0), queues };
         Ok(Self(Arc::new(state)))
     }
 
@@ -87,17 +62,15 @@ impl Sqs {
         self.0.port.store(port, Ordering::Relaxed);
     }
 
-    /// Creates the queue, or updates an existing one, from the resolved `Properties` of an `AWS::SQS::Queue`.
-    /// Properties without a local effect are ignored.
-    pub async fn ensure_queue(&self, properties: &Value) -> Result<(), SetupError> {
+    /// Adds a queue from the resolved `Properties` of an `AWS::SQS::Queue`.
+    pub fn add_queue(&self, properties: &Value) -> Result<(), SetupError> {
         let name = properties["QueueName"]
             .as_str()
             .ok_or_else(|| SetupError::new("a queue of the template has no QueueName"))?;
-        let mut attributes = properties.as_object().cloned().unwrap_or_default();
-        attributes.retain(|name, _| Settings::has_effect(name));
-        let settings = Settings::from_attributes(&attributes)
-            .map_err(|error| SetupError::new(format!("queue {name}: {}", error.message())))?;
-        Ok(self.store_queue(name, settings, true).await?)
+        let settings =
+            Settings::parse(properties).map_err(|reason| SetupError::new(format!("queue {name}: {reason}")))?;
+        self.0.queues.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), settings);
+        Ok(())
     }
 
     /// Returns the ARN of a queue.
@@ -180,12 +153,12 @@ impl Sqs {
         Ok(earliest.map(from_ms))
     }
 
-    /// Builds a message without attributes to a queue, with the queue's default delay.
+    /// Builds a message to a queue.
     pub(crate) fn message_to(&self, queue_arn: &str, body: &str) -> Result<NewMessage, StoreError> {
         let name = queue_arn.rsplit(':').next().unwrap_or(queue_arn);
         let missing = || StoreError::NoSuchResource(format!("queue {queue_arn}"));
         let settings = self.settings(name).filter(|_| self.arn(name) == queue_arn).ok_or_else(missing)?;
-        Ok(self.new_message(name, &settings, body.to_owned(), None, self.0.time.now_ms()))
+        Ok(self.new_message(name, &settings, body.to_owned(), 0, self.0.time.now_ms()))
     }
 
     /// Wakes pollers after another module's transaction stored messages.
@@ -193,23 +166,14 @@ impl Sqs {
         self.0.changes.notify();
     }
 
-    fn new_message(
-        &self,
-        queue: &str,
-        settings: &Settings,
-        body: String,
-        delay_s: Option<i64>,
-        now: i64,
-    ) -> NewMessage {
+    fn new_message(&self, queue: &str, settings: &Settings, body: String, delay_s: i64, now: i64) -> NewMessage {
         NewMessage {
             queue: queue.to_owned(),
             message_id: Uuid::new_v4().to_string(),
             body,
-            attributes: Map::new(),
-            trace_header: None,
             group_id: None,
             sent_at: now,
-            visible_at: now + delay_s.unwrap_or(settings.delay) * 1_000,
+            visible_at: now + delay_s * 1_000,
             expires_at: now + settings.retention * 1_000,
         }
     }
@@ -239,14 +203,13 @@ impl Sqs {
             let target = self.settings(redrive.target())?;
             Some(DeadLetterQueue {
                 queue: redrive.target().to_owned(),
-                max_receives: redrive.max_receives,
+                max_receives: redrive.max_receive_count,
                 retention_ms: target.retention * 1_000,
             })
         });
         let now = self.0.time.now_ms();
         let receive = ReceiveRequest {
             queue: queue.to_owned(),
-            queue_arn: self.arn(queue),
             now,
             max,
             visible_at: now + visibility_s.unwrap_or(settings.visibility_timeout) * 1_000,
@@ -262,60 +225,25 @@ impl Sqs {
         Ok(received)
     }
 
-    async fn store_queue(&self, name: &str, settings: Settings, in_template: bool) -> Result<(), StoreError> {
-        let text = serde_json::to_string(&settings).expect("numbers and strings are JSON");
-        let now = self.0.time.now_ms();
-        self.0
-            .sqlite
-            .run(|connection| {
-                connection.execute(
-                    "INSERT INTO queues (name, settings, created_at) VALUES (?1, ?2, ?3) \
-                     ON CONFLICT DO UPDATE SET settings = excluded.settings",
-                    (name, text, now),
-                )
-            })
-            .await?;
-        let mut queues = self.queues_mut();
-        let known = queues.get(name);
-        let created_at = known.map_or(now, |known| known.created_at);
-        let in_template = in_template || known.is_some_and(|known| known.in_template);
-        queues.insert(name.to_owned(), Queue { settings, created_at, in_template });
-        Ok(())
-    }
-
     fn settings(&self, queue: &str) -> Option<Settings> {
-        self.queues().get(queue).map(|queue| queue.settings.clone())
+        self.queues().get(queue).cloned()
     }
 
-    /// Returns the queues of the template except dead-letter queues, which no function consumes.
+    /// Returns the queues except dead-letter queues, which no function consumes.
     fn consumed_queues(&self) -> Vec<String> {
         let queues = self.queues();
-        let is_dead_letters = |name: &str| {
-            queues.values().any(|queue| queue.settings.redrive.as_ref().is_some_and(|redrive| redrive.target() == name))
-        };
-        queues
-            .iter()
-            .filter(|(name, queue)| queue.in_template && !is_dead_letters(name))
-            .map(|(name, _)| name.clone())
-            .collect()
+        let dead_letters: Vec<&str> =
+            queues.values().filter_map(|settings| Some(settings.redrive.as_ref()?.target())).collect();
+        queues.keys().filter(|name| !dead_letters.contains(&name.as_str())).cloned().collect()
     }
 
-    fn queues(&self) -> RwLockReadGuard<'_, BTreeMap<String, Queue>> {
+    fn queues(&self) -> RwLockReadGuard<'_, BTreeMap<String, Settings>> {
         self.0.queues.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn queues_mut(&self) -> RwLockWriteGuard<'_, BTreeMap<String, Queue>> {
-        self.0.queues.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Builds a message's system attributes, which are all strings.
 fn system_attributes(message: &ReceivedMessage) -> Map<String, Value> {
-    let optional = [
-        ("MessageGroupId", &message.group_id),
-        ("AWSTraceHeader", &message.trace_header),
-        ("DeadLetterQueueSourceArn", &message.source_arn),
-    ];
     [
         ("SenderId", SENDER.to_owned()),
         ("SentTimestamp", message.sent_at.to_string()),
@@ -323,25 +251,21 @@ fn system_attributes(message: &ReceivedMessage) -> Map<String, Value> {
         ("ApproximateFirstReceiveTimestamp", message.first_received_at.to_string()),
     ]
     .into_iter()
-    .chain(optional.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))))
+    .chain(message.group_id.clone().map(|group_id| ("MessageGroupId", group_id)))
     .map(|(name, value)| (name.to_owned(), Value::from(value)))
     .collect()
 }
 
 fn lambda_record(message: &ReceivedMessage, queue_arn: &str) -> Value {
-    let mut record = json!({
+    json!({
         "messageId": message.message_id,
         "receiptHandle": message.receipt,
         "body": message.body,
         "attributes": system_attributes(message),
-        "messageAttributes": attributes::for_lambda(&message.attributes),
-        "md5OfBody": attributes::md5_hex(message.body.as_bytes()),
+        "messageAttributes": {},
+        "md5OfBody": operations::md5_hex(&message.body),
         "eventSource": "aws:sqs",
         "eventSourceARN": queue_arn,
         "awsRegion": REGION,
-    });
-    if let Some(md5) = attributes::md5_of(&message.attributes) {
-        record["md5OfMessageAttributes"] = md5.into();
-    }
-    record
+    })
 }

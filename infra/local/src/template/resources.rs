@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use local_aws::Pattern;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -239,14 +240,12 @@ impl StreamSource {
     }
 
     /// Returns the filter patterns. A record must match one of them. An empty list accepts every record.
-    pub fn patterns(&self) -> Result<Vec<Value>, TemplateError> {
-        let filters = self.filter_criteria.filters.iter();
-        filters
-            .map(|filter| {
-                serde_json::from_str(&filter.pattern)
-                    .map_err(|error| TemplateError::new(format!("has a filter pattern that is not JSON: {error}")))
-            })
-            .collect()
+    pub fn patterns(&self) -> Result<Vec<Pattern>, TemplateError> {
+        let parsed = self.filter_criteria.filters.iter().map(|filter| {
+            let pattern = serde_json::from_str(&filter.pattern).map_err(|error| error.to_string())?;
+            Pattern::parse(&pattern)
+        });
+        parsed.collect::<Result<_, String>>().map_err(TemplateError::new)
     }
 }
 

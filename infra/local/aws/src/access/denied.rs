@@ -19,10 +19,7 @@ pub(super) fn answer(function: &str, permission: &Permission) -> ServiceError {
     };
     match action.split(':').next().unwrap_or_default() {
         "dynamodb" => ServiceError::json_1_0(400, CORAL, worded(action)),
-        "sqs" => {
-            let message = worded(&action.to_ascii_lowercase());
-            ServiceError::json_1_0(403, CORAL, message).with_query_error("AccessDenied")
-        }
+        "sqs" => ServiceError::json_1_0(403, CORAL, worded(&action.to_ascii_lowercase())),
         "ses" => {
             let message = format!("User `{user}' is not authorized to perform `{action}' on resource `{resource}'");
             ServiceError::rest(403, "AccessDeniedException", message)

@@ -5,14 +5,12 @@
 //! duplicate.
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
-use serde_json::{Map, Value};
 use uuid::Uuid;
 
 pub(crate) const SCHEMA: &str = "
-    CREATE TABLE IF NOT EXISTS queues (name TEXT PRIMARY KEY, settings TEXT NOT NULL, created_at INTEGER NOT NULL) WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS messages (
         id INTEGER PRIMARY KEY AUTOINCREMENT, queue TEXT NOT NULL, message_id TEXT NOT NULL, body TEXT NOT NULL,
-        attributes TEXT, trace_header TEXT, group_id TEXT, source_arn TEXT,
+        group_id TEXT,
         sent_at INTEGER NOT NULL, visible_at INTEGER NOT NULL, expires_at INTEGER NOT NULL, first_received_at INTEGER,
         receive_count INTEGER NOT NULL DEFAULT 0, receipt TEXT,
         in_mapping INTEGER NOT NULL DEFAULT 0, copied INTEGER NOT NULL DEFAULT 0);
@@ -25,8 +23,6 @@ pub(crate) struct NewMessage {
     pub(super) queue: String,
     pub(super) message_id: String,
     pub(super) body: String,
-    pub(super) attributes: Map<String, Value>,
-    pub(super) trace_header: Option<String>,
     pub(super) group_id: Option<String>,
     pub(super) sent_at: i64,
     pub(super) visible_at: i64,
@@ -41,10 +37,7 @@ pub(super) struct ReceivedMessage {
     pub(super) message_id: String,
     pub(super) receipt: String,
     pub(super) body: String,
-    pub(super) attributes: Map<String, Value>,
-    pub(super) trace_header: Option<String>,
     pub(super) group_id: Option<String>,
-    pub(super) source_arn: Option<String>,
     pub(super) sent_at: i64,
     pub(super) first_received_at: i64,
     /// Number of receives, this one included.
@@ -55,7 +48,6 @@ pub(super) struct ReceivedMessage {
 #[derive(Debug, Clone)]
 pub(super) struct ReceiveRequest {
     pub(super) queue: String,
-    pub(super) queue_arn: String,
     pub(super) now: i64,
     pub(super) max: usize,
     pub(super) visible_at: i64,
@@ -97,7 +89,6 @@ impl ReceiptHandle {
 
 impl ReceivedMessage {
     fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let attributes: Option<String> = row.get("attributes")?;
         let first_received_at: Option<i64> = row.get("first_received_at")?;
         Ok(Self {
             id: row.get("id")?,
@@ -105,10 +96,7 @@ impl ReceivedMessage {
             message_id: row.get("message_id")?,
             receipt: String::new(),
             body: row.get("body")?,
-            attributes: attributes.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
-            trace_header: row.get("trace_header")?,
             group_id: row.get("group_id")?,
-            source_arn: row.get("source_arn")?,
             sent_at: row.get("sent_at")?,
             first_received_at: first_received_at.unwrap_or_default(),
             receive_count: row.get("receive_count")?,
@@ -119,17 +107,14 @@ impl ReceivedMessage {
 /// Inserts messages in the caller's transaction.
 pub(crate) fn insert(transaction: &Transaction<'_>, messages: &[NewMessage]) -> rusqlite::Result<()> {
     let mut statement = transaction.prepare_cached(
-        "INSERT INTO messages (queue, message_id, body, attributes, trace_header, group_id, sent_at, visible_at, expires_at) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        "INSERT INTO messages (queue, message_id, body, group_id, sent_at, visible_at, expires_at) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
     for message in messages {
-        let attributes = (!message.attributes.is_empty()).then(|| Value::from(message.attributes.clone()).to_string());
         statement.execute(params![
             message.queue,
             message.message_id,
             message.body,
-            attributes,
-            message.trace_header,
             message.group_id,
             message.sent_at,
             message.visible_at,
@@ -160,7 +145,7 @@ pub(super) fn receive(
         for message in page {
             match &receive.dead_letters {
                 Some(dead) if message.receive_count >= dead.max_receives => {
-                    move_to_dead_letters(&transaction, &message, dead, receive)?;
+                    move_to_dead_letters(&transaction, &message, dead, receive.now)?;
                     dead_lettered += 1;
                 }
                 _ => alive.push(message),
@@ -183,17 +168,17 @@ fn move_to_dead_letters(
     transaction: &Transaction<'_>,
     message: &ReceivedMessage,
     dead: &DeadLetterQueue,
-    from: &ReceiveRequest,
+    now: i64,
 ) -> rusqlite::Result<()> {
     if message.copied == 2 {
         transaction.prepare_cached("DELETE FROM messages WHERE id = ?1")?.execute([message.id])?;
     } else {
         transaction
             .prepare_cached(
-                "UPDATE messages SET queue = ?2, source_arn = ?3, visible_at = ?4, expires_at = sent_at + ?5, \
-                 receipt = NULL, in_mapping = 0, copied = 0 WHERE id = ?1",
+                "UPDATE messages SET queue = ?2, visible_at = ?3, expires_at = sent_at + ?4, receipt = NULL, \
+                 in_mapping = 0, copied = 0 WHERE id = ?1",
             )?
-            .execute((message.id, &dead.queue, &from.queue_arn, from.now, dead.retention_ms))?;
+            .execute((message.id, &dead.queue, now, dead.retention_ms))?;
     }
     Ok(())
 }
@@ -206,10 +191,10 @@ fn mark_received(
     if receive.duplicate && message.copied == 0 {
         transaction
             .prepare_cached(
-                "INSERT INTO messages (queue, message_id, body, attributes, trace_header, group_id, source_arn, sent_at, \
-                 visible_at, expires_at, first_received_at, receive_count, copied) \
-                 SELECT queue, message_id, body, attributes, trace_header, group_id, source_arn, sent_at, \
-                 ?2, expires_at, first_received_at, receive_count, 2 FROM messages WHERE id = ?1",
+                "INSERT INTO messages (queue, message_id, body, group_id, sent_at, visible_at, expires_at, \
+                 first_received_at, receive_count, copied) \
+                 SELECT queue, message_id, body, group_id, sent_at, ?2, expires_at, first_received_at, receive_count, 2 \
+                 FROM messages WHERE id = ?1",
             )?
             .execute((message.id, receive.now))?;
         message.copied = 1;

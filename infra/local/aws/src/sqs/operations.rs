@@ -1,66 +1,98 @@
-//! The operations of the SQS API except batches.
+//! The operations of the SQS API. Unknown parameters are refused by name.
 
+use std::collections::HashSet;
+
+use md5::{Digest, Md5};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::messages::{self, NewMessage, ReceiptHandle, ReceivedMessage};
-use super::queue::{MAX_MESSAGE_BYTES, Settings};
-use super::{Sqs, attributes, error, system_attributes};
+use super::queue::Settings;
+use super::{Sqs, system_attributes};
 use crate::answer::{Answer, ServiceError};
 
 const MAX_VISIBILITY_TIMEOUT: i64 = 43_200;
+/// Maximum bytes of a message, and of a whole batch.
+const MAX_MESSAGE_BYTES: usize = 1_048_576;
+const MAX_ENTRIES: usize = 10;
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
 struct QueueRequest {
-    queue_url: Option<String>,
-    queue_name: Option<String>,
-    queue_name_prefix: Option<String>,
-    attributes: Map<String, Value>,
+    queue_url: String,
+    #[serde(default)]
     attribute_names: Vec<String>,
 }
 
-/// The parameters of `SendMessage`, and of an entry of `SendMessageBatch`.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(super) struct SendMessage {
-    pub(super) queue_url: Option<String>,
-    message_body: Option<String>,
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct GetQueueUrl {
+    queue_name: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct ListQueues {
+    #[serde(default)]
+    queue_name_prefix: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct SendMessage {
+    queue_url: String,
+    message_body: String,
     delay_seconds: Option<i64>,
-    message_attributes: Map<String, Value>,
-    message_system_attributes: Map<String, Value>,
     message_group_id: Option<String>,
-    message_deduplication_id: Option<String>,
 }
 
-/// The parameters of `DeleteMessage`, `ChangeMessageVisibility`, and of the entries of their batches.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(super) struct MessageRequest {
-    pub(super) queue_url: Option<String>,
-    receipt_handle: Option<String>,
-    visibility_timeout: Option<i64>,
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct SendMessageBatch {
+    queue_url: String,
+    entries: Vec<BatchEntry>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct BatchEntry {
+    id: String,
+    message_body: String,
+    delay_seconds: Option<i64>,
+    message_group_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
 struct ReceiveMessage {
-    queue_url: Option<String>,
+    queue_url: String,
     max_number_of_messages: Option<i64>,
     visibility_timeout: Option<i64>,
     wait_time_seconds: Option<i64>,
+    #[serde(default)]
     attribute_names: Vec<String>,
+    #[serde(default)]
     message_system_attribute_names: Vec<String>,
-    message_attribute_names: Vec<String>,
+    /// Messages have none of these.
+    #[serde(rename = "MessageAttributeNames")]
+    _message_attribute_names: Option<Vec<String>>,
 }
 
-/// A validated message with the result for its sender.
-pub(super) struct AcceptedMessage {
-    pub(super) message: NewMessage,
-    pub(super) bytes: usize,
-    pub(super) result: Value,
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct DeleteMessage {
+    queue_url: String,
+    receipt_handle: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct ChangeMessageVisibility {
+    queue_url: String,
+    receipt_handle: String,
+    visibility_timeout: i64,
 }
 
 impl Sqs {
@@ -70,119 +102,107 @@ impl Sqs {
             "SendMessage" => self.send_message(parse(body)?).await?,
             "SendMessageBatch" => self.send_message_batch(parse(body)?).await?,
             "ReceiveMessage" => self.receive_message(parse(body)?).await?,
-            "DeleteMessage" => {
-                let request: MessageRequest = parse(body)?;
-                let queue = self.queue_at(request.queue_url.as_deref())?.0;
-                self.delete_message(queue, request).await?
-            }
-            "DeleteMessageBatch" => self.delete_message_batch(parse(body)?).await?,
-            "ChangeMessageVisibility" => {
-                let request: MessageRequest = parse(body)?;
-                let queue = self.queue_at(request.queue_url.as_deref())?.0;
-                self.change_visibility(queue, request).await?
-            }
-            "ChangeMessageVisibilityBatch" => self.change_visibility_batch(parse(body)?).await?,
-            "CreateQueue" => self.create_queue(parse(body)?).await?,
-            "DeleteQueue" => self.delete_queue(parse(body)?).await?,
+            "DeleteMessage" => self.delete_message(parse(body)?).await?,
+            "ChangeMessageVisibility" => self.change_visibility(parse(body)?).await?,
             "GetQueueUrl" => {
-                let request: QueueRequest = parse(body)?;
-                let name = request.queue_name.ok_or_else(|| error::missing_parameter("QueueName"))?;
-                self.settings(&name).ok_or_else(error::queue_does_not_exist)?;
-                json!({ "QueueUrl": self.url(&name) })
+                let GetQueueUrl { queue_name } = parse(body)?;
+                self.settings(&queue_name).ok_or_else(queue_does_not_exist)?;
+                json!({ "QueueUrl": self.url(&queue_name) })
             }
-            "ListQueues" => self.list_queues(&parse(body)?),
+            "ListQueues" => {
+                let ListQueues { queue_name_prefix } = parse(body)?;
+                let queues = self.queues();
+                let listed = queues.keys().filter(|name| name.starts_with(&queue_name_prefix));
+                json!({ "QueueUrls": listed.map(|name| self.url(name)).collect::<Vec<_>>() })
+            }
             "GetQueueAttributes" => self.queue_attributes(parse(body)?).await?,
-            "SetQueueAttributes" => {
-                let request: QueueRequest = parse(body)?;
-                let (name, mut settings) = self.queue_at(request.queue_url.as_deref())?;
-                settings.update(&request.attributes)?;
-                self.store_queue(&name, settings, false).await?;
-                json!({})
-            }
             "PurgeQueue" => {
-                let request: QueueRequest = parse(body)?;
-                let name = self.queue_at(request.queue_url.as_deref())?.0;
+                let name = self.queue_at(&parse::<QueueRequest>(body)?.queue_url)?.0;
                 self.0.sqlite.run(|connection| messages::purge(connection, &name)).await?;
                 self.0.changes.notify();
                 json!({})
             }
-            other => return Err(error::unknown_operation(other)),
+            other => {
+                let message = format!("The local stack's SQS has no operation {other}.");
+                return Err(refused("UnknownOperationException", message));
+            }
         };
         Ok(Answer::json_1_0(&answer))
     }
 
     /// Finds the queue of a URL by the last segment of its path, since hosts and ports differ between callers.
-    pub(super) fn queue_at(&self, url: Option<&str>) -> Result<(String, Settings), ServiceError> {
-        let url = url.ok_or_else(|| error::missing_parameter("QueueUrl"))?;
+    fn queue_at(&self, url: &str) -> Result<(String, Settings), ServiceError> {
         let name = url.rsplit('/').next().unwrap_or(url);
-        let settings = self.settings(name).ok_or_else(error::queue_does_not_exist)?;
+        let settings = self.settings(name).ok_or_else(queue_does_not_exist)?;
         Ok((name.to_owned(), settings))
     }
 
     /// Validates a message that is sent at `now`.
-    pub(super) fn accept(
-        &self,
-        queue: &str,
-        settings: &Settings,
-        send: SendMessage,
-        now: i64,
-    ) -> Result<AcceptedMessage, ServiceError> {
-        let body = send.message_body.filter(|body| !body.is_empty());
-        let body = body.ok_or_else(|| error::missing_parameter("MessageBody"))?;
-        if !body.chars().all(is_allowed) {
-            return Err(error::invalid_message_contents());
+    fn accept(&self, send: SendMessage, now: i64) -> Result<NewMessage, ServiceError> {
+        let (queue, settings) = self.queue_at(&send.queue_url)?;
+        let body = send.message_body;
+        if body.is_empty() || !body.chars().all(is_allowed) {
+            return Err(refused("InvalidMessageContents", "The body is empty, or holds a character that XML forbids."));
         }
-        if let Some(delay) = send.delay_seconds.filter(|delay| !(0..=900).contains(delay)) {
-            return Err(error::out_of_range("DelaySeconds", delay, 0, 900));
+        if body.len() > MAX_MESSAGE_BYTES {
+            return Err(invalid(format!("Message must be shorter than {MAX_MESSAGE_BYTES} bytes.")));
         }
-        if send.message_deduplication_id.is_some() {
-            let message = "The request include parameter MessageDeduplicationId which is not valid for this queue type";
-            return Err(error::invalid_parameter(message));
-        }
-        let bytes = body.len() + attributes::check(&send.message_attributes)?;
-        let limit = usize::try_from(settings.max_message_bytes).unwrap_or(MAX_MESSAGE_BYTES);
-        if bytes > limit {
-            return Err(error::message_too_long(limit));
-        }
-        let mut message = self.new_message(queue, settings, body, send.delay_seconds, now);
-        let mut result = json!({
-            "MessageId": message.message_id,
-            "MD5OfMessageBody": attributes::md5_hex(message.body.as_bytes()),
-        });
-        for (name, of) in [
-            ("MD5OfMessageAttributes", &send.message_attributes),
-            ("MD5OfMessageSystemAttributes", &send.message_system_attributes),
-        ] {
-            if let Some(md5) = attributes::md5_of(of) {
-                result[name] = md5.into();
-            }
-        }
-        message.attributes = send.message_attributes;
-        message.trace_header = send
-            .message_system_attributes
-            .get("AWSTraceHeader")
-            .and_then(|trace| Some(trace["StringValue"].as_str()?.to_owned()));
+        let delay = in_range("DelaySeconds", send.delay_seconds, 0, 900)?.unwrap_or_default();
+        let mut message = self.new_message(&queue, &settings, body, delay, now);
         message.group_id = send.message_group_id;
-        Ok(AcceptedMessage { message, bytes, result })
+        Ok(message)
     }
 
     async fn send_message(&self, send: SendMessage) -> Result<Value, ServiceError> {
-        let (queue, settings) = self.queue_at(send.queue_url.as_deref())?;
-        let accepted = self.accept(&queue, &settings, send, self.0.time.now_ms())?;
-        self.store(vec![accepted.message]).await?;
-        Ok(accepted.result)
+        let message = self.accept(send, self.0.time.now_ms())?;
+        let result = sent(&message);
+        self.store(vec![message]).await?;
+        Ok(result)
+    }
+
+    /// Sends the entries that are valid. A malformed batch is refused as a whole.
+    async fn send_message_batch(&self, batch: SendMessageBatch) -> Result<Value, ServiceError> {
+        let SendMessageBatch { queue_url, entries } = batch;
+        let ids: HashSet<&str> = entries.iter().map(|entry| entry.id.as_str()).collect();
+        let bytes: usize = entries.iter().map(|entry| entry.message_body.len()).sum();
+        if entries.is_empty() {
+            return Err(refused("EmptyBatchRequest", "There should be at least one entry in the request."));
+        } else if entries.len() > MAX_ENTRIES {
+            let message = format!("Maximum number of entries per request are {MAX_ENTRIES}.");
+            return Err(refused("TooManyEntriesInBatchRequest", message));
+        } else if ids.len() < entries.len() {
+            return Err(refused("BatchEntryIdsNotDistinct", "Ids are repeated."));
+        } else if bytes > MAX_MESSAGE_BYTES {
+            let message = format!("Batch requests cannot be longer than {MAX_MESSAGE_BYTES} bytes.");
+            return Err(refused("BatchRequestTooLong", message));
+        }
+        // One time for all, so that messages with the same delay become visible together, however slow the machine is.
+        let now = self.0.time.now_ms();
+        let (mut successful, mut failed, mut messages) = (Vec::new(), Vec::new(), Vec::new());
+        for BatchEntry { id, message_body, delay_seconds, message_group_id } in entries {
+            let send = SendMessage { queue_url: queue_url.clone(), message_body, delay_seconds, message_group_id };
+            match self.accept(send, now) {
+                Ok(message) => {
+                    let mut result = sent(&message);
+                    result["Id"] = id.into();
+                    successful.push(result);
+                    messages.push(message);
+                }
+                Err(error) => failed.push(json!({
+                    "Id": id, "SenderFault": true, "Code": error.code(), "Message": error.message(),
+                })),
+            }
+        }
+        self.store(messages).await?;
+        Ok(json!({ "Successful": successful, "Failed": failed }))
     }
 
     async fn receive_message(&self, request: ReceiveMessage) -> Result<Value, ServiceError> {
-        let (queue, settings) = self.queue_at(request.queue_url.as_deref())?;
-        let in_range = |name, value: Option<i64>, min, max| match value {
-            Some(value) if !(min..=max).contains(&value) => Err(error::out_of_range(name, value, min, max)),
-            value => Ok(value),
-        };
+        let queue = self.queue_at(&request.queue_url)?.0;
         let max = in_range("MaxNumberOfMessages", request.max_number_of_messages, 1, 10)?.unwrap_or(1);
         let visibility = in_range("VisibilityTimeout", request.visibility_timeout, 0, MAX_VISIBILITY_TIMEOUT)?;
-        let wait = in_range("WaitTimeSeconds", request.wait_time_seconds, 0, 20)?.unwrap_or(settings.wait_time);
-        let deadline = self.0.time.now_ms() + wait * 1_000;
+        let wait_s = in_range("WaitTimeSeconds", request.wait_time_seconds, 0, 20)?.unwrap_or_default();
+        let deadline = self.0.time.now_ms() + wait_s * 1_000;
         // Subscribed before the first read, so that a later message is not missed.
         let mut changes = self.0.changes.subscribe();
         let received = loop {
@@ -205,81 +225,39 @@ impl Sqs {
         if received.is_empty() {
             return Ok(json!({}));
         }
-        let system_names = [request.attribute_names, request.message_system_attribute_names].concat();
-        let messages: Vec<Value> =
-            received.iter().map(|message| rendered(message, &system_names, &request.message_attribute_names)).collect();
-        Ok(json!({ "Messages": messages }))
+        let wanted = [request.attribute_names, request.message_system_attribute_names].concat();
+        Ok(json!({ "Messages": received.iter().map(|message| rendered(message, &wanted)).collect::<Vec<_>>() }))
     }
 
-    pub(super) async fn delete_message(&self, queue: String, request: MessageRequest) -> Result<Value, ServiceError> {
-        let handle = request.handle()?;
+    async fn delete_message(&self, request: DeleteMessage) -> Result<Value, ServiceError> {
+        let queue = self.queue_at(&request.queue_url)?.0;
+        let handle = parse_handle(&request.receipt_handle)?;
         self.0.sqlite.run(|connection| messages::delete(connection, &queue, &handle)).await?;
         self.0.changes.notify();
         Ok(json!({}))
     }
 
-    pub(super) async fn change_visibility(
-        &self,
-        queue: String,
-        request: MessageRequest,
-    ) -> Result<Value, ServiceError> {
-        let handle = request.handle()?;
-        let timeout = request.visibility_timeout.ok_or_else(|| error::missing_parameter("VisibilityTimeout"))?;
-        if !(0..=MAX_VISIBILITY_TIMEOUT).contains(&timeout) {
-            return Err(error::out_of_range("VisibilityTimeout", timeout, 0, MAX_VISIBILITY_TIMEOUT));
-        }
+    async fn change_visibility(&self, request: ChangeMessageVisibility) -> Result<Value, ServiceError> {
+        let queue = self.queue_at(&request.queue_url)?.0;
+        let handle = parse_handle(&request.receipt_handle)?;
+        let timeout = in_range("VisibilityTimeout", Some(request.visibility_timeout), 0, MAX_VISIBILITY_TIMEOUT)?;
         let now = self.0.time.now_ms();
-        let visible_at = now + timeout * 1_000;
+        let visible_at = now + timeout.unwrap_or_default() * 1_000;
         let changed = self
             .0
             .sqlite
             .run(|connection| messages::change_visibility(connection, &queue, &handle, now, visible_at))
             .await?;
         self.0.changes.notify();
-        if changed { Ok(json!({})) } else { Err(error::message_not_inflight()) }
-    }
-
-    async fn create_queue(&self, request: QueueRequest) -> Result<Value, ServiceError> {
-        let name = request.queue_name.ok_or_else(|| error::missing_parameter("QueueName"))?;
-        let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if name.is_empty() || name.len() > 80 || !name.chars().all(allowed) {
-            let message = "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length";
-            return Err(error::invalid_parameter(message));
+        if changed {
+            Ok(json!({}))
+        } else {
+            Err(refused("MessageNotInflight", "The specified message is not in flight."))
         }
-        let settings = Settings::from_attributes(&request.attributes)?;
-        match self.settings(&name) {
-            Some(existing) if existing != settings => return Err(error::queue_name_exists(&name)),
-            Some(_) => {}
-            None => self.store_queue(&name, settings, false).await?,
-        }
-        Ok(json!({ "QueueUrl": self.url(&name) }))
-    }
-
-    async fn delete_queue(&self, request: QueueRequest) -> Result<Value, ServiceError> {
-        let name = self.queue_at(request.queue_url.as_deref())?.0;
-        self.0
-            .sqlite
-            .run(|connection| {
-                messages::purge(connection, &name)?;
-                connection.execute("DELETE FROM queues WHERE name = ?1", [&name])
-            })
-            .await?;
-        self.queues_mut().remove(&name);
-        self.0.changes.notify();
-        Ok(json!({}))
-    }
-
-    fn list_queues(&self, request: &QueueRequest) -> Value {
-        let prefix = request.queue_name_prefix.as_deref().unwrap_or_default();
-        let queues = self.queues();
-        let urls: Vec<String> =
-            queues.keys().filter(|name| name.starts_with(prefix)).map(|name| self.url(name)).collect();
-        if urls.is_empty() { json!({}) } else { json!({ "QueueUrls": urls }) }
     }
 
     async fn queue_attributes(&self, request: QueueRequest) -> Result<Value, ServiceError> {
-        let (name, settings) = self.queue_at(request.queue_url.as_deref())?;
-        let created_at = self.queues().get(&name).map_or(0, |queue| queue.created_at) / 1_000;
+        let (name, settings) = self.queue_at(&request.queue_url)?;
         let now = self.0.time.now_ms();
         let counts = self.0.sqlite.run(|connection| messages::counts(connection, &name, now)).await?;
         let mut all = settings.to_attributes();
@@ -288,28 +266,31 @@ impl Sqs {
             ("ApproximateNumberOfMessages", counts.visible.to_string()),
             ("ApproximateNumberOfMessagesNotVisible", counts.not_visible.to_string()),
             ("ApproximateNumberOfMessagesDelayed", counts.delayed.to_string()),
-            ("CreatedTimestamp", created_at.to_string()),
-            ("LastModifiedTimestamp", created_at.to_string()),
         ] {
             all.insert(name.to_owned(), value.into());
         }
-        let wanted = &request.attribute_names;
-        let attributes: Map<String, Value> =
-            all.into_iter().filter(|(name, _)| wanted.iter().any(|wanted| wanted == "All" || wanted == name)).collect();
-        Ok(if attributes.is_empty() { json!({}) } else { json!({ "Attributes": attributes }) })
-    }
-}
-
-impl MessageRequest {
-    fn handle(&self) -> Result<ReceiptHandle, ServiceError> {
-        let handle = self.receipt_handle.as_deref().ok_or_else(|| error::missing_parameter("ReceiptHandle"))?;
-        ReceiptHandle::parse(handle).ok_or_else(|| error::receipt_handle_is_invalid(handle))
+        Ok(json!({ "Attributes": selected(all, &request.attribute_names) }))
     }
 }
 
 /// Parses a request. An empty body is an empty request.
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ServiceError> {
-    serde_json::from_slice(if body.is_empty() { b"{}" } else { body }).map_err(|reason| error::malformed(&reason))
+    serde_json::from_slice(if body.is_empty() { b"{}" } else { body })
+        .map_err(|reason| refused("SerializationException", reason.to_string()))
+}
+
+fn parse_handle(handle: &str) -> Result<ReceiptHandle, ServiceError> {
+    ReceiptHandle::parse(handle).ok_or_else(|| refused("ReceiptHandleIsInvalid", "The receipt handle is not valid."))
+}
+
+/// Refuses a number out of its range.
+fn in_range(name: &str, value: Option<i64>, min: i64, max: i64) -> Result<Option<i64>, ServiceError> {
+    match value {
+        Some(value) if !(min..=max).contains(&value) => {
+            Err(invalid(format!("Value {value} for parameter {name} is invalid. Must be >= {min} and <= {max}.")))
+        }
+        value => Ok(value),
+    }
 }
 
 /// Returns true for a character that XML 1.0 allows, as SQS requires.
@@ -317,22 +298,41 @@ fn is_allowed(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..)
 }
 
-/// Renders a message for `ReceiveMessage` with the requested attributes.
-fn rendered(message: &ReceivedMessage, system_names: &[String], names: &[String]) -> Value {
-    let mut rendered = json!({
+/// Renders the result for the sender of a message. SDKs compare the checksum with their own.
+fn sent(message: &NewMessage) -> Value {
+    json!({ "MessageId": message.message_id, "MD5OfMessageBody": md5_hex(&message.body) })
+}
+
+/// Renders a received message with the requested attributes.
+fn rendered(message: &ReceivedMessage, wanted: &[String]) -> Value {
+    json!({
         "MessageId": message.message_id,
         "ReceiptHandle": message.receipt,
-        "MD5OfBody": attributes::md5_hex(message.body.as_bytes()),
+        "MD5OfBody": md5_hex(&message.body),
         "Body": message.body,
-    });
-    let system = attributes::select(&system_attributes(message), system_names);
-    if !system.is_empty() {
-        rendered["Attributes"] = system.into();
-    }
-    let selected = attributes::select(&message.attributes, names);
-    if let Some(md5) = attributes::md5_of(&selected) {
-        rendered["MD5OfMessageAttributes"] = md5.into();
-        rendered["MessageAttributes"] = selected.into();
-    }
-    rendered
+        "Attributes": selected(system_attributes(message), wanted),
+    })
+}
+
+/// Selects the requested attributes.
+fn selected(mut attributes: Map<String, Value>, wanted: &[String]) -> Map<String, Value> {
+    attributes.retain(|name, _| wanted.iter().any(|wanted| wanted == "All" || wanted == name));
+    attributes
+}
+
+/// Computes the hexadecimal MD5 checksum of a body.
+pub(super) fn md5_hex(body: &str) -> String {
+    Md5::digest(body).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn queue_does_not_exist() -> ServiceError {
+    refused("QueueDoesNotExist", "The specified queue does not exist.")
+}
+
+fn invalid(message: String) -> ServiceError {
+    refused("InvalidParameterValueException", message)
+}
+
+fn refused(shape: &str, message: impl Into<String>) -> ServiceError {
+    ServiceError::json_1_0(400, format!("com.amazonaws.sqs#{shape}"), message)
 }

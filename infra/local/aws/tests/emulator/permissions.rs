@@ -8,7 +8,7 @@ use aws_sdk_sesv2::types::{Body, Content, Destination, EmailContent, Message};
 use runtime::SdkConfig;
 use serde_json::{Value, json};
 
-use crate::world::{World, outbox_properties};
+use crate::world::{World, outbox_properties, secret_properties};
 
 const USER: &str = "arn:aws:sts::000000000000:assumed-role/f-role/f";
 const TABLE: &str = "arn:aws:dynamodb:us-east-1:000000000000:table/outbox";
@@ -143,7 +143,7 @@ async fn an_index_is_a_resource_of_its_own() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_message_is_sent_only_to_a_queue_that_is_allowed() {
     let world = World::new().await;
-    let (open, closed) = (world.queue("open", json!({})).await, world.queue("closed", json!({})).await);
+    let (open, closed) = (world.queue("open", json!({})), world.queue("closed", json!({})));
     let arn = |name: &str| world.aws.sqs().arn(name);
     let statements = json!([allowing(json!("sqs:SendMessage"), json!(arn("open")))]);
     let client = aws_sdk_sqs::Client::new(&world.environment_allowed("f-1", statements));
@@ -151,7 +151,10 @@ async fn a_message_is_sent_only_to_a_queue_that_is_allowed() {
     let entry = aws_sdk_sqs::types::SendMessageBatchRequestEntry::builder().id("1").message_body("x").build().unwrap();
     client.send_message_batch().queue_url(&open).entries(entry.clone()).send().await.unwrap();
     let sent = client.send_message().queue_url(&closed).message_body("x").send().await;
-    assert_eq!(refusal(sent), (403, "AccessDenied".to_owned(), denied(403, "sqs:sendmessage", &arn("closed")).2));
+    assert_eq!(
+        refusal(sent),
+        (403, "AccessDeniedException".to_owned(), denied(403, "sqs:sendmessage", &arn("closed")).2)
+    );
     let batch = client.send_message_batch().queue_url(&closed).entries(entry).send().await;
     assert_eq!(refusal(batch).2, denied(403, "sqs:sendmessage", &arn("closed")).2);
     let received = client.receive_message().queue_url(&open).send().await;
@@ -163,7 +166,7 @@ async fn a_message_is_sent_only_to_a_queue_that_is_allowed() {
 async fn events_mails_and_secrets_are_refused_with_their_services_errors() {
     let world = World::new().await;
     world.aws.bus().add_bus("partner");
-    let secret = world.aws.secrets().ensure("Secret", &json!({ "SecretString": "x" })).await.unwrap();
+    let secret = world.aws.secrets().ensure("Secret", &secret_properties()).await.unwrap();
     let sdk = world.environment_allowed(
         "f-1",
         json!([

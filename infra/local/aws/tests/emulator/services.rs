@@ -4,9 +4,8 @@ use aws_sdk_eventbridge::types::PutEventsRequestEntry;
 use aws_sdk_sesv2::types::{Body, Content, Destination, EmailContent, Message};
 use local_aws::FaultPlan;
 use serde_json::{Value, json};
-use tower::ServiceExt;
 
-use crate::world::World;
+use crate::world::{World, secret_properties};
 
 fn event(bus: &str, source: &str, detail: &str) -> PutEventsRequestEntry {
     let entry = PutEventsRequestEntry::builder().event_bus_name(bus).source(source);
@@ -16,7 +15,7 @@ fn event(bus: &str, source: &str, detail: &str) -> PutEventsRequestEntry {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_event_goes_to_the_queues_of_matching_rules_and_is_kept() {
     let world = World::new().await;
-    world.queue("feed", json!({})).await;
+    world.queue("feed", json!({}));
     world.aws.bus().add_bus("partner");
     let targets = json!([{ "Id": "feed", "Arn": world.aws.sqs().arn("feed") }]);
     let rule = json!({ "EventBusName": "partner", "EventPattern": { "source": ["application"] }, "Targets": targets });
@@ -78,7 +77,7 @@ async fn a_mail_is_stored_unless_a_fault_refuses_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_generated_secret_is_kept_until_it_is_replaced() {
     let world = World::new().await;
-    let properties = json!({ "GenerateSecretString": { "PasswordLength": 64 } });
+    let properties = secret_properties();
     let arn = world.aws.secrets().ensure("EncryptionSecret", &properties).await.unwrap();
     let value = async |world: &World| {
         let client = aws_sdk_secretsmanager::Client::new(&world.sdk());
@@ -191,36 +190,4 @@ async fn an_address_that_ses_refuses_is_refused_as_recipient_and_as_sender() {
     }
     assert!(send(ADA, &[]).await.is_err());
     assert_eq!(world.aws.mail().mails().await.unwrap().len(), 2 * MAILBOXES.len());
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_request_of_the_query_protocol_is_refused_by_name() {
-    let world = World::new().await;
-    let url = world.queue("retries", json!({})).await;
-    let path = url.split_once("://").unwrap().1.split_once('/').unwrap().1.to_owned();
-    let form = "application/x-www-form-urlencoded; charset=utf-8";
-    let send = "Action=SendMessage&Version=2012-11-05&MessageBody=hello";
-    for (method, path, content_type, body) in [
-        ("POST", "/".to_owned(), form, send),
-        ("POST", format!("/{path}"), form, send),
-        ("POST", "/env/deliver-1/".to_owned(), form, send),
-        ("GET", format!("/{path}?{send}"), "", ""),
-    ] {
-        let request = http::Request::builder().method(method).uri(path.as_str()).header("content-type", content_type);
-        let request = request.body(axum::body::Body::from(body)).unwrap();
-        let answer = world.aws.router().oneshot(request).await.unwrap();
-        assert_eq!(
-            (answer.status().as_u16(), answer.headers()["content-type"].as_bytes()),
-            (400, &b"text/xml"[..]),
-            "{method} {path}"
-        );
-        let text = axum::body::to_bytes(answer.into_body(), usize::MAX).await.unwrap();
-        let text = String::from_utf8(text.to_vec()).unwrap();
-        assert!(
-            text.contains("<Code>UnsupportedProtocol</Code>") && text.contains("speaks the JSON protocol"),
-            "{text}"
-        );
-        assert!(text.contains("not the Query protocol"), "{text}");
-    }
-    assert!(!world.aws.sqs().is_busy().await.unwrap(), "nothing was sent");
 }

@@ -125,9 +125,9 @@ impl World {
         Environment::new(config, Arc::clone(&self.clock) as Arc<dyn Clock>).unwrap().sdk().clone()
     }
 
-    pub(crate) async fn queue(&self, name: &str, mut properties: Value) -> String {
+    pub(crate) fn queue(&self, name: &str, mut properties: Value) -> String {
         properties["QueueName"] = name.into();
-        self.aws.sqs().ensure_queue(&properties).await.unwrap();
+        self.aws.sqs().add_queue(&properties).unwrap();
         self.aws.sqs().url(name)
     }
 
@@ -153,4 +153,10 @@ pub(crate) fn outbox_properties() -> Value {
         "PointInTimeRecoverySpecification": { "PointInTimeRecoveryEnabled": true },
         "SSESpecification": { "SSEEnabled": true },
     })
+}
+
+pub(crate) fn secret_properties() -> Value {
+    json!({ "GenerateSecretString": {
+        "SecretStringTemplate": "{}", "GenerateStringKey": "1", "PasswordLength": 64, "ExcludePunctuation": true,
+    } })
 }
