@@ -170,7 +170,6 @@ mod tests {
             display: "svc_live_…abcd".to_owned(),
             created_at: Timestamp::from_ms(1),
             expires_at: None,
-            chosen: None,
             replaced_by: None,
             revoked_at: None,
             last_used_at: None,
@@ -184,25 +183,18 @@ mod tests {
 
     #[test]
     fn a_key_is_active_until_it_is_replaced_ends_or_is_revoked() {
-        let chosen = Some(ChosenExpiry { expires_at: None });
-        for (expires_at, chosen, revoked_at, status) in [
+        let successor = Some(KeyId::parse("key_2").unwrap());
+        for (expires_at, replaced_by, revoked_at, status) in [
             (None, None, None, KeyStatus::Active),
             (Some(11), None, None, KeyStatus::Active),
             (Some(10), None, None, KeyStatus::Expired),
-            (Some(11), chosen, None, KeyStatus::Replaced),
-            (Some(10), chosen, None, KeyStatus::Expired),
-            (Some(10), chosen, Some(5), KeyStatus::Revoked),
+            (Some(11), successor.clone(), None, KeyStatus::Replaced),
+            (Some(10), successor.clone(), None, KeyStatus::Expired),
+            (Some(10), successor, Some(5), KeyStatus::Revoked),
             (None, None, Some(5), KeyStatus::Revoked),
         ] {
-            let record = KeyRecord { expires_at, chosen, revoked_at, ..stored_record() };
+            let record = KeyRecord { expires_at, replaced_by, revoked_at, ..stored_record() };
             assert_eq!(record.status(Timestamp::from_ms(10)), status, "{record:?}");
         }
-    }
-
-    #[test]
-    fn a_record_of_an_earlier_release_has_no_replacement() {
-        let item = db::to_item(&stored_record());
-        assert!(!item.contains_key("replaced_by"));
-        assert!(from_item::<KeyRecord>("key", item).unwrap().replaced_by.is_none());
     }
 }

@@ -146,4 +146,3 @@ async fn the_sweeps_lines_have_its_lag_and_its_matches() {
     assert!(lags[0] < 900.0 && lags.last().is_some_and(|lag| *lag > 900.0), "failed clients stay due: {lags:?}");
     scene.world.lines().iter().filter(|line| line.is_of_figures()).for_each(Line::is_valid);
 }
-

@@ -25,7 +25,7 @@ use domain::key::{MAX_KEY_NAME_CHARS, MAX_LIVE_KEYS, ROTATION_OVERLAP};
 use domain::list::{AUDIT_PAGE, CHECK_IN_PAGE, CLIENT_PAGE, CRM_PAGE, DAILY_LOG_PAGE, DELIVERY_PAGE, KEY_PAGE};
 use domain::login_link::LOGIN_LINK_LIFE;
 use domain::opportunity::{MAX_LOST_REASON_CHARS, MAX_OPPORTUNITY_NAME_CHARS, MAX_VALUE_CENTS};
-use domain::pace::{LATE_AFTER, SLOTS};
+use domain::pace::{LATE_AFTER, PERMITS};
 use domain::rate_limit::{Limit, WINDOW_S};
 use domain::receiver_url::MAX_URL_CHARS;
 use domain::retry::{CHAIN_HOURS, GAPS_S, MAX_ATTEMPTS, MAX_JITTER_PERCENT};
@@ -153,7 +153,7 @@ fn events() -> Vec<String> {
             others.join(", ")
         ),
         days_to_keep(),
-        format!("delivers up to {} events to an endpoint at once", SLOTS.unsigned_abs() as u64 * batch),
+        format!("delivers up to {} events to an endpoint at once", PERMITS.unsigned_abs() as u64 * batch),
         format!("answers after more than {} seconds gets", LATE_AFTER.as_secs()),
         format!("gets at most {batch} at once for {hanging_s} seconds"),
         format!("send one event again, for {} days |", DELIVERY_RETENTION.num_days()),
