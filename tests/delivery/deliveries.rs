@@ -206,7 +206,7 @@ async fn any_2xx_is_success_and_a_redirect_is_a_failure_that_is_not_followed() {
     let endpoint = ada.endpoint(&receiver.url(), "identifiers").await;
     create(&ada.partner_key().await, "a@example.com").await;
     world.settle().await;
-    world.advance_s(120).await;
+    world.advance_s(DAY_S).await;
     let delivery = only(&ada, &endpoint).await;
     let codes: Vec<Value> = attempts(&delivery).iter().map(|attempt| attempt["status_code"].clone()).collect();
     assert_eq!((codes, &delivery["status"]), (vec![json!(307), json!(404), json!(299)], &json!("delivered")));
