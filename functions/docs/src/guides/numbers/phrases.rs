@@ -345,6 +345,28 @@ fn settings_api() -> Vec<String> {
 /// Phrases of documents that state other numbers too, such as measured ones.
 pub(super) fn of_other_documents() -> Vec<(&'static str, String)> {
     vec![
+        (
+            "infra/guides/feed.md",
+            format!("an id from the last {} days", stated("lib/store/src/fact.rs", "const RETENTION")),
+        ),
+        (
+            "infra/guides/feed.md",
+            format!(
+                "at most {} characters, e-mail addresses at most {MAX_EMAIL_CHARS}.",
+                with_comma(stated("lib/domain/src/fact.rs", "const MAX_NAME_CHARS: usize"))
+            ),
+        ),
+        (
+            "infra/guides/feed.md",
+            format!("is retried for {} minutes.", stated("functions/ingest/src/retry_limits.rs", "const WAIT")),
+        ),
+        (
+            "infra/guides/feed.md",
+            format!("The sweep does, every {} minutes", stated("template.yaml", "Schedule: rate")),
+        ),
+        ("infra/guides/feed.md", format!("the {MAX_TRIGGERED} active automations")),
+        ("infra/guides/feed.md", format!("valid for {} seconds", ASSERTION_LIFE.num_seconds())),
+        ("infra/guides/feed.md", format!("from 1 to {}, default {}", WINDOW_DAYS.max, WINDOW_DAYS.default)),
         ("README.md", format!("retries each delivery for {CHAIN_HOURS} hours")),
         ("infra/guides/capacity.md", format!("{MAX_ATTEMPTS} attempts over {CHAIN_HOURS} hours are")),
         ("infra/guides/aws-limits.md", format!("a delivery that fails for {CHAIN_HOURS} hours")),
