@@ -50,7 +50,7 @@ async fn crawl(caller: &Caller) -> BTreeMap<String, Reply> {
 async fn the_description_is_openapi_3_1_and_open_to_everyone() {
     let world = World::start().await;
     let reply = world.anonymous().get(DOCUMENT).await.expect(200);
-    assert_eq!(reply.header("content-type"), Some("application/json"));
+    assert_eq!(reply.header("content-type"), Some("application/json; charset=utf-8"));
     assert_eq!(reply.body["openapi"], "3.1.0");
     assert_eq!(reply.body["info"], docs::document::document()["info"]);
     assert!(reply.body["webhooks"]["new_client"].is_object() && reply.body["webhooks"]["compliance_drop"].is_object());
@@ -81,7 +81,7 @@ async fn the_service_serves_all_resources_of_its_pages() {
         let media_type = match path.rsplit_once('.').map(|(_, extension)| extension) {
             Some("js") => "text/javascript; charset=utf-8",
             Some("css") => "text/css; charset=utf-8",
-            Some(_) => "application/json",
+            Some(_) => "application/json; charset=utf-8",
             None => "text/html; charset=utf-8",
         };
         assert_eq!(reply.header("content-type"), Some(media_type), "{path}");

@@ -310,11 +310,11 @@ async fn errors_are_rendered_in_the_format_that_the_caller_accepts() {
     let world = World::start().await;
     let reply = world.anonymous().get("/v1/ping").await.refused(401, "unauthorized");
     assert_eq!(reply.members(), ["code", "error", "request_id"]);
-    assert_eq!(reply.header("content-type"), Some("application/json"));
+    assert_eq!(reply.header("content-type"), Some("application/json; charset=utf-8"));
     assert_eq!(reply.header("x-request-id"), Some(reply.str("request_id")));
     let accept = "text/html, application/problem+json;q=0.9";
     let reply = world.anonymous().get("/v1/ping").header("accept", accept).await.refused(401, "unauthorized");
-    assert_eq!(reply.header("content-type"), Some("application/problem+json"));
+    assert_eq!(reply.header("content-type"), Some("application/problem+json; charset=utf-8"));
     assert_eq!(reply.members(), ["code", "detail", "error", "request_id", "status", "title", "type"]);
     assert_eq!(reply.body["status"], 401);
     assert_eq!(reply.body["detail"], reply.body["error"]);

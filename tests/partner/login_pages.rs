@@ -84,7 +84,7 @@ async fn a_link_signs_its_client_in_and_the_published_keys_verify_the_assertion(
     expect_private(&reply);
 
     let published = world.anonymous().get("/.well-known/jwks.json").await.expect(200);
-    assert_eq!(published.header("content-type"), Some("application/json"));
+    assert_eq!(published.header("content-type"), Some("application/json; charset=utf-8"));
     assert_eq!(published.header("cache-control"), Some("public, max-age=300"));
     for jwk in list(published.body["keys"].clone()) {
         assert_eq!(members(&jwk), ["alg", "crv", "kid", "kty", "use", "x"], "public members alone");

@@ -14,7 +14,7 @@ async fn ping_names_the_keys_coach_and_nothing_else() {
         "active_clients": 0, "scope": "partner",
     });
     assert_eq!(reply.body, expected);
-    assert_eq!(reply.header("content-type"), Some("application/json"));
+    assert_eq!(reply.header("content-type"), Some("application/json; charset=utf-8"));
 }
 
 #[tokio::test]

@@ -34,7 +34,7 @@ const JSON_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
 /// Builds the function's routes.
 pub async fn router(_: &Environment) -> Result<Router, BoxError> {
     let library = Library {
-        document: Resource::new(|| document::document().to_string(), "application/json", JSON_POLICY),
+        document: Resource::new(|| document::document().to_string(), edge::reply::JSON, JSON_POLICY),
         reference: viewer::page(),
         files: viewer::files(),
         guides: guides::pages(),

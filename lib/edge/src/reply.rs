@@ -14,6 +14,10 @@ use store::claim::Answer;
 use crate::inbound::Inbound;
 use crate::problem::{Fault, Problem};
 
+/// Media types of answers. They name the charset: PowerShell 5 reads JSON as Latin-1 otherwise.
+pub const JSON: &str = "application/json; charset=utf-8";
+const PROBLEM_JSON: &str = "application/problem+json; charset=utf-8";
+
 /// An answer before it becomes an HTTP response.
 #[derive(Clone)]
 pub struct Reply {
@@ -110,9 +114,9 @@ impl Reply {
         let (kind, body) = if is_error && inbound.wants_problem_json() {
             let own = serde_json::from_slice(&self.body).unwrap_or_default();
             let details = Value::Object(problem_details(self.status, own));
-            ("application/problem+json", details.to_string().into_bytes())
+            (PROBLEM_JSON, details.to_string().into_bytes())
         } else {
-            ("application/json", self.body)
+            (JSON, self.body)
         };
         let mut response = (self.status, Body::from(body)).into_response();
         let headers = response.headers_mut();
@@ -163,7 +167,7 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let code = self.code();
         let body = json!({ "error": self.to_string(), "code": code.as_str() });
-        let headers = [(header::CONTENT_TYPE, "application/json"), (header::X_CONTENT_TYPE_OPTIONS, "nosniff")];
+        let headers = [(header::CONTENT_TYPE, JSON), (header::X_CONTENT_TYPE_OPTIONS, "nosniff")];
         (code.status(), headers, body.to_string()).into_response()
     }
 }
