@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use compare::assert_same;
-use edge::routes::{ROUTES, Route};
+use edge::routes::{Access, ROUTES, Route};
+use local_stack::template::document;
 use serde_json::{Value, json};
 
 use crate::tidy::observability::observability;
@@ -154,6 +155,34 @@ fn a_custom_domain_is_created_only_if_one_is_given() {
     for (kind, condition) in wanted {
         for (id, resource) in of_type(&template, kind) {
             assert_eq!(resource["Condition"], condition, "{id}");
+        }
+    }
+}
+
+#[test]
+fn cloudfront_caches_public_routes_only_and_limits_all_of_them_for_each_address() {
+    let front = document(include_str!("../../infra/guides/cloudfront.yaml")).unwrap();
+    let (public, others): (Vec<_>, Vec<_>) = ROUTES.iter().partition(|route| route.access == Access::Public);
+    let covers = |pattern: &str, path: &str| match pattern.strip_suffix('*') {
+        Some(beginning) => path.starts_with(beginning),
+        None => path == pattern,
+    };
+    let distribution = &front["Resources"]["Distribution"]["Properties"]["DistributionConfig"];
+    for behavior in distribution["CacheBehaviors"].as_array().unwrap() {
+        let pattern = behavior["PathPattern"].as_str().unwrap();
+        assert!(public.iter().any(|route| covers(pattern, route.path)), "{pattern} caches nothing");
+        let private = others.iter().find(|route| covers(pattern, route.path)).map(|route| route.path);
+        assert_eq!(private, None, "{pattern} caches answers that take a key or a session");
+    }
+    let rule = &front["Resources"]["Firewall"]["Properties"]["Rules"][0]["Statement"]["RateBasedStatement"];
+    let spared =
+        rule["ScopeDownStatement"]["NotStatement"]["Statement"]["OrStatement"]["Statements"].as_array().unwrap();
+    let is_spared = |path: &str| {
+        spared.iter().any(|it| path.starts_with(it["ByteMatchStatement"]["SearchString"].as_str().unwrap()))
+    };
+    for (routes, spares) in [(&public, false), (&others, true)] {
+        for route in routes {
+            assert_eq!(is_spared(route.path), spares, "{}", route.path);
         }
     }
 }
