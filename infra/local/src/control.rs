@@ -11,7 +11,7 @@ use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{any, get, post};
 use chrono::TimeDelta;
 use http::StatusCode;
-use http::header::{ACCEPT, CONNECTION, HeaderMap};
+use http::header::{CONNECTION, HeaderMap};
 use local_aws::FaultPlan;
 use runtime::Clock;
 use serde::Deserialize;
@@ -63,7 +63,7 @@ pub(crate) fn router(stack: Arc<Stack>) -> Router {
         .route("/_local/calls", get(calls))
         .route("/_local/events", get(events))
         .route("/_local/settings", get(async || Html(include_str!("pages/settings.html"))))
-        .route("/_local/receiver", get(receiver))
+        .route("/_local/receiver", get(async || Html(include_str!("pages/receiver.html"))))
         .route("/_local/receiver.json", get(receiver_json))
         .route("/_local/receiver/hooks/{name}", post(hook))
         .route("/_local/receiver/secrets/{name}", post(secret))
@@ -202,15 +202,6 @@ async fn events(State(stack): State<Arc<Stack>>, query: ListingQuery) -> Answer 
     let (listing, limit) = listing(query)?;
     let events = stack.timeline.aws.bus().events(listing.source.as_deref(), limit).await;
     Ok(axum::Json(events.map_err(internal)?).into_response())
-}
-
-async fn receiver(State(stack): State<Arc<Stack>>, headers: HeaderMap) -> Response {
-    let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    if accept.contains("text/html") {
-        Html(include_str!("pages/receiver.html")).into_response()
-    } else {
-        axum::Json(stack.receiver.received()).into_response()
-    }
 }
 
 async fn receiver_json(State(stack): State<Arc<Stack>>) -> Response {

@@ -54,7 +54,7 @@ impl Gateway {
 
     /// Adds a route.
     pub fn add(&mut self, route: &HttpRoute, pool: Arc<Pool>) -> Result<(), TemplateError> {
-        let authorizer = match route.authorizer(&self.api) {
+        let authorizer = match route.authorizer() {
             None => None,
             Some(name) => Some(self.api.authorizers.get(name).cloned().ok_or_else(|| {
                 TemplateError::new(format!("has a route {} with an unknown authorizer {name}", route.path))

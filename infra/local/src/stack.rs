@@ -253,8 +253,8 @@ async fn set_up(aws: &Aws, template: &mut Template) -> Result<(), StartError> {
 pub fn policies() -> Result<BTreeMap<String, Policy>, StartError> {
     // No policy contains a URL, so the addresses may be empty.
     let mut template = Template::load(TEMPLATE, &parameters(""), "")?;
-    for (logical_id, secret) in template.secrets()? {
-        template.set_secret_arn(&logical_id, Secrets::arn(&Secrets::name(&logical_id, &secret)));
+    for (logical_id, _) in template.secrets()? {
+        template.set_secret_arn(&logical_id, Secrets::arn(&logical_id));
     }
     template.functions()?.iter().map(|function| Ok((function.binary.clone(), policy(function)?))).collect()
 }

@@ -27,6 +27,7 @@ use crate::{ACCOUNT, Changes, REGION};
 
 pub(crate) use stream::CHECKPOINTS_SCHEMA;
 pub use stream::{StreamBatch, StreamPosition};
+pub(crate) use table::DEFINITIONS_SCHEMA;
 
 use engine::Engine;
 
@@ -81,45 +82,20 @@ impl DynamoDb {
     }
 
     /// Calls an operation for the host itself.
-    async fn call(&self, operation: &str, request: &Value) -> Result<Value, CallError> {
+    async fn call(&self, operation: &str, request: &Value) -> Result<Value, StoreError> {
         let answer = self.engine.call(operation, request.to_string().as_bytes()).await?;
         let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
         if answer.status.is_success() {
             return Ok(body);
         }
         let kind = body["__type"].as_str().and_then(|shape| shape.rsplit('#').next()).unwrap_or_default();
-        if kind == "ResourceNotFoundException" {
-            return Err(CallError::NotFound);
-        }
         let message = body["message"].as_str().or(body["Message"].as_str()).unwrap_or_default();
-        Err(CallError::Failed(StoreError::DynamoDb(format!("{operation}: {kind} {message}"))))
+        Err(StoreError::DynamoDb(format!("{operation}: {kind} {message}")))
     }
 
     fn notify_write(&self) {
         self.writes.fetch_add(1, Ordering::Release);
         self.changes.notify();
-    }
-}
-
-/// The reason why an operation for the host failed.
-#[derive(Debug)]
-enum CallError {
-    NotFound,
-    Failed(StoreError),
-}
-
-impl From<StoreError> for CallError {
-    fn from(error: StoreError) -> Self {
-        Self::Failed(error)
-    }
-}
-
-impl From<CallError> for StoreError {
-    fn from(error: CallError) -> Self {
-        match error {
-            CallError::NotFound => Self::NoSuchResource("the table".to_owned()),
-            CallError::Failed(error) => error,
-        }
     }
 }
 

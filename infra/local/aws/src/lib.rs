@@ -102,7 +102,7 @@ impl Aws {
             bus: EventBus::open(sqlite.clone(), time.clone(), sqs.clone()),
             sqs,
             mail: Mailbox::open(sqlite.clone(), time.clone()),
-            secrets: Secrets::open(sqlite.clone(), time),
+            secrets: Secrets::open(sqlite.clone()),
             access: Access::default(),
             faults,
             calls: CallLog::default(),
@@ -189,5 +189,13 @@ impl Aws {
 }
 
 fn services_schema() -> String {
-    [sqs::SCHEMA, bus::SCHEMA, mail::SCHEMA, secrets::SCHEMA, dynamodb::CHECKPOINTS_SCHEMA].concat()
+    [
+        sqs::SCHEMA,
+        bus::SCHEMA,
+        mail::SCHEMA,
+        secrets::SCHEMA,
+        dynamodb::CHECKPOINTS_SCHEMA,
+        dynamodb::DEFINITIONS_SCHEMA,
+    ]
+    .concat()
 }

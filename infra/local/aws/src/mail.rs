@@ -49,11 +49,9 @@ struct SendEmail {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
+#[serde(rename_all = "PascalCase", default, deny_unknown_fields)]
 struct Destination {
     to_addresses: Vec<String>,
-    cc_addresses: Vec<String>,
-    bcc_addresses: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -119,8 +117,7 @@ impl Mailbox {
         let Some(from) = request.from_email_address else {
             return Err(bad("Missing required parameter FromEmailAddress.".to_owned()));
         };
-        let Destination { to_addresses, cc_addresses, bcc_addresses } = request.destination;
-        let recipients = [to_addresses, cc_addresses, bcc_addresses].concat();
+        let recipients = request.destination.to_addresses;
         if recipients.is_empty() {
             return Err(bad("A message needs a recipient.".to_owned()));
         }

@@ -11,17 +11,17 @@ use crate::access::arn;
 use crate::answer::{Answer, ServiceError};
 use crate::error::{SetupError, StoreError};
 use crate::sqlite::Sqlite;
-use crate::time::StackTime;
 
-pub(crate) const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS secrets (logical_id TEXT PRIMARY KEY, arn TEXT NOT NULL, \
-    name TEXT NOT NULL, value TEXT NOT NULL, version TEXT NOT NULL, created_at INTEGER NOT NULL);";
+pub(crate) const SCHEMA: &str =
+    "CREATE TABLE IF NOT EXISTS secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL, version TEXT NOT NULL);";
 
+/// The end of each ARN, which is random in AWS.
+const ARN_SUFFIX: &str = "-local1";
 const LETTERS_AND_DIGITS: &[u8; 62] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
 /// Secrets Manager.
 pub struct Secrets {
     sqlite: Sqlite,
-    time: StackTime,
 }
 
 #[derive(Deserialize)]
@@ -37,47 +37,29 @@ struct PutSecretValue {
     secret_string: String,
 }
 
-struct StoredSecret {
-    arn: String,
-    name: String,
-    value: String,
-    version: String,
-    created_at: i64,
-}
-
 impl Secrets {
-    pub(crate) fn open(sqlite: Sqlite, time: StackTime) -> Self {
-        Self { sqlite, time }
+    pub(crate) fn open(sqlite: Sqlite) -> Self {
+        Self { sqlite }
     }
 
-    /// Returns the name of a secret of the template.
-    pub fn name(logical_id: &str, properties: &Value) -> String {
-        properties["Name"].as_str().unwrap_or(logical_id).to_owned()
-    }
-
-    /// Returns the ARN of a secret by its name. An ARN is returned unchanged.
+    /// Returns the ARN of a secret by its name: its logical id. An ARN is returned unchanged.
     pub fn arn(name: &str) -> String {
-        if name.starts_with("arn:") { name.to_owned() } else { arn("secretsmanager", &format!("secret:{name}-local1")) }
+        if name.starts_with("arn:") {
+            name.to_owned()
+        } else {
+            arn("secretsmanager", &format!("secret:{name}{ARN_SUFFIX}"))
+        }
     }
 
     /// Creates the secret from the resolved `Properties` of an `AWS::SecretsManager::Secret` unless it exists, and
     /// returns its ARN.
     pub async fn ensure(&self, logical_id: &str, properties: &Value) -> Result<String, SetupError> {
-        let name = Self::name(logical_id, properties);
         let value = generate(&properties["GenerateSecretString"])
             .map_err(|reason| SetupError::new(format!("secret {logical_id}: {reason}")))?;
-        let arn = Self::arn(&name);
-        let now = self.time.now_ms();
-        self.sqlite
-            .run(|connection| {
-                connection.execute(
-                    "INSERT INTO secrets (logical_id, arn, name, value, version, created_at) \
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING",
-                    (logical_id, &arn, name, value, Uuid::new_v4().to_string(), now),
-                )
-            })
-            .await?;
-        Ok(arn)
+        const INSERT: &str = "INSERT INTO secrets (name, value, version) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+        let version = Uuid::new_v4().to_string();
+        self.sqlite.run(|connection| connection.execute(INSERT, (logical_id, value, version))).await?;
+        Ok(Self::arn(logical_id))
     }
 
     /// Handles one request of the JSON protocol.
@@ -89,23 +71,18 @@ impl Secrets {
         match operation {
             "GetSecretValue" => {
                 let GetSecretValue { secret_id } = serde_json::from_slice(body).map_err(malformed)?;
-                let stored = self.read(secret_id).await?.ok_or_else(not_found)?;
-                Ok(Answer::json_1_1(&json!({
-                    "ARN": stored.arn,
-                    "Name": stored.name,
-                    "SecretString": stored.value,
-                    "VersionId": stored.version,
-                    "VersionStages": ["AWSCURRENT"],
-                    "CreatedDate": stored.created_at as f64 / 1_000.0,
-                })))
+                let (value, version) = self.read(name_of(&secret_id)).await?.ok_or_else(not_found)?;
+                let mut answer = described(name_of(&secret_id), &version);
+                answer["SecretString"] = value.into();
+                Ok(Answer::json_1_1(&answer))
             }
             "PutSecretValue" => {
                 let PutSecretValue { secret_id, secret_string } = serde_json::from_slice(body).map_err(malformed)?;
-                self.replace(secret_id.clone(), secret_string).await?;
-                let stored = self.read(secret_id).await?.ok_or_else(not_found)?;
-                Ok(Answer::json_1_1(&json!({
-                    "ARN": stored.arn, "Name": stored.name, "VersionId": stored.version, "VersionStages": ["AWSCURRENT"],
-                })))
+                let (name, version) = (name_of(&secret_id), Uuid::new_v4().to_string());
+                match self.replace(name, secret_string, &version).await? {
+                    0 => Err(not_found()),
+                    _ => Ok(Answer::json_1_1(&described(name, &version))),
+                }
             }
             other => {
                 let message =
@@ -115,32 +92,28 @@ impl Secrets {
         }
     }
 
-    async fn replace(&self, secret_id: String, value: String) -> Result<(), StoreError> {
-        const REPLACE: &str = "UPDATE secrets SET value = ?2, version = ?3 WHERE ?1 IN (arn, name)";
-        let version = Uuid::new_v4().to_string();
-        self.sqlite.run(|connection| connection.execute(REPLACE, (secret_id, value, version)).map(drop)).await
+    /// Replaces a value and returns the number of secrets of that name.
+    async fn replace(&self, name: &str, value: String, version: &str) -> Result<usize, StoreError> {
+        const REPLACE: &str = "UPDATE secrets SET value = ?2, version = ?3 WHERE name = ?1";
+        self.sqlite.run(|connection| connection.execute(REPLACE, (name, value, version))).await
     }
 
-    async fn read(&self, secret_id: String) -> Result<Option<StoredSecret>, StoreError> {
-        self.sqlite
-            .run(|connection| {
-                connection
-                    .prepare_cached(
-                        "SELECT arn, name, value, version, created_at FROM secrets WHERE ?1 IN (arn, name)",
-                    )?
-                    .query_row([secret_id], |row| {
-                        Ok(StoredSecret {
-                            arn: row.get(0)?,
-                            name: row.get(1)?,
-                            value: row.get(2)?,
-                            version: row.get(3)?,
-                            created_at: row.get(4)?,
-                        })
-                    })
-                    .optional()
-            })
-            .await
+    /// Reads a value and its version.
+    async fn read(&self, name: &str) -> Result<Option<(String, String)>, StoreError> {
+        const READ: &str = "SELECT value, version FROM secrets WHERE name = ?1";
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        self.sqlite.run(|connection| connection.query_row(READ, [name], read).optional()).await
     }
+}
+
+/// Returns the name of a secret that is given by its name or ARN.
+fn name_of(secret_id: &str) -> &str {
+    let name = secret_id.rsplit(':').next().unwrap_or(secret_id);
+    name.strip_suffix(ARN_SUFFIX).unwrap_or(name)
+}
+
+fn described(name: &str, version: &str) -> Value {
+    json!({ "ARN": Secrets::arn(name), "Name": name, "VersionId": version, "VersionStages": ["AWSCURRENT"] })
 }
 
 /// Generates a value by `GenerateSecretString`: a template with a member of random letters and digits.

@@ -3,9 +3,9 @@
 
 use axum::body::Body;
 use http::header::{
-    ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
-    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD,
-    HeaderMap, HeaderName, HeaderValue, ORIGIN,
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, HeaderMap, HeaderName,
+    HeaderValue, ORIGIN,
 };
 use http::{Method, Response, StatusCode, request};
 
@@ -42,16 +42,11 @@ pub(super) fn add_headers(cors: &Cors, head: &request::Parts, answer: &mut Heade
 
 fn add_allowed_origin(cors: &Cors, request: &HeaderMap, answer: &mut HeaderMap) -> bool {
     let Some(origin) = request.get(ORIGIN) else { return false };
-    let everyone = cors.allow_origins.iter().any(|allowed| allowed == "*");
-    if !everyone && !cors.allow_origins.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes()) {
-        return false;
+    let is_allowed = cors.allow_origins.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes());
+    if is_allowed {
+        answer.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
     }
-    let named = if everyone { HeaderValue::from_static("*") } else { origin.clone() };
-    answer.insert(ACCESS_CONTROL_ALLOW_ORIGIN, named);
-    if cors.allow_credentials {
-        answer.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
-    }
-    true
+    is_allowed
 }
 
 fn insert_list(headers: &mut HeaderMap, name: HeaderName, values: &[String]) {

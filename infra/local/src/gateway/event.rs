@@ -97,13 +97,7 @@ pub(super) fn event(head: &request::Parts, body: &[u8], context: &RequestContext
 /// Builds the HTTP response from the function's return value. Returns `None` for an invalid value; the client then gets
 /// 500.
 pub(super) fn answer(method: &Method, returned: &Value) -> Option<Response<Body>> {
-    let Some(status) = returned.get("statusCode") else {
-        // Without a status code, API Gateway takes the returned value as the body.
-        let mut answer = Response::new(Body::from(returned.to_string()));
-        answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        return Some(answer);
-    };
-    let status = StatusCode::from_u16(u16::try_from(status.as_u64()?).ok()?).ok()?;
+    let status = StatusCode::from_u16(u16::try_from(returned["statusCode"].as_u64()?).ok()?).ok()?;
     let text = match returned.get("body") {
         None | Some(Value::Null) => "",
         Some(body) => body.as_str()?,

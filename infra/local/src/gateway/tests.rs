@@ -59,7 +59,6 @@ async fn gateway_of(routes: &[Value]) -> Gateway {
     let authorizer = Authorizer { issuer: "http://issuer".to_owned(), audience: vec!["settings".to_owned()] };
     let api = Api {
         authorizers: [("Coach".to_owned(), authorizer)].into(),
-        default_authorizer: None,
         cors: Some(Cors { allow_origins: vec!["http://page".to_owned()], ..Cors::default() }),
     };
     let mut gateway = Gateway::new(api, SigningKey::generate(), clock, 8080);

@@ -140,7 +140,7 @@ struct Filter {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 pub struct ScheduleSource {
-    /// The expression, such as `rate(15 minutes)` or `cron(0 3 * * ? *)`.
+    /// The expression, such as `rate(15 minutes)`.
     pub schedule: String,
     #[serde(default)]
     state: RuleState,
@@ -165,8 +165,6 @@ enum RuleState {
 pub struct Api {
     /// JWT authorizers by name.
     pub authorizers: BTreeMap<String, Authorizer>,
-    /// The authorizer of routes without one of their own.
-    pub default_authorizer: Option<String>,
     /// Cross-origin settings.
     pub cors: Option<Cors>,
 }
@@ -184,7 +182,7 @@ pub struct Authorizer {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default, deny_unknown_fields)]
 pub struct Cors {
-    /// Allowed origins; `*` allows all.
+    /// Allowed origins.
     pub allow_origins: Vec<String>,
     /// Methods that pages may use.
     pub allow_methods: Vec<String>,
@@ -194,15 +192,12 @@ pub struct Cors {
     pub expose_headers: Vec<String>,
     /// Seconds for which a browser may cache the preflight response.
     pub max_age: Option<u64>,
-    /// Allows cookies.
-    pub allow_credentials: bool,
 }
 
 impl HttpRoute {
     /// Returns the name of the route's authorizer.
-    pub fn authorizer<'a>(&'a self, api: &'a Api) -> Option<&'a str> {
-        let name = self.auth.authorizer.as_ref().or(api.default_authorizer.as_ref())?;
-        (name != "NONE").then_some(name)
+    pub fn authorizer(&self) -> Option<&str> {
+        self.auth.authorizer.as_deref()
     }
 }
 
@@ -259,9 +254,11 @@ impl Api {
             }
             authorizers.insert(name.clone(), typed(&authorizer["JwtConfiguration"])?);
         }
-        let default_authorizer = properties["Auth"]["DefaultAuthorizer"].as_str().map(str::to_owned);
+        if !properties["Auth"]["DefaultAuthorizer"].is_null() {
+            return Err(TemplateError::new("has a DefaultAuthorizer; the local stack reads those of routes"));
+        }
         let cors = Some(&properties["CorsConfiguration"]).filter(|cors| !cors.is_null()).map(typed).transpose()?;
-        Ok(Self { authorizers, default_authorizer, cors })
+        Ok(Self { authorizers, cors })
     }
 }
 

@@ -67,7 +67,7 @@ fn settings_routes_are_guarded_and_partner_routes_are_not() {
         for (name, trigger) in &function.triggers {
             if let Trigger::Http(route) = trigger {
                 let guard = route.path.starts_with("/settings/").then_some("Coach");
-                assert_eq!(route.authorizer(&api), guard, "{name}");
+                assert_eq!(route.authorizer(), guard, "{name}");
             }
         }
     }

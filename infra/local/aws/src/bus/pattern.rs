@@ -1,5 +1,5 @@
-//! Event patterns of rules and of stream filters: nested fields, and lists of accepted values. All other constructs of the
-//! pattern language are refused, so that a pattern matches exactly as in production.
+//! Event patterns of rules and of stream filters: nested fields, and lists of accepted values. All other constructs of
+//! the pattern language are refused, so that a pattern matches exactly as in production.
 
 use serde_json::{Map, Value};
 

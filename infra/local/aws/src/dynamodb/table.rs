@@ -1,25 +1,27 @@
 //! Creation of tables from their template properties.
 
+use rusqlite::OptionalExtension;
 use serde_json::{Map, Value, json};
 
-use super::{CallError, DynamoDb};
+use super::DynamoDb;
 use crate::error::{SetupError, StoreError};
 
+pub(crate) const DEFINITIONS_SCHEMA: &str =
+    "CREATE TABLE IF NOT EXISTS table_definitions (name TEXT PRIMARY KEY, definition TEXT NOT NULL) WITHOUT ROWID;";
+
 /// The properties that `CreateTable` accepts. Others have no local effect.
-const CREATE_TABLE_FIELDS: [&str; 7] = [
+const CREATE_TABLE_FIELDS: [&str; 6] = [
     "TableName",
     "AttributeDefinitions",
     "KeySchema",
     "GlobalSecondaryIndexes",
     "LocalSecondaryIndexes",
     "BillingMode",
-    "ProvisionedThroughput",
 ];
 
 impl DynamoDb {
-    /// Creates the table from the resolved `Properties` of an `AWS::DynamoDB::Table` unless it exists.
-    ///
-    /// A new stream or TTL is added to an existing table. Changed keys or indexes are an error.
+    /// Creates the table from the resolved `Properties` of an `AWS::DynamoDB::Table` unless it exists. A table that was
+    /// created by another definition is an error.
     ///
     /// The table's stream always stores both images. They show whether a write changed anything; AWS has no record of a
     /// write that did not. [`DynamoDb::stream_read`] returns the images of the template's view type.
@@ -27,103 +29,67 @@ impl DynamoDb {
         let table = properties["TableName"]
             .as_str()
             .ok_or_else(|| SetupError::new("a table of the template has no TableName"))?;
-        let in_table = |error: CallError| SetupError::new(format!("table {table}: {}", StoreError::from(error)));
+        let in_table = |error: StoreError| SetupError::new(format!("table {table}: {error}"));
         let view = properties["StreamSpecification"]["StreamViewType"].as_str();
-        let stream = json!({ "StreamEnabled": true, "StreamViewType": "NEW_AND_OLD_IMAGES" });
-        match self.call("DescribeTable", &json!({ "TableName": table })).await {
-            Ok(existing) => {
-                if schema(&existing["Table"]) != schema(properties) {
-                    return Err(SetupError::new(format!(
-                        "table {table} has other keys or indexes in the data directory than in the template: \
-                         start with another --data-dir, or remove this one"
-                    )));
-                }
-                if view.is_some() && existing["Table"]["StreamSpecification"]["StreamEnabled"] != true {
-                    let update = json!({ "TableName": table, "StreamSpecification": stream });
-                    self.call("UpdateTable", &update).await.map_err(in_table)?;
-                }
+        let (create, ttl) = (create_table(properties), &properties["TimeToLiveSpecification"]);
+        let definition = json!([create, ttl]).to_string();
+        match self.stored_definition(table).await? {
+            Some(stored) if stored == definition => {}
+            Some(_) => {
+                return Err(SetupError::new(format!(
+                    "table {table} has other keys or indexes, or another stream or expiry, in the data directory than in \
+                     the template: start with another --data-dir, or remove this one"
+                )));
             }
-            Err(CallError::NotFound) => {
-                let mut request = create_table(properties);
-                if view.is_some() {
-                    request.insert("StreamSpecification".to_owned(), stream);
-                }
-                self.call("CreateTable", &Value::Object(request)).await.map_err(in_table)?;
+            None => {
+                self.create(table, &create, ttl).await.map_err(in_table)?;
+                self.store_definition(table, &definition).await?;
             }
-            Err(error) => return Err(in_table(error)),
         }
         if let Some(view) = view {
             self.streams.set_view(table, view);
         }
-        self.ensure_ttl(table, &properties["TimeToLiveSpecification"]).await.map_err(in_table)
+        Ok(())
     }
 
-    async fn ensure_ttl(&self, table: &str, wanted: &Value) -> Result<(), CallError> {
-        let wanted = wanted["AttributeName"].as_str().filter(|_| is_true(&wanted["Enabled"]));
-        let described = self.call("DescribeTimeToLive", &json!({ "TableName": table })).await?;
-        let described = &described["TimeToLiveDescription"];
-        let current = described["AttributeName"].as_str().filter(|_| described["TimeToLiveStatus"] == "ENABLED");
-        if current == wanted {
-            return Ok(());
+    async fn create(&self, table: &str, create: &Value, ttl: &Value) -> Result<(), StoreError> {
+        let named = json!({ "TableName": table });
+        // A start that was killed may have left the table unfinished, and without data.
+        let left = self.call("ListTables", &json!({})).await?;
+        if list(&left, "TableNames").any(|name| name == table) {
+            self.call("DeleteTable", &named).await?;
         }
-        for (attribute, enabled) in [(current, false), (wanted, true)] {
-            if let Some(attribute) = attribute {
-                let specification = json!({ "AttributeName": attribute, "Enabled": enabled });
-                let request = json!({ "TableName": table, "TimeToLiveSpecification": specification });
-                self.call("UpdateTimeToLive", &request).await?;
-            }
+        self.call("CreateTable", create).await?;
+        if ttl["Enabled"] == true {
+            let request = json!({ "TableName": table, "TimeToLiveSpecification": ttl });
+            self.call("UpdateTimeToLive", &request).await?;
         }
         Ok(())
     }
+
+    async fn stored_definition(&self, table: &str) -> Result<Option<String>, StoreError> {
+        const READ: &str = "SELECT definition FROM table_definitions WHERE name = ?1";
+        self.services.run(|connection| connection.query_row(READ, [table], |row| row.get(0)).optional()).await
+    }
+
+    async fn store_definition(&self, table: &str, definition: &str) -> Result<(), StoreError> {
+        const STORE: &str = "INSERT INTO table_definitions (name, definition) VALUES (?1, ?2)";
+        self.services.run(|connection| connection.execute(STORE, (table, definition)).map(drop)).await
+    }
 }
 
-fn create_table(properties: &Value) -> Map<String, Value> {
+fn create_table(properties: &Value) -> Value {
     let mut request: Map<String, Value> = CREATE_TABLE_FIELDS
         .iter()
         .filter_map(|field| Some(((*field).to_owned(), properties.get(*field)?.clone())))
         .collect();
-    if !request.contains_key("ProvisionedThroughput") {
-        request.insert("BillingMode".to_owned(), json!("PAY_PER_REQUEST"));
+    if !properties["StreamSpecification"].is_null() {
+        let stream = json!({ "StreamEnabled": true, "StreamViewType": "NEW_AND_OLD_IMAGES" });
+        request.insert("StreamSpecification".to_owned(), stream);
     }
-    request
-}
-
-/// Reads a boolean property. CloudFormation accepts `true` and `"true"`.
-fn is_true(value: &Value) -> bool {
-    value.as_bool().unwrap_or(value == "true")
-}
-
-/// Extracts the immutable part of a table's properties or description, in a canonical order.
-fn schema(table: &Value) -> Value {
-    let keys = |of: &Value| {
-        let mut keys: Vec<(String, String)> =
-            list(of, "KeySchema").map(|key| (text(key, "KeyType"), text(key, "AttributeName"))).collect();
-        keys.sort_unstable();
-        keys
-    };
-    let mut attributes: Vec<(String, String)> = list(table, "AttributeDefinitions")
-        .map(|attribute| (text(attribute, "AttributeName"), text(attribute, "AttributeType")))
-        .collect();
-    attributes.sort_unstable();
-    let mut indexes: Vec<(String, Value)> = ["GlobalSecondaryIndexes", "LocalSecondaryIndexes"]
-        .into_iter()
-        .flat_map(|kind| list(table, kind).map(move |index| (kind, index)))
-        .map(|(kind, index)| {
-            let projection = &index["Projection"];
-            let mut others: Vec<&Value> = list(projection, "NonKeyAttributes").collect();
-            others.sort_unstable_by_key(|name| name.as_str());
-            let shape = json!([kind, keys(index), projection["ProjectionType"], others]);
-            (text(index, "IndexName"), shape)
-        })
-        .collect();
-    indexes.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-    json!([keys(table), attributes, indexes])
+    Value::Object(request)
 }
 
 fn list<'a>(of: &'a Value, field: &str) -> impl Iterator<Item = &'a Value> {
     of[field].as_array().into_iter().flatten()
-}
-
-fn text(of: &Value, field: &str) -> String {
-    of[field].as_str().unwrap_or_default().to_owned()
 }

@@ -1,7 +1,10 @@
 //! Tables, streams, expiry and the call log.
 
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::types::{AttributeValue, Put, ReturnConsumedCapacity, TransactWriteItem};
+use aws_sdk_dynamodb::types::{
+    AttributeDefinition, AttributeValue, BillingMode, KeySchemaElement, KeyType, Put, ReturnConsumedCapacity,
+    ScalarAttributeType, TransactWriteItem,
+};
 use local_aws::{Aws, DataDir};
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -118,10 +121,33 @@ async fn a_table_with_other_indexes_than_the_template_is_refused_in_one_line() {
     let world = World::new().await;
     world.outbox().await;
     world.outbox().await;
-    let mut changed = outbox_properties();
-    changed["GlobalSecondaryIndexes"][0]["Projection"]["ProjectionType"] = "ALL".into();
-    let message = world.aws.dynamodb().ensure_table(&changed).await.unwrap_err().to_string();
-    assert!(message.starts_with("table outbox has other keys or indexes") && !message.contains('\n'), "{message}");
+    for (member, value) in [
+        ("/GlobalSecondaryIndexes/0/Projection/ProjectionType", json!("ALL")),
+        ("/StreamSpecification", Value::Null),
+        ("/TimeToLiveSpecification/AttributeName", json!("ends_at")),
+    ] {
+        let mut changed = outbox_properties();
+        *changed.pointer_mut(member).unwrap() = value;
+        let message = world.aws.dynamodb().ensure_table(&changed).await.unwrap_err().to_string();
+        assert!(message.starts_with("table outbox has other keys or indexes") && !message.contains('\n'), "{message}");
+    }
+    let mut encrypted = outbox_properties();
+    encrypted["SSESpecification"]["SSEEnabled"] = false.into();
+    world.aws.dynamodb().ensure_table(&encrypted).await.expect("a property without a local effect may change");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_table_that_a_killed_start_left_unfinished_is_made_again() {
+    let world = World::new().await;
+    let dynamodb = Client::new(&world.sdk());
+    let key = KeySchemaElement::builder().attribute_name("pk").key_type(KeyType::Hash).build().unwrap();
+    let pk =
+        AttributeDefinition::builder().attribute_name("pk").attribute_type(ScalarAttributeType::S).build().unwrap();
+    let unfinished = dynamodb.create_table().table_name("outbox").key_schema(key).attribute_definitions(pk);
+    unfinished.billing_mode(BillingMode::PayPerRequest).send().await.unwrap();
+    world.outbox().await;
+    let ttl = dynamodb.describe_time_to_live().table_name("outbox").send().await.unwrap();
+    assert_eq!(ttl.time_to_live_description().unwrap().attribute_name(), Some("expires_at"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -194,7 +220,8 @@ async fn a_request_that_cannot_be_run_is_refused_with_a_reason() {
 async fn a_closed_database_is_used_no_more() {
     let world = World::new().await;
     world.outbox().await;
-    let properties = outbox_properties();
+    let mut properties = outbox_properties();
+    properties["TableName"] = "another".into();
     world.aws.close().await;
     let error = world.aws.dynamodb().ensure_table(&properties).await.unwrap_err().to_string();
     assert!(error.contains("closed"), "{error}");
