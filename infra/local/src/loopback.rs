@@ -1,6 +1,6 @@
 //! Refuses requests that a web page could have sent. The stack listens on loopback only, but the user's browser reaches
-//! it for pages of any site: under a name that resolves to loopback (DNS rebinding), or with a form or script of another
-//! site. The stack's own routes and the AWS endpoint ask for no credentials, so they accept neither.
+//! it for pages of any site: under a name that resolves to loopback (DNS rebinding), or with a form or script across
+//! sites. The stack's own routes and the AWS endpoint ask for no credentials, so they accept neither.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
