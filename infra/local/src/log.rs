@@ -4,7 +4,6 @@
 //! A readable line is made of the JSON line, so it holds nothing that the JSON line does not hold. An invocation with
 //! nothing to count has no readable line: an idle stack is quiet.
 
-use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::io::IsTerminal;
 use std::sync::{Arc, OnceLock};
@@ -133,17 +132,14 @@ impl Readable {
         } else {
             ("finished".to_owned(), false, true)
         };
-        let units = units(line);
         let mut counted = false;
         for (name, value) in line.iter().filter(|(name, _)| !PLACED.contains(&name.as_str())) {
-            match units.get(name.as_str()) {
-                Some(&"Count") if *value != 0 && !USUAL_COUNTS.contains(&name.as_str()) => {
-                    counted = true;
-                    add(name, &shown(value));
-                }
-                Some(_) => {}
-                None => add(name, &shown(value)),
+            let is_figure = value.is_number() && !line.contains_key("message");
+            if is_figure && (value.as_f64() == Some(0.0) || is_usual(name)) {
+                continue;
             }
+            counted |= is_figure;
+            add(name, &shown(value));
         }
         if may_be_idle && !counted {
             return None;
@@ -175,11 +171,9 @@ impl Readable {
     }
 }
 
-/// Returns the units of the metrics in a line.
-fn units(line: &Map<String, Value>) -> BTreeMap<&str, &str> {
-    let directives = line.get("_aws").and_then(|aws| aws["CloudWatchMetrics"].as_array()).into_iter().flatten();
-    let metrics = directives.filter_map(|directive| directive["Metrics"].as_array()).flatten();
-    metrics.filter_map(|metric| Some((metric["Name"].as_str()?, metric["Unit"].as_str()?))).collect()
+/// Returns true for a figure that a readable line leaves out: a measured one, and a count that each line has.
+fn is_usual(figure: &str) -> bool {
+    ["_ms", "_s", "_units"].iter().any(|unit| figure.ends_with(unit)) || USUAL_COUNTS.contains(&figure)
 }
 
 /// Returns a member as text. A list's elements are separated by commas.
@@ -203,15 +197,10 @@ mod tests {
         Readable::of(&line, level, "store::claim").map(|readable| readable.render(now, colours))
     }
 
-    /// A line with the metrics that each invocation has, and more members.
+    /// A line with the figures that each invocation has, and more members.
     fn metrics(more: Value) -> Value {
-        let units =
-            [("calls", "Count"), ("duration_ms", "Milliseconds"), ("invocations", "Count"), ("read_units", "None")];
-        let more_units = [("failed", "Count"), ("lag_s", "Seconds")];
-        let metrics: Vec<Value> =
-            units.into_iter().chain(more_units).map(|(name, unit)| json!({ "Name": name, "Unit": unit })).collect();
         let mut line = json!({
-            "_aws": { "Timestamp": 1, "CloudWatchMetrics": [{ "Namespace": "PartnerApi", "Metrics": metrics }] },
+            "_aws": { "Timestamp": 1, "CloudWatchMetrics": [] },
             "calls": 3, "duration_ms": 12.4, "function": "sweep", "invocations": 1, "read_units": 0.5, "request_id": "r1",
         });
         line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());

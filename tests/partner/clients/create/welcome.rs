@@ -93,20 +93,6 @@ async fn a_domain_is_one_address_in_unicode_and_in_ascii_and_mail_goes_to_the_as
 }
 
 #[tokio::test]
-async fn an_address_stored_by_version_0_1_in_unicode_is_taken_found_and_erased() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    let made = create(&world, &key, json!({ "email": "ada@bücher.example", "send_welcome": false })).await.expect(201);
-    let mut lock = world.take_item("clients", "EMAIL#ada@xn--bcher-kva.example").await;
-    lock["pk"] = json!({ "S": "EMAIL#ada@bücher.example" });
-    world.put_item("clients", &lock).await;
-    create(&world, &key, json!({ "email": "ADA@bücher.example" })).await.refused(409, "email_taken");
-    assert_eq!(key.get("/v1/clients?email=ada@b%C3%BCcher.example").await.expect(200).body["count"], 1);
-    world.apply([fact("client.erased", json!({ "client_id": made.str("client_id") }))]).await;
-    assert_eq!(world.items("clients", "EMAIL#").await, Vec::<Value>::new());
-}
-
-#[tokio::test]
 async fn a_non_ascii_local_part_is_created_and_its_credentials_are_returned() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;

@@ -44,7 +44,7 @@ pub(super) fn settings_api() -> Vec<String> {
         format!("replays `key` and `secret` for {shown_min} minutes"),
         format!("and its replays for {shown_min} minutes."),
         format!("For up to {} seconds after a crash", LEASE.num_seconds()),
-        format!("| `name` | 1 to {MAX_KEY_NAME_CHARS} characters. |"),
+        format!("| `name` | 1 to {MAX_KEY_NAME_CHARS} characters. At least one must be visible. |"),
         format!("at most {MAX_LIVE_KEYS} keys that are neither revoked nor expired"),
         format!("The old key works for {} more hours", ROTATION_OVERLAP.num_hours()),
         format!("a public host, at most {} characters", with_comma(MAX_URL_CHARS as u64)),
