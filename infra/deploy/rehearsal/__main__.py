@@ -1,5 +1,6 @@
 """Deploys the built zips to an emulated AWS, drives the functions, and prints a summary."""
 
+import signal
 import sys
 import time
 import traceback
@@ -38,6 +39,8 @@ class Summary:
 
 def main(architecture, folder, zips):
     folder = Path(folder).resolve()
+    # A rehearsal that is ended from outside ends the emulator and its functions too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     summary = Summary()
     # Of the templates as they are now, since a rehearsal takes minutes.
     rehearsed = record.digest()
