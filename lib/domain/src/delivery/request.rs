@@ -102,6 +102,7 @@ mod tests {
         let whole = DeliveryRequest::new(sent(Some("v1,abc=")), &event_id, "new_client", Some("{}".to_owned()));
         let expected = [
             ("accept", "*/*"),
+            ("accept-encoding", "identity"),
             ("content-type", "application/json"),
             ("user-agent", "partner-api-webhooks/1"),
             ("webhook-id", "evt_1"),
