@@ -37,8 +37,8 @@ struct EndedAttempt {
 }
 
 impl App {
-    /// Makes the attempts of a group. The group's permit is released once all receivers have sent their status: the permit
-    /// does not wait for bodies or for the log.
+    /// Makes the attempts of a group. The group's permit is released once all receivers have sent their status: the
+    /// permit does not wait for bodies or for the log.
     pub(crate) async fn attempt_all(
         &self,
         orders: Vec<OrderMessage>,

@@ -37,8 +37,8 @@ pub struct InvalidEmail;
 
 impl Email {
     /// Parses an address. A display name, a quoted local part, an encoded word (RFC 2047) or an address literal is
-    /// refused. Beyond ASCII, letters are allowed (RFC 6531), and the marks of scripts that write vowels or accents with
-    /// them, but no sign that mail software reads as an ASCII one.
+    /// refused. Beyond ASCII, letters are allowed (RFC 6531), and the marks of scripts that write vowels or accents
+    /// with them, but no sign that mail software reads as an ASCII one.
     pub fn parse(text: &str) -> Result<Self, InvalidEmail> {
         let plain = text.chars().count() <= MAX_EMAIL_CHARS
             && !text.contains(|c: char| does_not_show(c) || reads_as_ascii(c) || matches!(c, '"' | '(' | ')'));

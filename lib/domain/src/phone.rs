@@ -49,8 +49,8 @@ impl Phone {
     }
 
     /// Returns the E.164 form, if the text parses to a possible number in the country or with its own country code. Its
-    /// range need not be known to be in use: numbering plans change, and fictional numbers are in no range. A local number
-    /// without its area code has no E.164 form.
+    /// range need not be known to be in use: numbering plans change, and fictional numbers are in no range. A local
+    /// number without its area code has no E.164 form.
     pub fn key(&self, country: Country) -> Option<PhoneKey> {
         let number = self.parse(country.as_str().parse().ok())?;
         let length = PHONE_NUMBER_UTIL.is_possible_number_with_reason(&number).ok()?;

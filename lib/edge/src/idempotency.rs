@@ -82,8 +82,8 @@ fn named_key(inbound: &Inbound, coach: &CoachId, api: Api) -> Result<Option<Idem
     named.transpose().map_err(|_| Problem::IdempotencyKeyInvalid)
 }
 
-/// Checks the body's size, coding and type before the key is claimed. A repeat that fixes them has the same payload, and would
-/// get the recorded refusal.
+/// Checks the body's size, coding and type before the key is claimed. A repeat that fixes them has the same payload,
+/// and would get the recorded refusal.
 fn check_envelope(inbound: &Inbound) -> Result<(), Problem> {
     inbound.check_size()?;
     inbound.check_media_type()

@@ -60,8 +60,8 @@ pub struct Answering {
 pub struct Answer {
     pub result: AttemptResult,
     pub duration_ms: u32,
-    /// The beginning of the answer's body, at most [`domain::delivery::EXCERPT_BYTES`]; `None` without one. A compressed
-    /// body is only named as such.
+    /// The beginning of the answer's body, at most [`domain::delivery::EXCERPT_BYTES`]; `None` without one. A
+    /// compressed body is only named as such.
     pub excerpt: Option<String>,
     /// The answer's `Retry-After`, as it came.
     pub retry_after: Option<String>,

@@ -85,8 +85,8 @@ impl DeliveryOrder {
 
     /// Decides about an order that arrives at `now`.
     ///
-    /// A place lets the order go without a permit. An order that arrives more than [`ATTEMPT_TIMEOUT`] after its place is
-    /// admitted again: otherwise all delayed orders would go out at once after a standstill. An order that arrives
+    /// A place lets the order go without a permit. An order that arrives more than [`ATTEMPT_TIMEOUT`] after its place
+    /// is admitted again: otherwise all delayed orders would go out at once after a standstill. An order that arrives
     /// before its place is admitted if the endpoint has recovered.
     pub fn next_step(&self, endpoint: Readiness, now: Timestamp) -> OrderStep {
         let is_due = self.due_at <= now;

@@ -1,5 +1,5 @@
-//! Permits and places of endpoints. pk `COACH#<coach_id>`, sk `PERMITS#<endpoint_id>`: an attribute `s<number>` for each
-//! taken permit, `<until>#<owner>`, and `next_place` (ms), the first place that is not reserved.
+//! Permits and places of endpoints. pk `COACH#<coach_id>`, sk `PERMITS#<endpoint_id>`: an attribute `s<number>` for
+//! each taken permit, `<until>#<owner>`, and `next_place` (ms), the first place that is not reserved.
 //!
 //! A permit is a lease: the permit of a function that died is free again when its time is over. The owner in the value
 //! recognizes an own update whose answer was lost. Places are never released: an order that does not arrive leaves its
