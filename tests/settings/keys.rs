@@ -126,6 +126,7 @@ async fn invalid_key_fields_are_refused_by_name() {
         ("name", json!({ "name": 5, "scope": "partner" })),
         ("name", json!({ "name": " ", "scope": "partner" })),
         ("name", json!({ "name": "\u{200b}", "scope": "partner" })),
+        ("name", json!({ "name": "\u{1d173}\u{1bca0}", "scope": "partner" })),
         ("name", json!({ "name": "\u{3164}\u{2800}\n\u{e0041}", "scope": "partner" })),
         ("scope", json!({ "name": "x" })),
         ("scope", json!({ "name": "x", "scope": "admin" })),

@@ -3,6 +3,7 @@
 
 use std::str::FromStr;
 
+use icu_normalizer::ComposingNormalizerBorrowed;
 use serde::{Deserialize, Serialize};
 
 use crate::visible::does_not_show;
@@ -17,6 +18,13 @@ const MAX_HOST_BYTES: usize = 253;
 const MAX_LABEL_BYTES: usize = 63;
 /// The signs of a local part beside letters and digits (`atext` of RFC 5322, and the full stop).
 const LOCAL_PART_SIGNS: &str = "!#$%&'*+-/=?^_`{|}~.";
+
+/// Invisible signs that scripts join letters with. IDNA allows them in a domain where a letter needs them.
+const JOINERS: [char; 2] = ['\u{200c}', '\u{200d}'];
+/// Thai and Lao AM. Unicode takes them apart for compatibility, but everybody writes them as one sign.
+const WRITTEN_AS_ONE: [char; 2] = ['\u{e33}', '\u{eb3}'];
+/// A full stop to IDNA, although Unicode does not replace it.
+const IDEOGRAPHIC_FULL_STOP: char = '。';
 
 /// An e-mail address, as given.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,15 +46,21 @@ pub struct InvalidEmail;
 impl Email {
     /// Parses an address. A display name, a quoted local part, an encoded word (RFC 2047) or an address literal is
     /// refused. Beyond ASCII, letters are allowed (RFC 6531), and the marks of scripts that write vowels or accents
-    /// with them, but no sign that mail software reads as an ASCII one.
+    /// with them, but no sign that mail software replaces by another.
     pub fn parse(text: &str) -> Result<Self, InvalidEmail> {
         let plain = text.chars().count() <= MAX_EMAIL_CHARS
-            && !text.contains(|c: char| does_not_show(c) || reads_as_ascii(c) || matches!(c, '"' | '(' | ')'));
+            && !text.contains(|c: char| is_replaced(c) || matches!(c, '"' | '(' | ')'));
         // The library accepts letters and digits beyond ASCII, but no marks.
         let shape: String = text.chars().map(|c| if c.is_ascii() { c } else { 'x' }).collect();
         let mailable = plain && email_address::EmailAddress::from_str(&shape).is_ok();
         match text.rsplit_once('@') {
-            Some((local, domain)) if mailable && !has_encoded_word(local) && host_name(domain).is_some() => {
+            Some((local, domain))
+                if mailable
+                    && !local.contains(does_not_show)
+                    && !domain.contains(|c: char| does_not_show(c) && !JOINERS.contains(&c))
+                    && !has_encoded_word(local)
+                    && host_name(domain).is_some() =>
+            {
                 Ok(Self(text.to_owned()))
             }
             _ => Err(InvalidEmail),
@@ -82,7 +96,7 @@ impl Email {
 
 /// Returns the form in which addresses are compared. A domain without an ASCII form, or a text without a domain, is
 /// lower-cased.
-pub(crate) fn compared(text: &str) -> String {
+fn compared(text: &str) -> String {
     match text.rsplit_once('@').and_then(|(local, domain)| Some((local, ascii_domain(domain)?))) {
         Some((local, domain)) => format!("{}@{domain}", lower_cased(local)),
         None => lower_cased(text),
@@ -118,10 +132,17 @@ fn host_name(domain: &str) -> Option<String> {
     (ascii.len() <= MAX_HOST_BYTES && ascii.split('.').all(is_label) && !is_number).then_some(ascii)
 }
 
-/// Returns true for a sign beyond ASCII that IDNA maps to ASCII signs, such as the full-width `＠` and the ligature `ﬁ`.
-/// Mail software maps alike, and would read another address.
-fn reads_as_ascii(c: char) -> bool {
-    !c.is_ascii() && idna::domain_to_ascii(c.encode_utf8(&mut [0; 4])).is_ok_and(|ascii| !ascii.starts_with("xn--"))
+/// Returns true for a sign that Unicode keeps for compatibility with another, such as the full-width `＠`, the ligature
+/// `ﬁ` and the fraction `¼`, and for a sign that is ASCII in disguise. Mail software and IDNA replace it, and would read
+/// another address.
+fn is_replaced(c: char) -> bool {
+    if c.is_ascii() || WRITTEN_AS_ONE.contains(&c) {
+        return false;
+    }
+    let text = c.encode_utf8(&mut [0; 4]).to_owned();
+    let replaced = ComposingNormalizerBorrowed::new_nfkc().normalize(&text);
+    let same = ComposingNormalizerBorrowed::new_nfc().normalize(&text);
+    c == IDEOGRAPHIC_FULL_STOP || replaced.contains(|c: char| c.is_ascii()) || replaced != same
 }
 
 /// Returns true if a local part holds an encoded word, which mail software decodes to other signs.
@@ -175,6 +196,23 @@ mod tests {
     #[case("x=?utf-8?b?YQ==?=@x.example", false)]
     #[case("a=b?c@x.example", true)]
     #[case("\u{3164}@example.com", false)]
+    #[case("b@a¼b.example", false)]
+    #[case("b@\u{fb13}.example", false)]
+    #[case("b@㌀.example", false)]
+    #[case("b@µ.example", false)]
+    #[case("b@ｶﾅ.example", false)]
+    #[case("a﹒b@x.example", false)]
+    #[case("a…b@x.example", false)]
+    #[case("a⒈b@x.example", false)]
+    #[case("\u{212a}@x.example", false)]
+    #[case("b@カナ.example", true)]
+    #[case("b@STRASSE.ΕΛΛΑΣ", true)]
+    #[case("b@İstanbul.example", true)]
+    #[case("u@نامه\u{200c}ای.example", true)]
+    #[case("u@क\u{94d}\u{200d}ष.example", true)]
+    #[case("u@ශ\u{dca}\u{200d}රී.example", true)]
+    #[case("u@a\u{200c}b.example", false)]
+    #[case("u\u{200c}v@x.example", false)]
     // A host name has two labels of letters, digits and hyphens, and its last label is no number.
     #[case("x@１２７.0.0.1", false)]
     #[case("x@127.0.0.1", false)]
@@ -196,7 +234,7 @@ mod tests {
 
     #[test]
     fn an_address_stays_an_address_in_lower_case() {
-        let letters = ('\u{80}'..='\u{1ffff}').filter(|c| c.is_uppercase() && !reads_as_ascii(*c));
+        let letters = ('\u{80}'..='\u{1ffff}').filter(|c| c.is_uppercase() && !is_replaced(*c));
         for email in letters.map(|letter| format!("{letter}st@example.com")) {
             let parsed = Email::parse(&email).unwrap();
             Email::parse(parsed.key().as_str()).unwrap();

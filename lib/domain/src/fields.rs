@@ -270,12 +270,12 @@ impl<'a> Fields<'a> {
 
     /// Reads the required time of a fact, to the nanosecond.
     pub fn required_fact_time(&self, name: &str) -> Result<FactTime, Invalid> {
-        self.needed(name, self.parsed(name, LONGEST_TIME, |text| FactTime::parse(text).ok_or(TIME_RULE))?)
+        self.required(name, LONGEST_TIME, |text| FactTime::parse(text).ok_or(TIME_RULE))
     }
 
     /// Reads a required instant.
     pub fn required_timestamp(&self, name: &str) -> Result<Timestamp, Invalid> {
-        self.needed(name, self.timestamp(name)?)
+        self.required(name, LONGEST_TIME, |text| Timestamp::parse(text).ok_or(TIME_RULE))
     }
 
     pub fn date(&self, name: &str) -> Result<Option<NaiveDate>, Invalid> {

@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::email::compared;
+use crate::email::{Email, EmailKey};
 use crate::id::{CoachId, parse_uuid};
 
 /// Most characters of the header.
@@ -79,9 +79,12 @@ impl IdempotencyKey {
         Ok(Self::new(coach, api, KeySource::Explicit, header))
     }
 
-    /// Derives the key from a body's `email`, valid or not.
+    /// Derives the key from a body's `email`, valid or not. A text that is no address has a key of its own: it must not
+    /// share the answer of the address that mail software would read in it.
     pub fn derived(coach: &CoachId, api: Api, email: &str) -> Self {
-        Self::new(coach, api, KeySource::Derived, compared(email).as_bytes())
+        let compared = Email::parse(email).map(|email| email.key());
+        let source = compared.as_ref().map_or(email, EmailKey::as_str);
+        Self::new(coach, api, KeySource::Derived, source.as_bytes())
     }
 
     fn new(coach: &CoachId, api: Api, source: KeySource, key: &[u8]) -> Self {

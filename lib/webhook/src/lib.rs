@@ -135,7 +135,11 @@ impl Answering {
         if let Ok(response) = self.head {
             let value = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
             retry_after = value.map(str::to_owned);
-            is_compressed = response.headers().get_all(CONTENT_ENCODING).iter().any(|coding| coding != "identity");
+            is_compressed = response
+                .headers()
+                .get_all(CONTENT_ENCODING)
+                .iter()
+                .any(|coding| coding != "identity" && !coding.is_empty());
             let deadline = self.deadline.min(self.answered + STATUS_GRACE);
             let _ended = timeout_at(deadline, read(response, &mut beginning)).await;
         }

@@ -128,6 +128,22 @@ async fn an_invalid_email_address_is_refused() {
 }
 
 #[tokio::test]
+async fn an_address_and_one_that_is_mapped_to_it_have_no_answer_in_common() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let post = |email: &str| key.post("/v1/clients", json!({ "email": email, "send_welcome": false }));
+    for (number, mapped) in
+        ["x@ｅxample.com", "x2@example．com", "x@ﬁne.example", "x@\u{212a}.example"].into_iter().enumerate()
+    {
+        let plain = ["x@example.com", "x2@example.com", "x@fine.example", "x@k.example"][number];
+        post(mapped).await.refused_for("email");
+        assert!(!post(plain).await.expect(201).is_replay(), "{mapped} does not lock {plain} out");
+        assert!(post(plain).await.expect(201).is_replay());
+        post(mapped).await.refused_for("email");
+    }
+}
+
+#[tokio::test]
 async fn a_missing_email_is_refused_with_both_field_names() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;

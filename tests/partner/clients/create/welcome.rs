@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::partner::clients::create::{assert_application_can_sign_in, create, intake_states};
-use crate::world::{World, fact};
+use crate::world::World;
 
 #[tokio::test]
 async fn without_a_welcome_mail_the_answer_has_password_and_link() {
