@@ -315,38 +315,6 @@ async fn deliveries_of_a_deleted_endpoint_are_listed_and_read() {
     assert_eq!(walk(&bobs, &of_endpoint).await, [] as [Value; 0]);
 }
 
-/// Deliveries that the release before stored have no coach and no request, and ids with the event's time.
-#[tokio::test]
-async fn deliveries_of_the_release_before_are_in_their_endpoints_log() {
-    let scene = EndpointScene::new().await;
-    let (ada, endpoint, settings) = scene.coach().await;
-    scene.event("c1").await;
-    let mut item = scene.world.items("deliveries", "ENDPOINT#").await.remove(0);
-    for kept_now in ["coach_id", "sent_to", "sent_s", "signature"] {
-        item.as_object_mut().unwrap().remove(kept_now).unwrap_or_else(|| panic!("no {kept_now}"));
-    }
-    scene.world.put_item("deliveries", &item).await;
-    let created_at = item["made_at"]["S"].as_str().unwrap().to_owned();
-    let old = format!("dlv_{:012x}8000800000000000000f", scene.world.now().await.timestamp_millis() - 3_600_000);
-    item["sk"]["S"] = json!(format!("DELIVERY#{old}"));
-    item["id"]["S"] = json!(old);
-    scene.world.put_item("deliveries", &item).await;
-    let listed = ada.deliveries(&endpoint).await;
-    assert_eq!((listed.len(), &listed[1]["id"], &listed[1]["created_at"]), (2, &json!(old), &json!(created_at)));
-    assert_eq!(walk(&settings, "/settings/deliveries?").await, [] as [Value; 0]);
-    // The time of creation counts, not that of the id.
-    let path = format!("/settings/webhooks/{}/deliveries", endpoint.id);
-    assert_eq!(walk(&settings, &format!("{path}?until={created_at}")).await, [] as [Value; 0]);
-    let at = format!("{path}/{}", listed[0]["id"].as_str().unwrap());
-    let read = settings.get(&at).await.expect(200).body;
-    assert_eq!((&read["request"], &read["body_erased"]), (&Value::Null, &json!(false)));
-    // A new attempt stores its request.
-    settings.post(&format!("{at}/retry"), json!({})).await.expect(202);
-    scene.world.settle().await;
-    let read = settings.get(&at).await.expect(200).body;
-    assert_eq!(read["request"]["body"].as_str().unwrap().as_bytes(), scene.receiver.hooks().pop().unwrap().body);
-}
-
 #[tokio::test]
 async fn a_page_of_a_log_costs_few_calls() {
     let scene = EndpointScene::new().await;

@@ -35,8 +35,8 @@ pub(crate) fn write_attempt(taken: &ClaimedAttempt, attempt: &Attempt, next: &De
     line.add(DELIVERIES, 1.0);
     line.add(ATTEMPT_MS, f64::from(attempt.duration_ms));
     // Only the first chain counts: in a later one, the time since the event includes the wait of the coach.
-    if let (DeliveryOutcome::Delivered, 1, Some(made_at)) = (next, order.chain, taken.made_at) {
-        line.add(DELIVERY_LATENCY_MS, (now.ms() - made_at.ms()).max(0) as f64);
+    if let (DeliveryOutcome::Delivered, 1) = (next, order.chain) {
+        line.add(DELIVERY_LATENCY_MS, (now.ms() - taken.made_at.ms()).max(0) as f64);
     }
     write_line(&line);
 }

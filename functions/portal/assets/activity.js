@@ -34,19 +34,17 @@ const ACTIONS = {
   "deliveries.recovered": "Events sent again",
 };
 
-// Lines of earlier releases have no status.
 const SWITCHED = { enabled: "Webhook started", disabled: "Webhook paused" };
 
 export async function activity(_, { signal }) {
   const load = cursor => getPage("/settings/audit", { cursor, limit: PAGE }, signal);
-  const [workspace, { items: keys }, { endpoints }, types, first] = await Promise.all([
-    get("/settings/workspace", {}, signal),
+  const [{ items: keys }, { endpoints }, types, first] = await Promise.all([
     readKeys(null, signal),
     get("/settings/webhooks", {}, signal),
     eventTypes(),
     load(null),
   ]);
-  const own = [ownSubject(), workspace.coach_id];
+  const own = ownSubject();
   const names = new Map([
     ...keys.map(key => [key.id, link(`#/keys/${encodeURIComponent(key.id)}`, userText(key.name))]),
     ...endpoints.map(endpoint => [
@@ -72,13 +70,13 @@ function title({ action, detail }) {
   if (action === "endpoint.disabled" && detail.status === "gone")
     return "Webhook ended, because the other system said that the address is gone for good";
   if (action === "endpoint.updated" && detail.changed?.includes("enabled"))
-    return SWITCHED[detail.status] ?? "Webhook paused or started";
+    return SWITCHED[detail.status];
   return ACTIONS[action] ?? action;
 }
 
 function actor(name, own) {
   if (name === "service") return "by the service";
-  return own.includes(name) ? "by you" : ["by somebody else: ", userText(name)];
+  return name === own ? "by you" : ["by somebody else: ", userText(name)];
 }
 
 /** Returns the subject of the session, as the trail names it. It need not be the id of the coach. */

@@ -54,12 +54,10 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
 pub(crate) async fn read(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let (endpoint, id) = (endpoint_id(inbound.parameter(0))?, delivery_id(inbound.parameter(1))?);
-        let found = app.deliveries.read(&endpoint, &id, session.now).await?;
         // The delivery of a deleted endpoint can still be read.
-        if found.as_ref().and_then(|found| found.coach.as_ref()) != Some(&session.coach) {
-            find(&app, &session, inbound.parameter(0)).await?;
-        }
-        Reply::ok(&found.ok_or(Problem::NotFound(DELIVERY))?.detail)
+        let found = app.deliveries.read(&endpoint, &id, session.now).await?;
+        let own = found.filter(|found| found.coach == session.coach);
+        Reply::ok(&own.ok_or(Problem::NotFound(DELIVERY))?.detail)
     };
     app.sessions.answer(&inbound, work).await
 }

@@ -10,7 +10,7 @@ use crate::delivery::RecoverySelection;
 use crate::endpoint::{Endpoint, EndpointStatus};
 use crate::event::EventName;
 use crate::fields::Invalid;
-use crate::id::{CoachId, DeliveryId, EndpointId, KeyId};
+use crate::id::{DeliveryId, EndpointId, KeyId};
 use crate::time::Timestamp;
 
 crate::named! {
@@ -53,11 +53,6 @@ impl AuditActor {
             && subject.trim() == subject
             && !subject.contains(char::is_control);
         (has_form && subject != SERVICE).then(|| Self(subject.to_owned()))
-    }
-
-    /// Creates the actor of a stored line that names nobody: the coach.
-    pub fn of_coach(coach: &CoachId) -> Self {
-        Self(coach.as_str().to_owned())
     }
 
     /// Creates the actor of a change that the service makes by itself.

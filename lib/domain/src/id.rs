@@ -186,12 +186,6 @@ impl DeliveryId {
         number.checked_sub(1).map(Self::of)
     }
 
-    /// Returns the time that leads the id, in milliseconds.
-    pub fn leading_ms(&self) -> Option<i64> {
-        let number = u128::from_str_radix(digits_after(Self::PREFIX, &self.0).ok()?, 16).ok()?;
-        i64::try_from(number >> DERIVED_BITS).ok()
-    }
-
     fn of(number: u128) -> Self {
         Self(format!("{}{number:032x}", Self::PREFIX))
     }
@@ -325,7 +319,6 @@ mod tests {
         let late = DeliveryId::derive(1_001, &event, &endpoint);
         assert!(early < late);
         assert_eq!(DeliveryId::parse_whole(early.as_str()), Ok(early.clone()));
-        assert_eq!((early.leading_ms(), late.leading_ms()), (Some(1_000), Some(1_001)));
         let first = DeliveryId::first_at(1_001);
         assert!(early < first && first < late && late < DeliveryId::last());
         assert!(early < first.predecessor().unwrap() && late.predecessor().unwrap() < late);

@@ -3,9 +3,9 @@
 //! line is written before the first, and gets the number of deliveries after the last.
 //!
 //! pk `COACH#<coach_id>`, sk `AUDIT#<time>#<distinguisher>`: `action`, `subject` (the id of the changed thing), `at`,
-//! `actor`, `detail`. Earlier releases wrote no actor and no detail, and other names of two actions.
+//! `actor`, `detail`.
 //! The same pk, sk `ERASURE#<time>#<distinguisher>`: an erased client. Erasures have keys of their own, so that the
-//! list does not read them. Earlier releases stored them with the others.
+//! list does not read them.
 //!
 //! 1. `audit_page` Query, consistent, newest first.
 
@@ -22,9 +22,6 @@ const LINES: &str = "AUDIT#";
 const ERASURES: &str = "ERASURE#";
 /// The action of an erasure, which the list does not show.
 const CLIENT_ERASED: &str = "client.erased";
-/// Names of actions in lines of earlier releases.
-const ENDPOINT_CHANGED: &str = "endpoint.changed";
-const ENDPOINT_SWITCHED_OFF: &str = "endpoint.switched_off";
 
 /// The settings that change, the cause of the change, and its time.
 #[derive(Debug, Clone, Copy)]
@@ -39,28 +36,28 @@ pub struct AuditContext<'a> {
 struct AuditLine {
     pk: String,
     sk: String,
-    action: String,
+    action: AuditAction,
     #[serde(rename = "subject")]
     target: String,
     at: Timestamp,
-    actor: Option<AuditActor>,
-    detail: Option<AuditDetail>,
+    actor: AuditActor,
+    detail: AuditDetail,
 }
 
-impl AuditLine {
-    /// The line as the list shows it. `None`: its action is not in the list.
-    fn into_entry(self, coach: &CoachId) -> Option<AuditEntry> {
-        let action = match self.action.as_str() {
-            ENDPOINT_CHANGED => AuditAction::EndpointUpdated,
-            ENDPOINT_SWITCHED_OFF => AuditAction::EndpointDisabled,
-            name => AuditAction::parse(name).ok()?,
-        };
-        let earlier_actor = || match action {
-            AuditAction::EndpointDisabled => AuditActor::service(),
-            _ => AuditActor::of_coach(coach),
-        };
-        let actor = self.actor.unwrap_or_else(earlier_actor);
-        Some(AuditEntry { at: self.at, actor, action, target: self.target, detail: self.detail.unwrap_or_default() })
+/// The line of an erasure as stored.
+#[derive(Serialize)]
+struct ErasureLine<'a> {
+    pk: String,
+    sk: String,
+    action: &'static str,
+    subject: &'a ClientId,
+    at: Timestamp,
+    actor: AuditActor,
+}
+
+impl From<AuditLine> for AuditEntry {
+    fn from(AuditLine { action, target, at, actor, detail, .. }: AuditLine) -> Self {
+        Self { at, actor, action, target, detail }
     }
 }
 
@@ -102,32 +99,31 @@ fn line<'t>(
     let line = AuditLine {
         pk: partition(coach),
         sk,
-        action: action.as_str().to_owned(),
+        action,
         target: target.to_owned(),
         at: now,
-        actor: Some(actor.clone()),
-        detail: Some(detail),
+        actor: actor.clone(),
+        detail,
     };
     table.write(to_item(&line))
 }
 
 /// The line of an erasure, as part of its transaction.
 pub(crate) fn record_erasure(table: &Table, coach: &CoachId, client: &ClientId, at: Timestamp) -> Write {
-    let line = AuditLine {
+    let line = ErasureLine {
         pk: partition(coach),
         sk: sort_key(ERASURES, at, &new_distinguisher()),
-        action: CLIENT_ERASED.to_owned(),
-        target: client.as_str().to_owned(),
+        action: CLIENT_ERASED,
+        subject: client,
         at,
-        actor: Some(AuditActor::service()),
-        detail: None,
+        actor: AuditActor::service(),
     };
     table.write(to_item(&line)).when_absent().put(Part::Audit)
 }
 
 impl Workspaces {
-    /// Reads a page of a coach's trail after `cursor`, newest first. A page with lines that the list does not show is
-    /// shorter than `limit`.
+    /// Reads a page of a coach's trail after `cursor`, newest first. A page of large lines is shorter than
+    /// `limit`.
     pub async fn audit_page(
         &self,
         coach: &CoachId,
@@ -147,8 +143,8 @@ impl Workspaces {
         items.truncate(limit);
         let next_cursor = items.last().filter(|_| has_more).map(cursor_of).transpose()?;
         let lines = items.into_iter().map(|item| from_item::<AuditLine>("audit line", item));
-        let entries = lines.filter_map(|line| line.map(|line| line.into_entry(coach)).transpose());
-        Ok(AuditPage { data: entries.collect::<Result<_, _>>()?, next_cursor })
+        let data = lines.map(|line| line.map(AuditEntry::from)).collect::<Result<_, _>>()?;
+        Ok(AuditPage { data, next_cursor })
     }
 }
 
@@ -175,40 +171,10 @@ fn cursor_of(item: &Item) -> Result<AuditCursor, StoreError> {
 mod tests {
     use super::*;
 
-    fn line(action: &str) -> AuditLine {
-        AuditLine {
-            pk: "COACH#coach_1".to_owned(),
-            sk: "AUDIT#2026-11-20T09:30:00.000Z#0123456789ab".to_owned(),
-            action: action.to_owned(),
-            target: "we_1".to_owned(),
-            at: Timestamp::from_ms(5),
-            actor: None,
-            detail: None,
-        }
-    }
-
-    #[test]
-    fn a_line_of_an_earlier_release_is_shown_under_its_present_name_with_an_actor() {
-        let coach = CoachId::parse("coach_1").unwrap();
-        for (stored, action, actor) in [
-            ("key.created", AuditAction::KeyCreated, "coach_1"),
-            ("endpoint.changed", AuditAction::EndpointUpdated, "coach_1"),
-            ("endpoint.switched_off", AuditAction::EndpointDisabled, "service"),
-        ] {
-            let entry = line(stored).into_entry(&coach).unwrap();
-            assert_eq!((entry.action, entry.actor.as_str()), (action, actor));
-            assert_eq!((entry.target.as_str(), entry.detail), ("we_1", AuditDetail::default()));
-        }
-        assert!(line(CLIENT_ERASED).into_entry(&coach).is_none());
-    }
-
     #[test]
     fn the_cursor_of_a_line_leads_back_to_its_key() {
-        let item = to_item(&line("key.created"));
-        assert!(!item.contains_key("actor") && !item.contains_key("detail"));
-        assert_eq!(sort_key_of(&cursor_of(&item).unwrap()), sk_of(&item));
-        let made = sort_key(LINES, Timestamp::from_ms(5), &new_distinguisher());
-        let item = Item::from([("sk".to_owned(), s(made.clone()))]);
-        assert_eq!(sort_key_of(&cursor_of(&item).unwrap()), made);
+        let sk = sort_key(LINES, Timestamp::from_ms(5), &new_distinguisher());
+        let item = Item::from([("sk".to_owned(), s(sk.clone()))]);
+        assert_eq!(sort_key_of(&cursor_of(&item).unwrap()), sk);
     }
 }

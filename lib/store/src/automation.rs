@@ -1,7 +1,6 @@
 //! Table `workspaces`, automations. pk `COACH#<coach_id>`; sk `AUTOMATION#<automation_id>` of an active automation; sk
 //! `AUTOMATION_OFF#<automation_id>` of an inactive one, and of the tombstone that keeps older facts from restoring a
-//! deleted automation. Emission and evaluation read active automations only. (Version 0.1 stored all automations under
-//! the first key. Such an item moves when its automation is saved.)
+//! deleted automation. Emission and evaluation read active automations only.
 //!
 //! 1. `automation` BatchGetItem of both keys, consistent.
 //! 2. `put_automation` Part of the transaction that changes the rules, on both items as they were read.
@@ -240,7 +239,6 @@ impl Workspaces {
         if start.is_some() {
             tracing::warn!(coach_id = %coach, "a coach has more automations than are read");
         }
-        found.retain(|record| record.automation.active);
         Ok(found)
     }
 }

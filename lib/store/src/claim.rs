@@ -131,8 +131,8 @@ pub enum ClaimState<S> {
 struct ClaimItem {
     pk: String,
     owner: String,
-    /// The arrival of the first request, in milliseconds. Absent from claims of earlier releases.
-    since: Option<i64>,
+    /// The arrival of the first request, in milliseconds.
+    since: i64,
     /// Milliseconds.
     lease_until: i64,
     #[serde(with = "crate::binary")]
@@ -173,7 +173,7 @@ impl Claims {
         let record = ClaimItem {
             pk: format!("CLAIM#{}", key.as_str()),
             owner: hex::encode(random_bytes::<16>()),
-            since: Some(now.ms()),
+            since: now.ms(),
             lease_until: (now + LEASE).ms(),
             fingerprint: asked.fingerprint.as_bytes().to_vec(),
             stage: None,
@@ -261,7 +261,7 @@ impl Claims {
             return Ok(ClaimState::InProgress { same_payload: true });
         };
         let taken: ClaimItem = from_item("claim", taken)?;
-        let claim = Claim { since: taken.since.map_or(now, Timestamp::from_ms), ..claim };
+        let claim = Claim { since: Timestamp::from_ms(taken.since), ..claim };
         // A released lease is no sign of work that died.
         if lapsed.lease_until > 0 {
             runtime::add(TAKEOVERS, 1.0);

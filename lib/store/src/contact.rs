@@ -104,9 +104,7 @@ impl Contacts {
     ) -> Result<Option<StoredContact>, StoreError> {
         let email_sk = email_sk(email.as_str());
         let endings = phone.map(PhoneKey::endings).unwrap_or_default();
-        // Version 0.1 stored contacts under the whole number.
-        let numbers = endings.iter().map(|ending| ending.as_str()).chain(phone.map(PhoneKey::as_str));
-        let phone_sks = numbers.map(phone_sk);
+        let phone_sks = endings.iter().map(|ending| phone_sk(ending.as_str()));
         let wanted = std::iter::once(email_sk.clone()).chain(phone_sks).collect();
         let mut found = self.read(coach, wanted).await?;
         found.sort_by_key(|item| sk_of(item) != email_sk);

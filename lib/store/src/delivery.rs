@@ -91,13 +91,12 @@ struct DeliveryItem {
     pk: String,
     sk: String,
     id: DeliveryId,
-    /// Absent from deliveries that were stored before this was kept, which are not in GSI `by_coach`.
-    coach_id: Option<CoachId>,
+    coach_id: CoachId,
     event_id: EventId,
     event_type: String,
     #[serde(flatten)]
     subject: Subject,
-    made_at: Option<Timestamp>,
+    made_at: Timestamp,
     status: DeliveryStatus,
     attempts: Vec<StoredAttempt>,
     chain: u32,
@@ -197,11 +196,11 @@ impl Deliveries {
         DeliveryItem {
             pk: partition(endpoint_id),
             sk: sort_key(&id),
-            coach_id: Some(coach_id.clone()),
+            coach_id: coach_id.clone(),
             event_id: event_id.clone(),
             event_type: event_type.to_owned(),
             subject: subject.clone(),
-            made_at: Some(made_at),
+            made_at,
             status: if is_sent { DeliveryStatus::Pending } else { DeliveryStatus::Failed },
             attempts: not_sent.map(|reason| StoredAttempt::unsent(now, &reason)).into_iter().collect(),
             chain: 1,
@@ -253,8 +252,7 @@ impl Deliveries {
 }
 
 impl DeliveryItem {
-    /// The request of the latest attempt. `None` before the first attempt, and for attempts that were made before this
-    /// was kept.
+    /// The request of the latest attempt. `None` before the first attempt.
     fn sent_request(&self) -> Option<SentRequest> {
         let (host, unix_s) = (self.sent_to.clone()?, self.sent_s?);
         Some(SentRequest { host, unix_s, signature: self.signature.clone() })

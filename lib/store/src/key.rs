@@ -40,7 +40,7 @@ pub use lifecycle::KeyCreation;
 pub use list::KeyPage;
 pub use present::Presented;
 
-use crate::db::{self, Db, Item, StoreError, Table, from_item, query_all, s, sk_of};
+use crate::db::{self, Db, Item, StoreError, Table, from_item};
 
 /// An API key as stored, without the secret.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -116,15 +116,6 @@ impl Keys {
         Ok(records.into_iter().find(|record| record.coach_id == *coach))
     }
 
-    /// Reads the ids of all keys that the coach ever had, newest first.
-    async fn key_ids(&self, coach: &CoachId) -> Result<Vec<KeyId>, StoreError> {
-        let query = self.table.query("pk = :pk", [(":pk", s(coach_partition(coach)))]);
-        let items = query_all(query.consistent_read(true).scan_index_forward(false)).await?;
-        // The remaining item is the key ring.
-        let ids = items.iter().filter_map(|item| Some(sk_of(item).strip_prefix("KEY#")?.split_once('#')?.1));
-        ids.map(|id| KeyId::parse(id).map_err(|rule| StoreError::corrupt("key", rule))).collect()
-    }
-
     /// Reads the records of these ids, in their order.
     async fn records(&self, ids: &[KeyId]) -> Result<Vec<KeyRecord>, StoreError> {
         let mut found: HashMap<KeyId, KeyRecord> = HashMap::new();
@@ -159,7 +150,6 @@ mod tests {
 
     use super::*;
 
-    /// The attributes that a release without `replaced_by` wrote.
     fn stored_record() -> KeyRecord {
         KeyRecord {
             key_id: KeyId::from_hash(&[1; 32]),

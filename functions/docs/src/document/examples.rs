@@ -209,7 +209,7 @@ pub(super) fn audit_page() -> AuditPage {
     let name = Some("Booking desk".to_owned());
     let created = AuditEntry {
         at: at("08:00:00.000"),
-        actor: AuditActor::of_coach(&id!(CoachId, COACH_ID)),
+        actor: AuditActor::of_session(COACH_ID).expect("the example keeps the rules"),
         action: AuditAction::KeyCreated,
         target: KEY_ID.to_owned(),
         detail: AuditDetail { name, scope: Some(Scope::Partner), ..AuditDetail::default() },

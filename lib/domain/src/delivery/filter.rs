@@ -1,7 +1,7 @@
 //! Filters of the delivery log.
 //!
 //! Ids of deliveries begin with the time of creation. So the time of a filter is a range of ids, and the log is read in
-//! the order of ids. The time of creation is compared, too: ids from an older release begin with the event's time.
+//! the order of ids.
 
 use std::ops::RangeInclusive;
 
@@ -33,7 +33,6 @@ pub struct FilteredDelivery<'a> {
     pub endpoint_id: &'a EndpointId,
     pub event_type: &'a str,
     pub event_id: &'a EventId,
-    pub created_at: Timestamp,
 }
 
 impl DeliveryFilter {
@@ -74,14 +73,12 @@ impl DeliveryFilter {
         self.endpoint_id.is_some() || self.status.is_some() || self.event_type.is_some() || self.event_id.is_some()
     }
 
-    /// Returns true if the filter shows a delivery, whatever its status.
+    /// Returns true if the filter shows a delivery of its time, whatever the delivery's status.
     pub fn includes(&self, delivery: FilteredDelivery<'_>) -> bool {
-        let FilteredDelivery { endpoint_id, event_type, event_id, created_at } = delivery;
+        let FilteredDelivery { endpoint_id, event_type, event_id } = delivery;
         self.endpoint_id.as_ref().is_none_or(|asked| asked == endpoint_id)
             && self.event_type.is_none_or(|asked| asked.as_str() == event_type)
             && self.event_id.as_ref().is_none_or(|asked| asked == event_id)
-            && self.since.is_none_or(|since| since <= created_at)
-            && self.until.is_none_or(|until| created_at < until)
     }
 
     /// Returns true if the filter shows deliveries with this status.

@@ -21,7 +21,7 @@ pub struct StoredContact {
     /// Present in live contacts only: lists read this index.
     listed: String,
     email_key: Option<String>,
-    /// The number's ending; E.164 in items of version 0.1.
+    /// The number's ending.
     phone_key: Option<String>,
     #[serde(flatten)]
     pub known: KnownContact,

@@ -33,8 +33,8 @@ pub struct ClaimedAttempt {
     pub order: DeliveryOrder,
     pub event_id: EventId,
     pub event_type: String,
-    /// The time of the delivery's creation. `None` in deliveries that were stored before this was kept.
-    pub made_at: Option<Timestamp>,
+    /// The time of the delivery's creation.
+    pub made_at: Timestamp,
     pub body: Vec<u8>,
     pub(super) owner: String,
 }

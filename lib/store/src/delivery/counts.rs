@@ -16,7 +16,6 @@ const MAX_PAGES: usize = 10;
 #[derive(Deserialize)]
 struct CountedDelivery {
     status: DeliveryStatus,
-    made_at: Option<Timestamp>,
 }
 
 impl Deliveries {
@@ -37,18 +36,15 @@ impl Deliveries {
             .table
             .query("pk = :pk AND sk BETWEEN :from AND :to", values)
             .expression_attribute_names("#status", "status")
-            .projection_expression("#status, made_at")
+            .projection_expression("#status")
             .consistent_read(consistent)
             .scan_index_forward(false);
         let mut start = None;
         for _ in 0..MAX_PAGES {
             let page = query_page(query.clone().set_exclusive_start_key(start)).await?;
             for item in page.items {
-                let CountedDelivery { status, made_at } = from_item(ENTITY, item)?;
-                // The id of a delivery that an older release stored begins with the event's time.
-                if made_at.is_none_or(|made_at| since <= made_at) {
-                    counts.add(status);
-                }
+                let CountedDelivery { status } = from_item(ENTITY, item)?;
+                counts.add(status);
             }
             start = page.next;
             if start.is_none() {

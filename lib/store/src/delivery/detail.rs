@@ -9,8 +9,8 @@ use crate::db::{StoreError, from_item};
 
 /// A delivery that was read, with its body.
 pub struct ReadDelivery {
-    /// `None` in deliveries that were stored before this was kept: the endpoint's coach.
-    pub coach: Option<CoachId>,
+    /// The endpoint's coach.
+    pub coach: CoachId,
     pub detail: DeliveryDetail,
 }
 

@@ -58,7 +58,7 @@ pub(super) struct LoggedDelivery {
     event_type: String,
     #[serde(flatten)]
     subject: Subject,
-    made_at: Option<Timestamp>,
+    made_at: Timestamp,
     #[serde(default)]
     test: bool,
     status: DeliveryStatus,
@@ -73,7 +73,6 @@ struct IndexedDelivery {
     pk: String,
     event_id: EventId,
     event_type: String,
-    made_at: Timestamp,
 }
 
 /// A page that is being read.
@@ -180,18 +179,16 @@ impl Deliveries {
             return Ok(None);
         }
         let view = self.view(endpoint_of(&pk)?, line)?;
-        let DeliveryView { endpoint_id, event_id, event_type, created_at, .. } = &view;
-        let compared = FilteredDelivery { endpoint_id, event_type, event_id, created_at: *created_at };
+        let DeliveryView { endpoint_id, event_id, event_type, .. } = &view;
+        let compared = FilteredDelivery { endpoint_id, event_type, event_id };
         Ok(filter.includes(compared).then_some(view))
     }
 
     pub(super) fn view(&self, endpoint_id: EndpointId, line: LoggedDelivery) -> Result<DeliveryView, StoreError> {
         let attempts = line.attempts.into_iter().map(|attempt| self.open_attempt(&endpoint_id, &line.id, attempt));
         let attempts = attempts.collect::<Result<_, _>>()?;
-        let from_id = || line.id.leading_ms().map(Timestamp::from_ms);
-        let created_at = line.made_at.or_else(from_id);
         Ok(DeliveryView {
-            created_at: created_at.ok_or_else(|| StoreError::corrupt(ENTITY, "its time of creation is unknown"))?,
+            created_at: line.made_at,
             id: line.id,
             endpoint_id,
             event_id: line.event_id,
@@ -210,10 +207,9 @@ fn included(items: Vec<Item>, filter: &DeliveryFilter) -> Result<Vec<Item>, Stor
     let mut keys = Vec::new();
     for item in items {
         let key = db::key(db::text(&item, "pk"), sk_of(&item));
-        let IndexedDelivery { pk, event_id, event_type, made_at } = from_item(ENTITY, item)?;
+        let IndexedDelivery { pk, event_id, event_type } = from_item(ENTITY, item)?;
         let endpoint_id = &endpoint_of(&pk)?;
-        let compared =
-            FilteredDelivery { endpoint_id, event_type: &event_type, event_id: &event_id, created_at: made_at };
+        let compared = FilteredDelivery { endpoint_id, event_type: &event_type, event_id: &event_id };
         if filter.includes(compared) {
             keys.push(key);
         }

@@ -60,14 +60,12 @@ impl DeliveryItem {
     /// The end of the time in which a chain can begin, in seconds. Retention that earlier chains added does not extend
     /// it.
     pub(super) fn restarts_until(&self) -> i64 {
-        let kept_until = self.made_at.map(|at| (at + DELIVERY_RETENTION).unix_s());
-        kept_until.map_or(self.expires_at, |until| until.min(self.expires_at))
+        (self.made_at + DELIVERY_RETENTION).unix_s().min(self.expires_at)
     }
 
-    /// The expiry of the record if a chain begins now, in seconds. A record without `made_at` is not prolonged.
+    /// The expiry of the record if a chain begins now, in seconds.
     fn kept_until(&self, now: Timestamp) -> i64 {
-        let chain_until = self.made_at.map(|_| (now + CHAIN_RETENTION).unix_s());
-        chain_until.map_or(self.expires_at, |until| until.max(self.expires_at))
+        (now + CHAIN_RETENTION).unix_s().max(self.expires_at)
     }
 }
 
@@ -193,12 +191,10 @@ mod tests {
     #[test]
     fn a_chain_begins_within_30_days_and_prolongs_them_by_no_more_than_its_own_time() {
         let at = |days: i64| Timestamp::from_ms(days * 86_400_000);
-        let made = DeliveryItem { made_at: Some(at(0)), expires_at: at(30).unix_s(), ..record() };
+        let made = DeliveryItem { made_at: at(0), expires_at: at(30).unix_s(), ..record() };
         assert_eq!((made.kept_until(at(20)), made.kept_until(at(29))), (at(30).unix_s(), at(32).unix_s()));
         let prolonged = DeliveryItem { expires_at: made.kept_until(at(29)), ..made };
         assert_eq!(prolonged.restarts_until(), at(30).unix_s());
         assert_eq!((prolonged.kept_until(at(1)), prolonged.kept_until(at(30))), (at(32).unix_s(), at(33).unix_s()));
-        let unknown = DeliveryItem { expires_at: at(30).unix_s(), ..record() };
-        assert_eq!((unknown.restarts_until(), unknown.kept_until(at(29))), (at(30).unix_s(), at(30).unix_s()));
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn record() -> DeliveryItem {
         pk: "ENDPOINT#we_1".to_owned(),
         sk: "DELIVERY#dlv_1".to_owned(),
         id: DeliveryId::parse("dlv_1").unwrap(),
-        coach_id: None,
+        coach_id: CoachId::parse("coach_1").unwrap(),
         event_id: EventId::parse("evt_1").unwrap(),
         event_type: "new_client".to_owned(),
         subject: Subject::client(domain::id::ClientId::parse("c1").unwrap()),
@@ -42,7 +42,7 @@ pub(super) fn record() -> DeliveryItem {
         signature: None,
         sealed: vec![1, 2, 3],
         expires_at: 100,
-        made_at: None,
+        made_at: Timestamp::from_ms(0),
     }
 }
 

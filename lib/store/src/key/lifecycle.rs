@@ -191,13 +191,7 @@ impl Keys {
             let writes = [self.remove_from_ring(coach, id), update.update(Part::Key), trail];
             match self.table.db.transact(&writes).await? {
                 Transacted::Done => self.get(coach, id).await.map(Some),
-                Transacted::Refused(refused) => {
-                    if refused.is(Part::KeyRing) {
-                        // An earlier release has written the ring.
-                        self.live(coach, now).await?;
-                    }
-                    Ok(None)
-                }
+                Transacted::Refused(_) => Ok(None),
             }
         })
         .await

@@ -50,10 +50,6 @@ impl Keys {
         now: Timestamp,
     ) -> Result<KeyPage, StoreError> {
         let (ring, entries) = self.entries(coach, None, limit + MAX_LIVE_KEYS + 1).await?;
-        let ring = match ring {
-            Some(ring) => ring,
-            None => self.ring(coach, now).await?,
-        };
         let others = entries.iter().map(|(_, id)| id).filter(|id| !ring.ids.contains(id)).take(limit);
         let wanted: Vec<KeyId> = if filter == KeyFilter::All { others.cloned().collect() } else { Vec::new() };
         let records = self.records(&[ring.ids.as_slice(), &wanted].concat()).await?;
@@ -103,14 +99,13 @@ impl Keys {
         Ok(KeyPage { keys, next_cursor: cursor })
     }
 
-    /// Reads the coach's newest keys after an entry. The first request reads the ring too; it is `None` if an earlier
-    /// release wrote it.
+    /// Reads the coach's newest keys after an entry. The first request reads the ring too.
     async fn entries(
         &self,
         coach: &CoachId,
         after: Option<&KeyEntry>,
         limit: usize,
-    ) -> Result<(Option<Ring>, Vec<KeyEntry>), StoreError> {
+    ) -> Result<(Ring, Vec<KeyEntry>), StoreError> {
         let query = self.table.query("pk = :pk", [(":pk", s(coach_partition(coach)))]);
         let query = query
             .consistent_read(true)
@@ -118,7 +113,7 @@ impl Keys {
             .set_exclusive_start_key(after.map(|(at, id)| coach_key(coach, entry_sort_key(*at, id))))
             // The ring's item comes with the first page.
             .limit(i32::try_from(limit + 1).unwrap_or(i32::MAX));
-        let (mut ring, mut entries) = (Some(Ring::default()), Vec::new());
+        let (mut ring, mut entries) = (Ring::default(), Vec::new());
         for item in query_page(query).await?.items {
             match entry_of(sk_of(&item)) {
                 Some(entry) => entries.push(entry),
