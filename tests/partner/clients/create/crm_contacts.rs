@@ -227,21 +227,3 @@ async fn a_contact_is_found_by_its_new_number_and_not_by_its_old_one() {
     let client = create(&key, "second@example.com", Some("+14155552672")).await;
     assert_eq!(stored(&world, "ada", ONE).await["clientId"], json!({ "S": client }));
 }
-
-#[tokio::test]
-async fn a_contact_that_version_0_1_stored_is_found_by_its_number() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    world.apply([Fact::contact("ada", ONE).with("phone", "+14155552671")]).await;
-    let mut contact = stored(&world, "ada", ONE).await;
-    contact["phone_key"] = json!({ "S": "+14155552671" });
-    world.put_item("crm", &contact).await;
-    let items = world.items("crm", "COACH#ada").await;
-    let mut address = items.into_iter().find(|item| item["sk"]["S"] == "PHONE#52671").unwrap();
-    let gone = json!({ "pk": address["pk"], "sk": address["sk"] });
-    world.delete_item("crm", &gone).await;
-    address["sk"] = json!({ "S": "PHONE#+14155552671" });
-    world.put_item("crm", &address).await;
-    let client = create(&key, "new@example.com", Some("415 555 2671")).await;
-    assert_eq!(stored(&world, "ada", ONE).await["clientId"], json!({ "S": client }));
-}
