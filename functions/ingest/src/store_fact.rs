@@ -69,8 +69,8 @@ pub(crate) async fn store_fact(
     envelope: &Envelope,
     now: Timestamp,
 ) -> Result<FactOutcome, BoxError> {
-    let said_at = fact.occurred_at;
-    let context = FactContext { id: &fact.id, occurred_at: said_at, backfill: fact.backfill, now };
+    let occurred_at = fact.occurred_at;
+    let context = FactContext { id: &fact.id, occurred_at, backfill: fact.backfill, now };
     match &fact.body {
         FactBody::WorkspaceSaved(workspace) => match app.workspaces.save(workspace, &app.watches, context).await? {
             Saved::Done(stored) => {
@@ -82,7 +82,7 @@ pub(crate) async fn store_fact(
             Saved::UnknownTeam => Ok(unknown("team_id", workspace.team_id.as_ref().map_or("", |id| id.as_str()))),
         },
         FactBody::TeamSaved(team) => {
-            app.workspaces.save_team(team, said_at).await?;
+            app.workspaces.save_team(team, occurred_at).await?;
             Ok(FactOutcome::Done)
         }
         FactBody::ClientSaved(saved) => match app.clients.save(saved, &app.facts, context).await? {
@@ -94,16 +94,16 @@ pub(crate) async fn store_fact(
             in_workspace(app, &programme.coach_id, app.rules.save_programme(programme, context)).await
         }
         FactBody::AutomationSaved(automation) => {
-            in_workspace(app, &automation.coach_id, app.rules.save_automation(automation, said_at, now)).await
+            in_workspace(app, &automation.coach_id, app.rules.save_automation(automation, occurred_at, now)).await
         }
         FactBody::AutomationDeleted(automation, coach) => {
-            in_workspace(app, coach, app.rules.delete_automation(coach, automation, said_at, now)).await
+            in_workspace(app, coach, app.rules.delete_automation(coach, automation, occurred_at, now)).await
         }
         FactBody::CalendarSaved(saved) => {
             let (coach, mut is_done) = (&saved.coach_id, true);
             let save = async {
                 if envelope.after.is_none() {
-                    app.calendars.save(coach, &saved.calendar, said_at).await?;
+                    app.calendars.save(coach, &saved.calendar, occurred_at).await?;
                 }
                 is_done = app.bookings.give_buffers(coach, saved.calendar.id).await?;
                 Ok(())
@@ -114,17 +114,17 @@ pub(crate) async fn store_fact(
         FactBody::CalendarEventSaved(saved) => calendar_event(app, fact, saved, now).await,
         FactBody::PipelineSaved(saved) => {
             let coach = &saved.coach_id;
-            in_workspace(app, coach, app.pipelines.save(coach, &saved.pipeline, said_at)).await
+            in_workspace(app, coach, app.pipelines.save(coach, &saved.pipeline, occurred_at)).await
         }
         FactBody::OpportunitySaved(saved) => {
-            in_workspace(app, &saved.coach_id, app.opportunities.save(saved, said_at, now)).await
+            in_workspace(app, &saved.coach_id, app.opportunities.save(saved, occurred_at, now)).await
         }
         FactBody::WorkflowSaved(saved) => {
             let coach = &saved.coach_id;
-            in_workspace(app, coach, app.workflows.save(coach, &saved.workflow, said_at)).await
+            in_workspace(app, coach, app.workflows.save(coach, &saved.workflow, occurred_at)).await
         }
         FactBody::OfClient(client, ClientHappening::Erased) => {
-            erase(app, client, said_at, now, envelope.after.as_deref()).await
+            erase(app, client, occurred_at, now, envelope.after.as_deref()).await
         }
         FactBody::OfClient(client, happening) => match record(app, client, happening, context).await? {
             RecordOutcome::Applied => Ok(FactOutcome::DoneAndMarked),
@@ -132,19 +132,13 @@ pub(crate) async fn store_fact(
             RecordOutcome::UnknownClient => Ok(unknown("client_id", client.as_str())),
         },
         FactBody::ContactSaved(saved) => {
-            in_workspace(app, &saved.coach_id, app.contacts.save(saved, said_at, now)).await
+            in_workspace(app, &saved.coach_id, app.contacts.save(saved, occurred_at, now)).await
         }
         FactBody::ContactMerged(coach, merge) => {
             if app.workspaces.get(coach).await?.is_none() {
                 return Ok(unknown("coach_id", coach.as_str()));
             }
-            merge_contacts(
-                app,
-                coach,
-                merge,
-                MergeContext { occurred_at: said_at, is_settled: envelope.passes > 0, now },
-            )
-            .await
+            merge_contacts(app, coach, merge, MergeContext { occurred_at, is_settled: envelope.passes > 0, now }).await
         }
     }
 }
@@ -258,18 +252,18 @@ async fn forget_answers_about(app: &App, contact: &ContactRef) -> Result<bool, S
 async fn erase(
     app: &App,
     client: &ClientId,
-    said_at: FactTime,
+    occurred_at: FactTime,
     now: Timestamp,
     after: Option<&str>,
 ) -> Result<FactOutcome, BoxError> {
-    let erased = app.clients.erase(client, said_at, now).await?;
+    let erased = app.clients.erase(client, occurred_at, now).await?;
     if let Some(claim) = &erased.claim {
         app.claims.forget(claim, &AnswerSubject::Client(client.clone())).await?;
         app.clients.forget_claim(client).await?;
     }
     let mut is_done = true;
     if let Some(lead) = &erased.lead {
-        let erased = app.contacts.erase(lead, client, said_at, now).await?;
+        let erased = app.contacts.erase(lead, client, occurred_at, now).await?;
         is_done = forget_answers(app, &erased.contacts).await? && erased.is_done;
     }
     let rest = (app.records.erase(client), app.deliveries.erase_client(client, after, now));

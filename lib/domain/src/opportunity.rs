@@ -39,7 +39,6 @@ pub struct Opportunity {
     pub lost_reason: Option<String>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    #[serde(rename = "told")]
     pub times: OpportunityTimes,
 }
 crate::discreet! { Opportunity }

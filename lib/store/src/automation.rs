@@ -18,7 +18,7 @@ use runtime::{Metric, Unit, add};
 use serde::{Deserialize, Serialize};
 
 use crate::db::{Item, Part, StoreError, Write, from_item, query_page, s, sk_of, to_item};
-use crate::fact_order::{SavedAt, as_found};
+use crate::fact_order::as_found;
 use crate::workspace::{Workspaces, key_of, partition};
 
 /// Active automations of a coach beyond the limit of their event. They are not evaluated.
@@ -41,8 +41,7 @@ enum StoredAutomation {
 struct AutomationItem {
     #[serde(flatten, with = "AutomationAttributes")]
     automation: Automation,
-    #[serde(flatten)]
-    saved_at: SavedAt,
+    saved_at: FactTime,
     /// The time at which the present revision was stored. Two revisions of an automation never have the same time.
     stored_at: Timestamp,
 }
@@ -63,8 +62,7 @@ struct AutomationAttributes {
 #[derive(Debug, Serialize, Deserialize)]
 struct AutomationTombstone {
     deleted: bool,
-    #[serde(flatten)]
-    saved_at: SavedAt,
+    saved_at: FactTime,
 }
 
 /// The items of an automation under its two keys.
@@ -91,8 +89,8 @@ impl StoredAutomation {
 
     fn occurred_at(&self) -> FactTime {
         match self {
-            Self::Present(record) => record.saved_at.into(),
-            Self::Deleted(tombstone) => tombstone.saved_at.into(),
+            Self::Present(record) => record.saved_at,
+            Self::Deleted(tombstone) => tombstone.saved_at,
         }
     }
 
@@ -133,7 +131,7 @@ impl FoundAutomation {
         let was = found.and_then(StoredAutomation::present);
         let was_swept = was.is_some_and(|was| is_swept(&was.automation));
         let Some(to) = to else {
-            let stored = StoredAutomation::Deleted(AutomationTombstone { deleted: true, saved_at: occurred_at.into() });
+            let stored = StoredAutomation::Deleted(AutomationTombstone { deleted: true, saved_at: occurred_at });
             return Some(NextAutomation { stored, changes_rules: was_swept });
         };
         // Another name alone does not make another revision.
@@ -145,7 +143,7 @@ impl FoundAutomation {
             (None, None) => now,
         };
         let changes_rules = same.is_none() && (was_swept || is_swept(to));
-        let record = AutomationItem { automation: to.clone(), saved_at: occurred_at.into(), stored_at };
+        let record = AutomationItem { automation: to.clone(), saved_at: occurred_at, stored_at };
         (was != Some(&record))
             .then(|| NextAutomation { stored: StoredAutomation::Present(Box::new(record)), changes_rules })
     }
@@ -271,14 +269,13 @@ mod tests {
                 trigger,
                 steps: Vec::new(),
             },
-            saved_at: FactTime::from_ms_and_ns(5, 7).into(),
+            saved_at: FactTime::parse("2026-11-20T09:30:00.123456789Z").unwrap(),
             stored_at: Timestamp::from_ms(6),
         };
         let item = to_item(&record);
         let mut names: Vec<&str> = item.keys().map(String::as_str).collect();
         names.sort_unstable();
-        let attributes =
-            ["active", "automation_id", "coach_id", "name", "saved_at", "saved_ns", "steps", "stored_at", "trigger"];
+        let attributes = ["active", "automation_id", "coach_id", "name", "saved_at", "steps", "stored_at", "trigger"];
         assert_eq!(names, attributes);
         assert_eq!(from_item::<AutomationItem>(ENTITY, item).unwrap(), record);
     }

@@ -22,6 +22,7 @@ mod pending_buffers;
 use domain::booking::{BookingStatus, CalendarEvent};
 use domain::busy::Span;
 use domain::calendar::Buffers;
+use domain::fact_time::FactTime;
 use domain::id::{CalendarEventId, CalendarId, CoachId, ContactId};
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
@@ -31,7 +32,6 @@ use crate::calendar::Calendars;
 use crate::contact::Contacts;
 use crate::contact_ref::ContactRef;
 use crate::db::{Db, Item, Part, StoreError, Table, Write, from_item, s, to_item};
-use crate::fact_order::EventSetAt;
 use crate::outbox::Outbox;
 use crate::page::{Listed, Listing, PageRequest};
 use crate::workspace::{key_of, partition};
@@ -64,8 +64,8 @@ struct EventItem {
     buffers: Option<Buffers>,
     created_at: i64,
     updated_at: i64,
-    #[serde(flatten)]
-    set_at: EventSetAt,
+    /// The time of the fact or request that set the whole event.
+    saved_at: FactTime,
     moved_at: Option<i64>,
     cancelled_at: Option<i64>,
     conflict_check: Option<String>,
@@ -144,7 +144,7 @@ impl StoredEvent {
             buffers: record.buffers,
             created_at: at(record.created_at),
             updated_at: at(record.updated_at),
-            saved_at: record.set_at.into(),
+            saved_at: record.saved_at,
             moved_at: record.moved_at.map(at),
             cancelled_at: record.cancelled_at.map(at),
         };
@@ -169,7 +169,7 @@ impl StoredEvent {
             buffers: event.buffers,
             created_at: event.created_at.ms(),
             updated_at: event.updated_at.ms(),
-            set_at: event.saved_at.into(),
+            saved_at: event.saved_at,
             moved_at: event.moved_at.map(Timestamp::ms),
             cancelled_at: event.cancelled_at.map(Timestamp::ms),
             conflict_check: self.conflict_check.clone(),

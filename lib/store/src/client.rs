@@ -30,7 +30,7 @@ use runtime::{BoxError, Environment};
 
 pub use create::{ClaimStep, ClientCreation, IntakeWrite, NewClientWrite, WelcomeWrite};
 pub use feed::FeedOutcome;
-pub use item::{Traces, list_position};
+pub use item::{CreationRefs, list_position};
 pub use lookup::ClientLookup;
 use lookup::is_tombstone;
 pub(crate) use state::ClientState;

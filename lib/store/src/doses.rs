@@ -3,11 +3,11 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use domain::dose::{DoseSchedule, DosesLogged, Month, MonthOfDoses};
+use domain::fact_time::FactTime;
 use domain::id::DoseId;
 use serde::{Deserialize, Serialize};
 
 use crate::db::{Item, StoreError, from_item, number, sk_of};
-use crate::fact_order::SavedAt;
 
 /// Prefix of the sort keys of doses: months, then the schedule.
 pub(crate) const DOSES_PREFIX: &str = "DOSES#";
@@ -27,8 +27,7 @@ pub(crate) struct DoseScheduleItem {
     pub(crate) pk: String,
     pub(crate) sk: String,
     pub(crate) doses: DoseSchedule,
-    #[serde(flatten)]
-    pub(crate) saved_at: SavedAt,
+    pub(crate) saved_at: FactTime,
     pub(crate) version: u64,
 }
 

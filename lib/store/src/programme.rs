@@ -10,21 +10,20 @@ use domain::programme::{Programme, ProgrammePhase};
 use serde::{Deserialize, Serialize};
 
 use crate::db::{Item, Part, StoreError, Write, to_item};
-use crate::fact_order::{SavedAt, as_found};
+use crate::fact_order::as_found;
 use crate::workspace::{Workspaces, key_of};
 
 /// A programme as stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct StoredProgramme {
     pub(crate) phases: Vec<ProgrammePhase>,
-    #[serde(flatten)]
-    saved_at: SavedAt,
+    saved_at: FactTime,
 }
 
 impl StoredProgramme {
     /// The time of the fact that set the programme.
     pub(crate) fn occurred_at(&self) -> FactTime {
-        self.saved_at.into()
+        self.saved_at
     }
 }
 
@@ -51,7 +50,7 @@ impl Workspaces {
         found: Option<&StoredProgramme>,
     ) -> Write {
         let mut item = key(&programme.coach_id, &programme.programme_id);
-        let next = StoredProgramme { phases: programme.phases.clone(), saved_at: occurred_at.into() };
+        let next = StoredProgramme { phases: programme.phases.clone(), saved_at: occurred_at };
         item.extend(to_item(&next));
         as_found(self.table.write(item), found.map(StoredProgramme::occurred_at)).put(Part::Programme)
     }

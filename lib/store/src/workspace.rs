@@ -20,7 +20,7 @@ use crate::db::{
     self, Db, Item, ItemWrite, Part, StoreError, Table, Transacted, Write, from_item, n, retry, s, to_attributes,
 };
 use crate::fact::FactContext;
-use crate::fact_order::{SavedAt, set_by_fact};
+use crate::fact_order::set_by_fact;
 use crate::watch::Watches;
 use crate::welcome_mail::{MailsSent, WelcomeMail};
 
@@ -40,8 +40,7 @@ pub struct StoredWorkspace {
     pub client_count: u32,
     /// Active clients.
     pub active_count: u32,
-    #[serde(flatten)]
-    saved_at: SavedAt,
+    saved_at: FactTime,
     #[serde(flatten)]
     pub(crate) mails: MailsSent,
 }
@@ -98,7 +97,7 @@ impl Workspaces {
         let occurred_at = fact.occurred_at;
         retry("the workspace", || async {
             let found = self.get(&workspace.coach_id).await?;
-            if found.as_ref().is_some_and(|found| FactTime::from(found.saved_at) > occurred_at) {
+            if found.as_ref().is_some_and(|found| found.saved_at > occurred_at) {
                 return Ok(Some(Saved::Stale));
             }
             let mut writes = vec![self.save_record(workspace, found.as_ref(), occurred_at)];
@@ -129,7 +128,7 @@ impl Workspaces {
         for (name, value) in to_attributes(workspace) {
             write = write.set_or_remove(&name, value);
         }
-        write = write.set("saved_at", n(at.ms())).set("saved_ns", n(at.ns_of_ms())).count("version");
+        write = write.set("saved_at", s(at.to_string())).count("version");
         write = write.when_version(found.map(|found| found.version));
         // The count is part of the condition: the seats that move with a change of team are the seats that were read.
         if let Some(found) = found.filter(|found| found.workspace.team_id != workspace.team_id) {
@@ -254,13 +253,17 @@ mod tests {
             to_attributes(&workspace).filter(|(_, value)| value.is_none()).map(|(name, _)| name).collect();
         assert_eq!(removed.len(), 2, "{removed:?}");
         let mut item: Item = to_attributes(&workspace).filter_map(|(name, value)| Some((name, value?))).collect();
-        let numbers = [("saved_at", 5), ("version", 2), ("client_count", 3), ("active_count", 1), ("mails_sent", 4)];
+        let numbers = [("version", 2), ("client_count", 3), ("active_count", 1), ("mails_sent", 4)];
         item.extend(numbers.map(|(name, value)| (name.to_owned(), n(value))));
-        item.insert("mail_day".to_owned(), s("2026-12-01"));
+        let saved_at = FactTime::from_ms(5);
+        item.extend(
+            [("mail_day", "2026-12-01"), ("saved_at", &saved_at.to_string())]
+                .map(|(name, value)| (name.to_owned(), s(value))),
+        );
         let read: StoredWorkspace = from_item("workspace", item).unwrap();
         assert_eq!(read.workspace, workspace);
         assert_eq!((read.version, read.client_count, read.active_count), (2, 3, 1));
-        assert_eq!(FactTime::from(read.saved_at), FactTime::from_ms(5));
+        assert_eq!(read.saved_at, saved_at);
         let day = chrono::NaiveDate::from_ymd_opt(2026, 12, 1).unwrap();
         assert!(read.welcome_mail(day, 4).is_none() && read.welcome_mail(day, 5).is_some());
     }

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::claim::{Answer, AnswerSubject, Claim, Claims};
 use crate::client::Clients;
-use crate::client::item::{ClientItem, Traces};
+use crate::client::item::{ClientItem, CreationRefs};
 use crate::client::state::intake_pk;
 use crate::contact::StoredContact;
 use crate::contact_ref::ContactRef;
@@ -113,8 +113,8 @@ impl Clients {
         let coach = &new.client.coach_id;
         let change = Content::Change(Box::new(new.change.clone()));
         let lead = new.lead.map(|lead| ContactRef::new(coach, lead.contact().id));
-        let traces = Traces { lead, claim: Some(new.claim.key()) };
-        let record = ClientItem::first(new.client.clone(), now.into(), Some(traces));
+        let refs = CreationRefs { lead, claim: Some(new.claim.key()) };
+        let record = ClientItem::first(new.client.clone(), now.into(), Some(refs));
         let intake = IntakeItem {
             pk: intake_pk(&new.client.id),
             intake_id: new.intake.id,

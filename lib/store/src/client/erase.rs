@@ -11,7 +11,7 @@ use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::feed::Seats;
-use super::item::{ClientItem, Traces};
+use super::item::{ClientItem, CreationRefs};
 use super::state::{client_pk, intake_pk};
 use super::{ClientState, Clients};
 use crate::audit;
@@ -22,32 +22,37 @@ struct ClientTombstone {
     pk: String,
     erased_at: Timestamp,
     #[serde(flatten)]
-    traces: Traces,
+    creation_refs: CreationRefs,
 }
 
 impl Clients {
-    /// Erases a client, even one that is not stored yet. Returns the traces that are to be erased elsewhere.
-    /// Idempotent.
-    pub async fn erase(&self, id: &ClientId, occurred_at: FactTime, now: Timestamp) -> Result<Traces, StoreError> {
+    /// Erases a client, even one that is not stored yet. Returns references to the items that are to be erased
+    /// elsewhere. Idempotent.
+    pub async fn erase(
+        &self,
+        id: &ClientId,
+        occurred_at: FactTime,
+        now: Timestamp,
+    ) -> Result<CreationRefs, StoreError> {
         retry("the client", || async {
-            let (writes, traces) = match self.lookup.find(id).await? {
+            let (writes, refs) = match self.lookup.find(id).await? {
                 ClientState::Erased => return self.erased(id).await.map(Some),
                 ClientState::Unknown => {
-                    (vec![self.put_tombstone(id, &Traces::default(), None, now)], Traces::default())
+                    (vec![self.put_tombstone(id, &CreationRefs::default(), None, now)], CreationRefs::default())
                 }
                 ClientState::Known(record) => {
-                    let traces = record.traces.clone().unwrap_or_default();
-                    (self.erasure_writes(*record, &traces, occurred_at, now).await?, traces)
+                    let refs = record.creation_refs.clone().unwrap_or_default();
+                    (self.erasure_writes(*record, &refs, occurred_at, now).await?, refs)
                 }
             };
-            Ok(self.table.db.transact(&writes).await?.is_done().then_some(traces))
+            Ok(self.table.db.transact(&writes).await?.is_done().then_some(refs))
         })
         .await
     }
 
-    async fn erased(&self, id: &ClientId) -> Result<Traces, StoreError> {
+    async fn erased(&self, id: &ClientId) -> Result<CreationRefs, StoreError> {
         let found: Option<ClientTombstone> = self.table.get("tombstone", db::pk(client_pk(id))).await?;
-        Ok(found.map(|tombstone| tombstone.traces).unwrap_or_default())
+        Ok(found.map(|tombstone| tombstone.creation_refs).unwrap_or_default())
     }
 
     /// Removes the claim's key, which derives from an address, from the tombstone. The claim is deleted by now.
@@ -60,13 +65,13 @@ impl Clients {
     async fn erasure_writes(
         &self,
         record: ClientItem,
-        traces: &Traces,
+        refs: &CreationRefs,
         occurred_at: FactTime,
         now: Timestamp,
     ) -> Result<Vec<Write>, StoreError> {
         let version = record.version;
         let client = record.client;
-        let mut writes = vec![self.put_tombstone(&client.id, traces, Some(version), now)];
+        let mut writes = vec![self.put_tombstone(&client.id, refs, Some(version), now)];
         let workspace = self.workspaces.get(&client.coach_id).await?;
         if let Some(workspace) = &workspace {
             let mut seats = Seats::default();
@@ -78,15 +83,15 @@ impl Clients {
         }
         writes.push(self.watches.delete(&client.id));
         writes.push(self.table.write(db::pk(intake_pk(&client.id))).delete(Part::Intake));
-        if let Some(lead) = &traces.lead {
+        if let Some(lead) = &refs.lead {
             writes.extend(self.contacts.erasure_writes(lead, &client.id, occurred_at).await?);
         }
         writes.push(audit::record_erasure(&self.workspaces.table, &client.coach_id, &client.id, now));
         Ok(writes)
     }
 
-    fn put_tombstone(&self, id: &ClientId, traces: &Traces, version: Option<u64>, now: Timestamp) -> Write {
-        let tombstone = ClientTombstone { pk: client_pk(id), erased_at: now, traces: traces.clone() };
+    fn put_tombstone(&self, id: &ClientId, refs: &CreationRefs, version: Option<u64>, now: Timestamp) -> Write {
+        let tombstone = ClientTombstone { pk: client_pk(id), erased_at: now, creation_refs: refs.clone() };
         self.table.write(to_item(&tombstone)).when_version(version).put(Part::Client)
     }
 }

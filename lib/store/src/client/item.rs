@@ -12,7 +12,6 @@ use super::state::{client_id_of, client_pk};
 use crate::claim::ClaimKey;
 use crate::contact_ref::ContactRef;
 use crate::db::{Item, StoreError, from_item, s};
-use crate::fact_order::{PhaseSetAt, SavedAt};
 
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct ClientItem {
@@ -21,13 +20,12 @@ pub(super) struct ClientItem {
     pub(super) client: Client,
     active_owner: Option<CoachId>,
     listed_at: String,
-    #[serde(flatten)]
-    saved_at: SavedAt,
+    saved_at: FactTime,
     /// The time at which the API last set the active flag, in milliseconds.
     activation_set_at: Option<i64>,
-    #[serde(flatten)]
-    phase_set_at: Option<PhaseSetAt>,
-    pub(super) traces: Option<Traces>,
+    /// The time of the last fact that advanced the phase.
+    phase_set_at: Option<FactTime>,
+    pub(super) creation_refs: Option<CreationRefs>,
     /// Raised by each event that ends the client's login links. Links of an earlier epoch are dead.
     pub(super) login_epoch: u64,
     pub(super) version: u64,
@@ -62,9 +60,9 @@ struct PhaseAttributes {
     programme_id: Option<ProgrammeId>,
 }
 
-/// The items beside the record that a creation through the API wrote about the client. Holds ids only.
+/// References to the items beside the record that a creation through the API wrote about the client. Holds ids only.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Traces {
+pub struct CreationRefs {
     /// The claim that holds the creation's answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<ClaimKey>,
@@ -75,15 +73,15 @@ pub struct Traces {
 
 impl ClientItem {
     /// The record of a new client.
-    pub(super) fn first(client: Client, saved_at: FactTime, traces: Option<Traces>) -> Self {
+    pub(super) fn first(client: Client, saved_at: FactTime, creation_refs: Option<CreationRefs>) -> Self {
         Self {
             pk: client_pk(&client.id),
             active_owner: client.is_active.then(|| client.coach_id.clone()),
             listed_at: list_position(&client),
-            saved_at: saved_at.into(),
+            saved_at,
             activation_set_at: None,
             phase_set_at: None,
-            traces,
+            creation_refs,
             login_epoch: 0,
             version: 1,
             client,
@@ -97,7 +95,7 @@ impl ClientItem {
             phase_set_at: self.phase_set_at,
             login_epoch: self.login_epoch + u64::from(self.ends_login_links(&client)),
             version: self.version + 1,
-            ..Self::first(client, saved_at, self.traces.clone())
+            ..Self::first(client, saved_at, self.creation_refs.clone())
         }
     }
 
@@ -109,7 +107,7 @@ impl ClientItem {
 
     /// The time of the fact, or of the creation, that set the whole record.
     pub(super) fn saved_at(&self) -> FactTime {
-        self.saved_at.into()
+        self.saved_at
     }
 
     /// The time at which the API last set the active flag.
@@ -119,7 +117,7 @@ impl ClientItem {
 
     /// The time of the last fact that advanced the phase.
     pub(super) fn phase_set_at(&self) -> Option<FactTime> {
-        self.phase_set_at.map(FactTime::from)
+        self.phase_set_at
     }
 }
 
@@ -163,27 +161,17 @@ mod tests {
             origin: Origin::PartnerApi,
             latest_check_in_at: None,
         };
-        let record = ClientItem::first(client.clone(), FactTime::from_ms_and_ns(5, 7), None);
+        let record =
+            ClientItem::first(client.clone(), FactTime::parse("2026-11-20T09:30:00.123456789Z").unwrap(), None);
         let item = to_item(&record);
         let mut names: Vec<&str> = item.keys().map(String::as_str).collect();
         names.sort_unstable();
-        let [first, second] = [
-            [
-                "active_owner",
-                "client_id",
-                "created_at",
-                "current_phase",
-                "email",
-                "full_name",
-                "height_in",
-                "is_active",
-            ],
-            ["listed_at", "login_epoch", "origin", "owner", "pk", "saved_at", "saved_ns", "version"],
-        ];
-        assert_eq!(names, [&first[..], &second[..], &["weight_lbs"]].concat());
+        let attributes = "active_owner client_id created_at current_phase email full_name height_in is_active listed_at \
+                          login_epoch origin owner pk saved_at version weight_lbs";
+        assert_eq!(names.join(" "), attributes);
         let read: ClientItem = from_item("client", item).unwrap();
         assert_eq!((&read.client, read.saved_at()), (&client, record.saved_at()));
-        assert!(read.phase_set_at().is_none() && read.traces.is_none());
+        assert!(read.phase_set_at().is_none() && read.creation_refs.is_none());
 
         let inactive = record.next(Client { is_active: false, ..client }, FactTime::from_ms(6));
         assert_eq!((inactive.version, inactive.login_epoch), (2, 1));

@@ -11,7 +11,7 @@ use domain::time::Timestamp;
 
 use super::Clients;
 use super::item::ClientItem;
-use crate::db::{self, Item, ItemWrite, Part, StoreError, Write, n, s, text};
+use crate::db::{self, Item, ItemWrite, Part, StoreError, Write, s, text};
 
 /// A client as stored.
 #[derive(Debug, Clone)]
@@ -95,8 +95,7 @@ impl Clients {
             .update_of(found)
             .set("current_phase", s(phase))
             .set("phase_started_on", s(started_on.to_string()))
-            .set("phase_set_at", n(occurred_at.ms()))
-            .set("phase_set_ns", n(occurred_at.ns_of_ms()));
+            .set("phase_set_at", s(occurred_at.to_string()));
         (update.update(Part::Client), client)
     }
 

@@ -16,7 +16,6 @@ use super::{RecordOutcome, RecordReader, Records, key, partition, take_item};
 use crate::client::StoredClient;
 use crate::db::{Item, Part, StoreError, Write, b, from_item, n, query_page, s, to_item};
 use crate::fact::FactContext;
-use crate::fact_order::{ReviewSetAt, SubmissionSetAt};
 use crate::watch::WatchUpdate;
 
 const ENTITY: &str = "check-in";
@@ -35,11 +34,11 @@ struct CheckInItem {
     submitted_at: Option<Timestamp>,
     /// The original time of submission, if a later fact corrected it.
     first_submitted_at: Option<Timestamp>,
-    #[serde(flatten)]
-    submission_set_at: Option<SubmissionSetAt>,
+    /// The time of the last fact that the check-in was submitted.
+    submission_set_at: Option<FactTime>,
     reviewed_at: Option<Timestamp>,
-    #[serde(flatten)]
-    review_set_at: Option<ReviewSetAt>,
+    /// The time of the last fact that the check-in was reviewed.
+    review_set_at: Option<FactTime>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     deleted: bool,
     version: u64,
@@ -119,7 +118,7 @@ impl Records {
         self.apply("the check-in", client_id, fact, read, |stored, found| async move {
             let FoundCheckIn { record, mut grades, grades_version } = found;
             let client = &stored.client;
-            if record.deleted || record.submission_set_at.map(FactTime::from) > Some(occurred_at) {
+            if record.deleted || record.submission_set_at > Some(occurred_at) {
                 return Ok(None);
             }
             let is_emitted = record.submitted_at.is_none() && !backfill;
@@ -132,7 +131,7 @@ impl Records {
                 listed_at: Some(format!("{}#{}", check_in.submitted_at, check_in.check_in)),
                 submitted_at: Some(check_in.submitted_at),
                 first_submitted_at: Some(times.first_submitted_at).filter(|first| *first != check_in.submitted_at),
-                submission_set_at: Some(occurred_at.into()),
+                submission_set_at: Some(occurred_at),
                 ..record
             })];
             writes.extend(self.set_latest(&stored, latest, fact));
@@ -159,11 +158,10 @@ impl Records {
         let occurred_at = fact.occurred_at;
         let read = || self.find(client_id, check_in);
         self.apply("the check-in", client_id, fact, read, |_, FoundCheckIn { record, .. }| async move {
-            if record.deleted || record.review_set_at.map(FactTime::from) > Some(occurred_at) {
+            if record.deleted || record.review_set_at > Some(occurred_at) {
                 return Ok(None);
             }
-            let reviewed =
-                CheckInItem { reviewed_at: Some(reviewed_at), review_set_at: Some(occurred_at.into()), ..record };
+            let reviewed = CheckInItem { reviewed_at: Some(reviewed_at), review_set_at: Some(occurred_at), ..record };
             Ok(Some(vec![self.put_check_in(reviewed), self.clients.lookup.check_not_erased(client_id)]))
         })
         .await

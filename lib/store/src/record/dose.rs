@@ -17,7 +17,6 @@ use super::{RecordOutcome, RecordReader, Records, key, partition, take_item};
 use crate::db::{Item, StoreError, Write, b, from_item, n, query_page, s, to_item};
 use crate::doses::{DOSES_PREFIX, DoseScheduleItem, Doses, SCHEDULE, StoredMonth, month_sk};
 use crate::fact::FactContext;
-use crate::fact_order::DoseLogSetAt;
 use crate::watch::WatchUpdate;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,8 +25,7 @@ struct DoseLogItem {
     sk: String,
     dose: Option<DoseId>,
     date: Option<NaiveDate>,
-    #[serde(flatten)]
-    set_at: Option<DoseLogSetAt>,
+    set_at: Option<FactTime>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     deleted: bool,
     version: u64,
@@ -69,7 +67,7 @@ impl Records {
     ) -> Result<RecordOutcome, StoreError> {
         let read = || self.table.get::<DoseScheduleItem>("dose schedule", key(client, SCHEDULE));
         self.apply("the dose schedule", client, fact, read, |_, found| async move {
-            if found.as_ref().is_some_and(|found| FactTime::from(found.saved_at) > fact.occurred_at) {
+            if found.as_ref().is_some_and(|found| found.saved_at > fact.occurred_at) {
                 return Ok(None);
             }
             let version = found.map_or(0, |found| found.version);
@@ -77,7 +75,7 @@ impl Records {
                 pk: partition(client),
                 sk: SCHEDULE.to_owned(),
                 doses: schedule.clone(),
-                saved_at: fact.occurred_at.into(),
+                saved_at: fact.occurred_at,
                 version: version + 1,
             };
             let change = WatchUpdate::doses(&[(SCHEDULE.to_owned(), next.version)].into());
@@ -95,10 +93,10 @@ impl Records {
         fact: FactContext<'_>,
     ) -> Result<RecordOutcome, StoreError> {
         let change = |found: &DoseLogItem| {
-            let (dose, date, set_at) = (Some(logged.dose.clone()), Some(logged.date), Some(fact.occurred_at.into()));
+            let (dose, date, set_at) = (Some(logged.dose.clone()), Some(logged.date), Some(fact.occurred_at));
             let changed = DoseLogItem { dose, date, set_at, ..found.clone() };
             // A repeated log takes the time of the latest fact, so a fact of a time in between no longer changes it.
-            let is_latest = !found.deleted && found.set_at.map(FactTime::from) <= Some(fact.occurred_at);
+            let is_latest = !found.deleted && found.set_at <= Some(fact.occurred_at);
             (is_latest && changed != *found).then_some(changed)
         };
         self.change_log(client, &logged.dose_log, Some(Month::of(logged.date)), fact, change).await

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{CLIENT_PREFIX, DueMark, shard_of};
 use crate::db::{self, Item, ItemWrite, StoreError, Table, from_item, n, s, to_attribute};
 
+/// The key sorts right after the months of doses, so one query reads both.
 pub(super) const SORT_KEY: &str = "DOSES_WATCH";
 
 /// The state of a client that the sweep watches.
