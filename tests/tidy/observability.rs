@@ -212,6 +212,32 @@ fn metrics_and_alarms_stay_within_the_budget_of_a_small_deployment() {
 }
 
 #[test]
+fn the_dollars_of_the_capacity_guide_add_up() {
+    let guide = fs::read_to_string(root().join("infra/guides/capacity.md")).unwrap();
+    let number = |cell: &str| cell.trim_matches([' ', '*']).replace(',', "").parse::<f64>().unwrap();
+    let cells = |row: &str| row.trim_matches('|').split('|').skip(1).map(number).collect::<Vec<_>>();
+    let row = |text: &str, name: &str| cells(text.lines().find(|line| line.starts_with(name)).unwrap());
+    let table = guide.split("\n## Dollars a month\n").nth(1).unwrap().split("Assumptions:").next().unwrap();
+    let services: Vec<Vec<f64>> = table
+        .lines()
+        .filter(|line| {
+            line.starts_with("| ") && !["| Service", "| **All**", "| For each"].iter().any(|it| line.starts_with(it))
+        })
+        .map(cells)
+        .collect();
+    assert!(services.len() > 10, "{services:?}");
+    let [all, each] = ["| **All** ", "| For each coach "].map(|name| row(table, name));
+    for (column, coaches) in [10.0, 1_000.0, 100_000.0].into_iter().enumerate() {
+        let sum: f64 = services.iter().map(|service| service[column]).sum();
+        assert!((sum - all[column]).abs() <= 0.005 * sum, "{coaches} coaches: {sum}, and {} in all", all[column]);
+        let of_each = all[column] / coaches;
+        assert!((of_each - each[column]).abs() <= 0.05 * of_each, "{coaches} coaches: {of_each} for each");
+    }
+    assert_eq!(row(&guide, "| Dollars a month "), all, "the guide begins with other sums");
+    assert_eq!(row(&guide, "| Dollars a month for each coach "), each);
+}
+
+#[test]
 fn the_stack_of_alarms_gets_its_parameters_and_names_what_the_template_creates() {
     let (template, observability) = (template(), observability());
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();
