@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def stack(binary, *options):
-    """Starts a stack on free ports, by default empty and ephemeral. Yields the URLs of its API and AWS endpoint."""
-    command = [binary, "--port", "0", "--aws-port", "0", *(options or ["--no-demo", "--ephemeral"])]
+    """Starts a quiet stack on free ports, by default empty and ephemeral. Yields the URLs of its API and AWS endpoint."""
+    command = [binary, "--port", "0", "--aws-port", "0", "--log", "warn", *(options or ["--no-demo", "--ephemeral"])]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         ready = next(line for line in process.stdout if line.startswith("ready "))

@@ -133,6 +133,12 @@ impl Operation {
         self
     }
 
+    /// Adds a filter: a query parameter that filters nothing if it is empty.
+    pub(super) fn filter(self, name: &str, schema: Value, about: &str) -> Self {
+        let schema = json!({ "anyOf": [schema, { "type": "string", "maxLength": 0 }] });
+        self.in_query(name, schema, format!("{about} Empty: no filter."))
+    }
+
     /// Adds a query parameter for a size. Its values are never refused.
     pub(super) fn size(self, name: &str, items: &str, page: PageSize) -> Self {
         let PageSize { default, max } = page;

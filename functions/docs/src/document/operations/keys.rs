@@ -35,7 +35,7 @@ fn list(schemas: &mut Schemas) -> Operation {
              until its overlap ends.",
         )
         .size("limit", "Keys in the answer", KEY_PAGE)
-        .in_query(
+        .filter(
             "status",
             json!({ "type": "string", "enum": ["live"] }),
             "`live`: only keys that are neither revoked nor expired.",

@@ -219,7 +219,7 @@ fn all_deliveries(schemas: &mut Schemas) -> Operation {
              included. A delivery may take a moment to appear.",
             DELIVERY_RETENTION.num_days()
         ))
-        .in_query(ENDPOINT_FILTER, whole_id("we_"), "Only deliveries to this endpoint.");
+        .filter(ENDPOINT_FILTER, whole_id("we_"), "Only deliveries to this endpoint.");
     log(schemas, operation)
 }
 
@@ -228,11 +228,11 @@ fn log(schemas: &mut Schemas, operation: Operation) -> Operation {
     let names: Vec<&str> = EventName::all().map(EventName::as_str).collect();
     let time = || json!({ "type": "string", "format": "date-time" });
     operation
-        .in_query("status", statuses(), "Only deliveries with this status.")
-        .in_query("type", json!({ "type": "string", "enum": names }), "Only deliveries of this event.")
-        .in_query("webhook_id", whole_id("evt_"), "Only deliveries of the event with this `webhook-id`.")
-        .in_query("since", time(), "Only deliveries that were created at or after this time.")
-        .in_query("until", time(), "Only deliveries that were created before this time.")
+        .filter("status", statuses(), "Only deliveries with this status.")
+        .filter("type", json!({ "type": "string", "enum": names }), "Only deliveries of this event.")
+        .filter("webhook_id", whole_id("evt_"), "Only deliveries of the event with this `webhook-id`.")
+        .filter("since", time(), "Only deliveries that were created at or after this time.")
+        .filter("until", time(), "Only deliveries that were created before this time.")
         .size("limit", "Deliveries in the answer", DELIVERY_PAGE)
         .in_query(
             "cursor",
