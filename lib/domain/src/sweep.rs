@@ -62,7 +62,6 @@ pub struct PhaseEntry {
     pub name: String,
     pub started_on: NaiveDate,
     /// Counts the client's entries: a phase may be left and entered again on one date.
-    #[serde(default)]
     pub number: u64,
 }
 

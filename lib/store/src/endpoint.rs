@@ -84,7 +84,6 @@ struct EndpointItem {
     #[serde(flatten, with = "EndpointAttributes")]
     endpoint: Endpoint,
     secrets: Vec<SealedSecret>,
-    #[serde(default)]
     health: EndpointHealth,
     /// The time until which the endpoint counts as late, in ms.
     late_until: Option<i64>,

@@ -22,7 +22,6 @@ pub struct States {
     /// The next evaluation emits nothing: the client was created, handed over or reactivated, or a backfill changed it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub silent: bool,
-    #[serde(default)]
     pub of: BTreeMap<AutomationId, State>,
     /// The lasting parts for automations under which the client is not evaluated at present.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

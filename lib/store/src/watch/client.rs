@@ -33,12 +33,10 @@ pub struct Watch {
     pub daily_log_deleted: bool,
     phase: Option<Phase>,
     /// Counts the client's entries into phases.
-    #[serde(default)]
     phase_entries: u64,
     pub programme_id: Option<ProgrammeId>,
     pub states: States,
     /// The version of the coach's rules of the last evaluation.
-    #[serde(default)]
     pub rules_version: u64,
     sweep_shard: Option<String>,
     /// The due time: the one that the last evaluation computed, or the time of the last mark.
