@@ -133,8 +133,8 @@ fn host_name(domain: &str) -> Option<String> {
 }
 
 /// Returns true for a sign that Unicode keeps for compatibility with another, such as the full-width `＠`, the ligature
-/// `ﬁ` and the fraction `¼`, and for a sign that is ASCII in disguise. Mail software and IDNA replace it, and would read
-/// another address.
+/// `ﬁ` and the fraction `¼`, and for a sign that is ASCII in disguise. Mail software and IDNA replace it, and would
+/// read another address.
 fn is_replaced(c: char) -> bool {
     if c.is_ascii() || WRITTEN_AS_ONE.contains(&c) {
         return false;
