@@ -1,5 +1,5 @@
-//! Conditions on `saved_at`: the time of the fact that set an item. A [`FactTime`] is stored as text of one width, which
-//! DynamoDB compares as the instants.
+//! Conditions on `saved_at`: the time of the fact that set an item. A [`FactTime`] is stored as text of one width. Such
+//! texts sort as the instants do.
 
 use domain::fact_time::FactTime;
 
