@@ -185,7 +185,9 @@ def goes_on_as_another_coach_only_if_asked(kit, hand):
         visitor.look("go-on")
         visitor.press("Cancel")
         visitor.sees_heading("Create a key")
-        link(ada.token())
+        # The page reads whose token it is before it goes on with it.
+        with visitor.page.expect_response("**/settings/workspace"):
+            link(ada.token())
         visitor.page.wait_for_url("**/keys/new")
         visitor.press("Create the key")
         visitor.take_secret("key-secret")
