@@ -36,7 +36,7 @@ crate::named! {
 /// The actor of a line that the service itself caused.
 const SERVICE: &str = "service";
 /// Most characters of a subject, as OpenID Connect has it.
-const MAX_SUBJECT_CHARS: usize = 255;
+pub const MAX_SUBJECT_CHARS: usize = 255;
 
 /// The cause of a change: the subject of a session, or the service. A subject may be a person's name.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,7 @@
 //! Phrases of the guides for operators and for the application's developers, and of the README.
 
 use domain::assertion::ASSERTION_LIFE;
+use domain::audit::MAX_SUBJECT_CHARS;
 use domain::automation::MAX_TRIGGERED;
 use domain::compliance::WINDOW_DAYS;
 use domain::delivery::{
@@ -9,6 +10,7 @@ use domain::delivery::{
 use domain::email::MAX_EMAIL_CHARS;
 use domain::endpoint::{MAX_DESCRIPTION_CHARS, MAX_ENDPOINTS, MAX_SECRETS, SECRET_OVERLAP};
 use domain::endpoint_health::{LEAST_EVENTS, PATIENCE, WARN_AFTER};
+use domain::id::MAX_ID_CHARS;
 use domain::idempotency::{LEASE, MAX_KEY_CHARS, RETENTION, SECRET_RETENTION};
 use domain::key::{MAX_KEY_NAME_CHARS, MAX_LIVE_KEYS, ROTATION_OVERLAP};
 use domain::list::KEY_PAGE;
@@ -44,6 +46,8 @@ pub(super) fn settings_api() -> Vec<String> {
         format!("replays `key` and `secret` for {shown_min} minutes"),
         format!("and its replays for {shown_min} minutes."),
         format!("For up to {} seconds after a crash", LEASE.num_seconds()),
+        format!("The id has 1 to {MAX_ID_CHARS} characters of"),
+        format!("(`sub`): 1 to {MAX_SUBJECT_CHARS} characters without control characters"),
         format!("| `name` | 1 to {MAX_KEY_NAME_CHARS} characters. At least one must be visible. |"),
         format!("at most {MAX_LIVE_KEYS} keys that are neither revoked nor expired"),
         format!("The old key works for {} more hours", ROTATION_OVERLAP.num_hours()),
