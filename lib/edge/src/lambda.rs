@@ -1,28 +1,29 @@
-//! Connects the Lambda runtime to a router.
+//! Connects the Lambda runtime to a router: API Gateway's event becomes a request, and the response becomes its answer.
 //!
-//! lambda_http builds the request's URI by string concatenation and panics on an invalid raw query or Host. Both are
-//! replaced before lambda_http sees them. The path is restored as it was sent: a normalised path would match a route
-//! that the caller did not ask for.
+//! lambda_http is not used. It builds the request's URI by string concatenation and panics on an invalid raw query or
+//! `Host`, and it links tables of every character set, a third of a megabyte per function. The path is routed as it was
+//! sent: a normalised path would match a route that the caller did not ask for.
 
-use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
+use aws_lambda_events::encodings::Body as GatewayBody;
 use axum::Router;
+use axum::body::Body;
 use axum::response::Response;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use futures::FutureExt;
 use http::uri::PathAndQuery;
-use http::{HeaderValue, Method, StatusCode, Uri, header};
-use lambda_http::request::LambdaRequest;
-use lambda_http::{Adapter, Body, IntoResponse, LambdaEvent};
-use lambda_runtime::{Context, Error, service_fn};
+use http::{Method, StatusCode, Uri, header};
+use lambda_runtime::{Context, Error, LambdaEvent, service_fn};
 use runtime::{BoxError, Environment, Observer, note};
 use serde_json::Value;
-use tower::{Service, ServiceExt};
+use tower::ServiceExt;
 
-use crate::inbound::{Inbound, RequestId};
+use crate::inbound::{Claims, Inbound, RequestId};
 use crate::problem::Problem;
 use crate::reply::Reply;
 use crate::routes::{Routed, find};
@@ -38,61 +39,67 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(22);
 pub fn main(router: impl AsyncFnOnce(&Environment) -> Result<Router, BoxError>) -> ExitCode {
     runtime::run(async |env| {
         let (router, observer) = (router(&env).await?, env.observer());
-        Ok(lambda_runtime::run(service_fn(move |event: LambdaEvent<LambdaRequest>| {
+        Ok(lambda_runtime::run(service_fn(move |event: LambdaEvent<ApiGatewayV2httpRequest>| {
             let (router, observer) = (router.clone(), observer.clone());
-            async move { Ok::<_, Error>(handle(&router, &observer, event).await) }
+            async move { handle(&router, &observer, event).await }
         })))
     })
 }
 
 /// Handles one API Gateway event with a router and returns the answer in API Gateway's format.
 pub async fn invoke(router: &Router, observer: &Observer, event: &str, context: Context) -> Result<Value, Error> {
-    let request: LambdaRequest = serde_json::from_str(event)?;
-    Ok(serde_json::to_value(handle(router, observer, LambdaEvent::new(request, context)).await)?)
+    let event = LambdaEvent::new(serde_json::from_str(event)?, context);
+    Ok(serde_json::to_value(handle(router, observer, event).await?)?)
 }
 
 async fn handle(
     router: &Router,
     observer: &Observer,
-    event: LambdaEvent<LambdaRequest>,
-) -> impl serde::Serialize + use<> {
-    let LambdaEvent { mut payload, context } = event;
-    let (target, request_id) = take_target(&mut payload, &context);
-    let router = router.clone();
-    let observed = request_id.clone();
-    let service = tower::service_fn(move |mut request: http::Request<Body>| {
-        let (router, target, request_id) = (router.clone(), target.clone(), request_id.clone());
-        async move {
-            *request.uri_mut() = Uri::from(target);
-            request.extensions_mut().insert(RequestId(request_id));
-            Ok::<GatewayResponse, Infallible>(GatewayResponse(dispatch(router, request).await))
-        }
-    });
-    // The adapter is not Send, so it is dropped before the answer is awaited.
-    let answer = Adapter::from(service).call(LambdaEvent::new(payload, context));
-    match observer.request(&observed, answer).await {
-        Ok(response) => response,
-        Err(never) => match never {},
-    }
+    event: LambdaEvent<ApiGatewayV2httpRequest>,
+) -> Result<ApiGatewayV2httpResponse, Error> {
+    let request_id = event.payload.request_context.request_id.clone().unwrap_or(event.context.request_id);
+    let request = http_request(event.payload, RequestId(request_id.clone()))?;
+    observer.request(&request_id, async { gateway_response(dispatch(router.clone(), request).await).await }).await
 }
 
-/// A response for the gateway: UTF-8 as text, anything else as base64. lambda_http's own conversion links tables of
-/// every character set, a third of a megabyte per function.
-struct GatewayResponse(Response);
-
-impl IntoResponse for GatewayResponse {
-    fn into_response(self) -> Pin<Box<dyn Future<Output = http::Response<Body>> + Send>> {
-        Box::pin(async move {
-            let (parts, body) = self.0.into_parts();
-            let bytes = axum::body::to_bytes(body, usize::MAX).await.expect("a body in memory can be read");
-            let body = match String::from_utf8(bytes.into()) {
-                Ok(text) if text.is_empty() => Body::Empty,
-                Ok(text) => Body::Text(text),
-                Err(binary) => Body::Binary(binary.into_bytes()),
-            };
-            http::Response::from_parts(parts, body)
-        })
+/// Builds the request of an event: path and query as they were sent, percent-encoded where a URI demands it.
+fn http_request(event: ApiGatewayV2httpRequest, id: RequestId) -> Result<http::Request<Body>, Error> {
+    let mut target = encoded(&event.raw_path.unwrap_or_default());
+    if !target.starts_with('/') {
+        target.insert(0, '/');
     }
+    if let Some(query) = event.raw_query_string.filter(|query| !query.is_empty()) {
+        target.push('?');
+        target.push_str(&encoded(&query));
+    }
+    let body = event.body.unwrap_or_default();
+    let body = if event.is_base64_encoded { STANDARD.decode(body)? } else { body.into_bytes() };
+    let mut request = http::Request::new(Body::from(body));
+    *request.method_mut() = event.request_context.http.method;
+    *request.uri_mut() = Uri::from(target.parse().unwrap_or_else(|_| PathAndQuery::from_static("/")));
+    *request.headers_mut() = event.headers;
+    if let Some(jwt) = event.request_context.authorizer.and_then(|authorizer| authorizer.jwt) {
+        request.extensions_mut().insert(Claims(jwt.claims));
+    }
+    request.extensions_mut().insert(id);
+    Ok(request)
+}
+
+/// Builds the answer for the gateway: UTF-8 as text, anything else as base64.
+async fn gateway_response(response: Response) -> Result<ApiGatewayV2httpResponse, Error> {
+    let (parts, body) = response.into_parts();
+    let bytes = axum::body::to_bytes(body, usize::MAX).await?;
+    let body = match String::from_utf8(bytes.into()) {
+        Ok(text) if text.is_empty() => None,
+        Ok(text) => Some(GatewayBody::Text(text)),
+        Err(binary) => Some(GatewayBody::Binary(binary.into_bytes())),
+    };
+    let mut answer = ApiGatewayV2httpResponse::default();
+    answer.status_code = parts.status.as_u16().into();
+    answer.headers = parts.headers;
+    answer.is_base64_encoded = matches!(body, Some(GatewayBody::Binary(_)));
+    answer.body = body;
+    Ok(answer)
 }
 
 /// Answers the request, and notes its route and status for the log. The route is the path's template: the path of a
@@ -112,7 +119,6 @@ async fn dispatch(router: Router, request: http::Request<Body>) -> Response {
 /// panic becomes a fault.
 async fn answer(router: Router, routed: Routed, request: http::Request<Body>) -> Response {
     let (bare, is_preflight) = (bare(&request), is_preflight(&request));
-    let request = request.map(axum::body::Body::new);
     let problem = match routed {
         Routed::Known(route) => {
             let handling = AssertUnwindSafe(router.oneshot(request)).catch_unwind();
@@ -143,8 +149,8 @@ fn is_preflight<B>(request: &http::Request<B>) -> bool {
 }
 
 /// The parts of a request that an answer without a handler needs.
-fn bare(request: &http::Request<Body>) -> http::Request<axum::body::Body> {
-    let mut bare = http::Request::new(axum::body::Body::empty());
+fn bare(request: &http::Request<Body>) -> http::Request<Body> {
+    let mut bare = http::Request::new(Body::empty());
     *bare.method_mut() = request.method().clone();
     if let Some(accepted) = request.headers().get(header::ACCEPT) {
         bare.headers_mut().insert(header::ACCEPT, accepted.clone());
@@ -153,29 +159,6 @@ fn bare(request: &http::Request<Body>) -> http::Request<axum::body::Body> {
         bare.extensions_mut().insert(id.clone());
     }
     bare
-}
-
-/// Takes path and query out of the event, percent-encoded for a URI, and leaves safe values in their place. Returns the
-/// request id, too.
-fn take_target(payload: &mut LambdaRequest, context: &Context) -> (PathAndQuery, String) {
-    let LambdaRequest::ApiGatewayV2(request) = payload else {
-        return (PathAndQuery::from_static("/"), context.request_id.clone());
-    };
-    let path = request.raw_path.replace("/".to_owned()).unwrap_or_default();
-    let query = request.raw_query_string.take().filter(|query| !query.is_empty());
-    request.query_string_parameters = Default::default();
-    request.headers.insert(http::header::HOST, HeaderValue::from_static("partner-api"));
-    let mut target = encoded(&path);
-    if !target.starts_with('/') {
-        target.insert(0, '/');
-    }
-    if let Some(query) = query {
-        target.push('?');
-        target.push_str(&encoded(&query));
-    }
-    let target = target.parse().unwrap_or_else(|_| PathAndQuery::from_static("/"));
-    let request_id = request.request_context.request_id.clone().unwrap_or_else(|| context.request_id.clone());
-    (target, request_id)
 }
 
 /// Percent-encodes the characters that RFC 3986 does not allow in a path or query.

@@ -8,15 +8,14 @@ use std::time::Duration;
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_async::rt::sleep::TokioSleep;
+use aws_smithy_http_client::Builder as HttpClientBuilder;
+use aws_smithy_http_client::tls::Provider;
+use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 use aws_types::SdkConfig;
 use aws_types::region::Region;
 use aws_types::sdk_config::{RetryConfig, StalledStreamProtectionConfig, TimeoutConfig};
-use rustls::RootCertStore;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
 
 use crate::config::{Config, ConfigError};
-use crate::http::{Http, amazon_roots, roots};
 
 /// Time-out of a call to AWS, retries included: well within the 25 s of functions behind the API.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(10);
@@ -28,8 +27,7 @@ const MAX_ATTEMPTS: u32 = 4;
 /// than the disturbance: AWS's SDKs for other languages begin with 25 to 50 ms for DynamoDB.
 const FIRST_BACKOFF: Duration = Duration::from_millis(50);
 
-/// Settings from `AWS_REGION` and the credential variables of the Lambda runtime. Optional are `AWS_ENDPOINT_URL` and
-/// `AWS_CA_BUNDLE`, a PEM file with the roots to trust instead of Amazon's.
+/// Settings from `AWS_REGION`, the credential variables of the Lambda runtime and, if set, `AWS_ENDPOINT_URL`.
 pub(crate) fn sdk_config(config: &Config) -> Result<SdkConfig, ConfigError> {
     let credentials = Credentials::new(
         config.get("AWS_ACCESS_KEY_ID")?,
@@ -38,15 +36,17 @@ pub(crate) fn sdk_config(config: &Config) -> Result<SdkConfig, ConfigError> {
         None,
         "environment",
     );
-    let roots = config.find("AWS_CA_BUNDLE").map_or_else(|| Ok(amazon_roots()), bundle)?;
+    // rustls with ring: aws-lc, the default, needs cmake and gathers entropy at a cold start.
+    let http_client = HttpClientBuilder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https();
     let timeouts = TimeoutConfig::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
         .operation_attempt_timeout(ATTEMPT_TIMEOUT)
         .operation_timeout(OPERATION_TIMEOUT)
         .build();
     let mut builder = SdkConfig::builder()
         .region(Region::new(config.get("AWS_REGION")?.to_owned()))
         .credentials_provider(SharedCredentialsProvider::new(credentials))
-        .http_client(Http::new(roots, CONNECT_TIMEOUT))
+        .http_client(http_client)
         .sleep_impl(TokioSleep::new())
         .timeout_config(timeouts)
         .retry_config(RetryConfig::standard().with_max_attempts(MAX_ATTEMPTS).with_initial_backoff(FIRST_BACKOFF))
@@ -56,42 +56,49 @@ pub(crate) fn sdk_config(config: &Config) -> Result<SdkConfig, ConfigError> {
     Ok(builder.build())
 }
 
-fn bundle(path: &str) -> Result<RootCertStore, ConfigError> {
-    let invalid = |reason: String| ConfigError::new("AWS_CA_BUNDLE", reason);
-    let certificates = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    let certificates = certificates.map_err(|error| invalid(error.to_string()))?;
-    if certificates.is_empty() {
-        return Err(invalid("holds no certificate".to_owned()));
-    }
-    roots(certificates).map_err(|error| invalid(error.to_string()))
-}
-
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
     use super::*;
 
-    fn with_bundle(path: &str) -> Result<SdkConfig, ConfigError> {
+    const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
+
+    /// Sends a message to a service whose first connection gets `first` and is closed. The others are answered.
+    async fn send(first: &'static [u8]) -> bool {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let variables = [
-            ("AWS_ACCESS_KEY_ID", "key"),
-            ("AWS_SECRET_ACCESS_KEY", "secret"),
-            ("AWS_REGION", "us-east-1"),
-            ("AWS_CA_BUNDLE", path),
+            ("AWS_ACCESS_KEY_ID", "key".to_owned()),
+            ("AWS_SECRET_ACCESS_KEY", "secret".to_owned()),
+            ("AWS_REGION", "us-east-1".to_owned()),
+            ("AWS_ENDPOINT_URL", format!("http://{}", listener.local_addr().unwrap())),
         ];
-        sdk_config(&Config::from_vars(variables.map(|(name, value)| (name.to_owned(), value.to_owned()))))
+        tokio::spawn(async move {
+            let mut answer = first;
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let _ = stream.read(&mut [0; 4096]).await;
+                stream.write_all(answer).await.unwrap();
+                answer = ANSWER;
+            }
+        });
+        let config = Config::from_vars(variables.map(|(name, value)| (name.to_owned(), value)));
+        let client = aws_sdk_sqs::Client::new(&sdk_config(&config).unwrap());
+        client.send_message().queue_url("http://queue").message_body("{}").send().await.is_ok()
     }
 
-    #[test]
-    fn a_bundle_without_certificates_is_refused_by_name() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = |name: &str, text: &str| {
-            let path = dir.path().join(name);
-            std::fs::write(&path, text).unwrap();
-            path.to_str().unwrap().to_owned()
-        };
-        let no_certificate = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
-        for path in [file("empty.pem", ""), file("bad.pem", no_certificate), "/no/such/file".to_owned()] {
-            let error = with_bundle(&path).unwrap_err().to_string();
-            assert!(error.starts_with("environment variable AWS_CA_BUNDLE: "), "{error}");
-        }
+    #[rstest::rstest]
+    #[case::answered(ANSWER, true)]
+    #[case::closed(b"", true)]
+    #[case::cut_off(b"HTTP/1.1 200 OK\r\ncontent-le", true)]
+    #[case::failed(b"HTTP/1.1 500 Oops\r\ncontent-length: 2\r\n\r\n{}", true)]
+    #[case::unavailable(b"HTTP/1.1 503 Later\r\ncontent-length: 2\r\n\r\n{}", true)]
+    #[case::denied(b"HTTP/1.1 403 No\r\ncontent-length: 2\r\n\r\n{}", false)]
+    #[tokio::test]
+    async fn a_call_is_repeated_on_a_new_connection_unless_the_service_refused_it(
+        #[case] first: &'static [u8],
+        #[case] succeeds: bool,
+    ) {
+        assert_eq!(send(first).await, succeeds);
     }
 }

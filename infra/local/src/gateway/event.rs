@@ -110,13 +110,6 @@ pub(super) fn answer(method: &Method, returned: &Value) -> Option<Response<Body>
     for (name, value) in returned["headers"].as_object().into_iter().flatten() {
         append(headers, name, value)?;
     }
-    for (name, values) in returned["multiValueHeaders"].as_object().into_iter().flatten() {
-        // lambda_http lists each header in both maps, so the first one is replaced.
-        headers.remove(name.as_str());
-        for value in values.as_array().into_iter().flatten() {
-            append(headers, name, value)?;
-        }
-    }
     for cookie in returned["cookies"].as_array().into_iter().flatten() {
         headers.append(SET_COOKIE, HeaderValue::from_str(cookie.as_str()?).ok()?);
     }
@@ -303,16 +296,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_keeps_repeated_headers_cookies_and_binary_bodies() {
+    async fn an_answer_keeps_headers_cookies_and_binary_bodies() {
         let returned = json!({
-            "statusCode": 201, "headers": {"x-a": "1", "content-length": "9"}, "multiValueHeaders": {"x-a": ["1", "2"]},
-            "cookies": ["c=1"], "body": "/w==", "isBase64Encoded": true,
+            "statusCode": 201, "headers": {"x-a": "1", "content-length": "9"}, "cookies": ["c=1", "d=2"],
+             "body": "/w==", "isBase64Encoded": true,
         });
         let answer = answer(&Method::GET, &returned).unwrap();
         assert_eq!(answer.status(), 201);
         assert!(!answer.headers().contains_key(CONTENT_LENGTH));
-        assert_eq!(answer.headers().get_all("x-a").iter().collect::<Vec<_>>(), ["1", "2"]);
-        assert_eq!(answer.headers()[SET_COOKIE], "c=1");
+        assert_eq!(answer.headers()["x-a"], "1");
+        assert_eq!(answer.headers().get_all(SET_COOKIE).iter().collect::<Vec<_>>(), ["c=1", "d=2"]);
         assert_eq!(axum::body::to_bytes(answer.into_body(), 10).await.unwrap().as_ref(), b"\xff");
     }
 
