@@ -3,7 +3,6 @@
 mod authorizer;
 mod cors;
 mod event;
-mod raw_target;
 mod route;
 
 use std::net::Ipv4Addr;
@@ -12,13 +11,13 @@ use std::sync::Arc;
 use axum::body::Body;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use http::uri::PathAndQuery;
 use http::{Request, Response, StatusCode, request};
 use http_body_util::{BodyExt, Limited};
 use runtime::Clock;
 use serde_json::json;
 
 pub use authorizer::SigningKey;
-pub use raw_target::AnyTarget;
 
 use crate::environments::Pool;
 use crate::request_id::request_id;
@@ -75,11 +74,11 @@ impl Gateway {
 
     /// Responds to one request.
     pub async fn serve(&self, request: Request<Body>) -> Response<Body> {
-        let (mut head, body) = request.into_parts();
-        let target = raw_target::take_target(&mut head.headers, &head.uri);
+        let (head, body) = request.into_parts();
+        let target = head.uri.path_and_query().map_or("/", PathAndQuery::as_str);
         let request_id = request_id();
         let mut answer = match Limited::new(body, MAX_BODY_BYTES).collect().await {
-            Ok(body) => self.route(&head, &target, &body.to_bytes(), &request_id).await,
+            Ok(body) => self.route(&head, target, &body.to_bytes(), &request_id).await,
             Err(error) if error.is::<http_body_util::LengthLimitError>() => {
                 closing(refused(UNREAD, &request_id, StatusCode::PAYLOAD_TOO_LARGE, "Request Entity Too Large"))
             }

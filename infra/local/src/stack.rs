@@ -10,6 +10,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::Request;
 use axum::middleware::from_fn;
+use axum::serve::ListenerExt;
 use local_aws::{Aws, DataDir, Policy, Secrets};
 use runtime::Clock;
 use serde_json::json;
@@ -23,7 +24,7 @@ use crate::clock::{ClockError, StackClock};
 use crate::control;
 use crate::environments::{Pool, PoolContext};
 use crate::functions::Functions;
-use crate::gateway::{AnyTarget, Gateway, SigningKey};
+use crate::gateway::{Gateway, SigningKey};
 use crate::loopback;
 use crate::mappings::{SqsMapping, StreamMapping};
 use crate::options::Options;
@@ -357,7 +358,12 @@ fn router(stack: Arc<Stack>) -> Router {
 
 fn serve(listener: TcpListener, router: Router, ending: &watch::Sender<bool>) -> JoinHandle<io::Result<()>> {
     let mut ending = ending.subscribe();
-    let server = axum::serve(AnyTarget(listener), router).with_graceful_shutdown(async move {
+    let listener = listener.tap_io(|stream| {
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "cannot set TCP_NODELAY");
+        }
+    });
+    let server = axum::serve(listener, router).with_graceful_shutdown(async move {
         // An error means that the sender was dropped, which ends the server too.
         let _ = ending.wait_for(|ending| *ending).await;
     });
