@@ -183,7 +183,7 @@ impl App {
             ) => {}
         }
         match after {
-            EndpointAfter::Off(off) => Ok(self.deliveries.end_pending(&off.id, &off.not_sent(), now).await?),
+            EndpointAfter::Off(reason) => Ok(self.deliveries.end_pending(&order.endpoint_id, &reason, now).await?),
             EndpointAfter::On | EndpointAfter::Moved => Ok(()),
         }
     }

@@ -1,6 +1,7 @@
 //! Stores each kind of fact through its module of the store.
 
-use domain::fact::{CalendarEventSaved, ClientHappening, Fact, FactBody, Merge};
+use domain::booking::CalendarEventSaved;
+use domain::fact::{ClientHappening, Fact, FactBody, Merge};
 use domain::fact_time::FactTime;
 use domain::id::{ClientId, CoachId};
 use domain::time::Timestamp;

@@ -83,7 +83,7 @@ impl App {
             return Ok(Some(Vec::new()));
         }
         let Some(found) = self.clients.get(client).await? else { return Ok(None) };
-        Ok(Some(emitted.iter().filter_map(|computed| Event::computed(&found.client, computed)).collect()))
+        Ok(Some(emitted.iter().filter_map(|computed| computed.event(&found.client)).collect()))
     }
 }
 

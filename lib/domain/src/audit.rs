@@ -128,11 +128,6 @@ impl AuditDetail {
     }
 }
 
-/// Creates the list of fields that a change sets, from each name and whether the change has it.
-pub(crate) fn named_fields<const N: usize>(fields: [(&'static str, bool); N]) -> Vec<String> {
-    fields.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name.to_owned()).collect()
-}
-
 /// A line of the trail.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -7,11 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::check_in::{DroppedSystems, GradeDrops, SubmissionTimes};
-use crate::client::Client;
-use crate::event::{ComputedType, Event, EventName, EventType};
-use crate::fact::CheckInSubmitted;
-use crate::id::{AutomationId, CoachId, EndpointId};
+use crate::check_in::{CheckInSubmitted, DroppedSystems, GradeDrops, SubmissionTimes};
+use crate::client::{Client, Measure};
+use crate::event::{
+    AutomationContext, AutomationRef, AutomationWithThreshold, ComputedType, Event, EventName, EventType,
+    NamedAutomation,
+};
+use crate::id::{AutomationId, CoachId, EndpointId, EventId};
 
 /// Limit on a coach's automations per kind of event; beyond it, those with the first ids are evaluated. A check-in
 /// meets three kinds, and a low score also emits an event to subscribers per automation. So a check-in emits at most
@@ -133,6 +135,44 @@ impl Automation {
             Step::Other { .. } => None,
         });
         named.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// Returns the automation as most events name it.
+    pub fn named(&self) -> NamedAutomation {
+        NamedAutomation { id: self.id.clone(), name: self.name.clone() }
+    }
+
+    /// Returns the automation as events name it whose figure it compares.
+    pub fn with_threshold(&self, threshold: f64) -> AutomationWithThreshold {
+        AutomationWithThreshold { id: self.id.clone(), name: self.name.clone(), threshold: Measure(threshold) }
+    }
+}
+
+impl Event {
+    /// Returns the event that an automation's Webhook steps send, with an id of its own per cause and automation.
+    /// `None`: no step sends it.
+    pub fn sent_by(&self, automation: &Automation) -> Option<Self> {
+        let to = automation.endpoints();
+        if to.is_empty() {
+            return None;
+        }
+        let context = match self.event_type {
+            // Computed events come from their automation already.
+            EventName::Computed(_) => return None,
+            EventName::Emitted(EventType::LowCheckInScore) => None,
+            EventName::Emitted(EventType::SystemGradeDrop) => {
+                Some(AutomationContext::ById(AutomationRef { id: automation.id.clone() }))
+            }
+            EventName::Emitted(
+                EventType::NewClient
+                | EventType::CheckInSubmitted
+                | EventType::PhaseAdvanced
+                | EventType::MessageReceived,
+            ) => Some(AutomationContext::Named(automation.named())),
+        };
+        let cause = ["automation", self.id.as_str(), automation.id.as_str()];
+        let id = EventId::derive(self.occurred_at.ms(), &cause);
+        Some(Self { id, automation: context, to, ..self.clone() })
     }
 }
 

@@ -12,9 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::busy::{Busy, Span};
 use crate::calendar::{Buffers, Calendar};
-use crate::fact::CalendarEventSaved;
 use crate::fact_time::FactTime;
-use crate::id::{CalendarEventId, CalendarId, ContactId};
+use crate::id::{CalendarEventId, CalendarId, CoachId, ContactId};
 use crate::time::Timestamp;
 use crate::tz::Tz;
 use crate::wall_clock::{date_at, show_time, time_at};
@@ -50,6 +49,19 @@ pub struct CalendarEvent {
     pub moved_at: Option<Timestamp>,
     /// When the API cancelled the event.
     pub cancelled_at: Option<Timestamp>,
+}
+
+/// The whole record of an event on a coach's calendars, as the application has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CalendarEventSaved {
+    pub event_id: CalendarEventId,
+    pub coach_id: CoachId,
+    /// `None`: a private entry, which takes time and is never shown.
+    pub calendar_id: Option<CalendarId>,
+    /// The contact that the event is with.
+    pub lead_id: Option<ContactId>,
+    pub span: Span,
+    pub status: BookingStatus,
 }
 
 impl CalendarEvent {

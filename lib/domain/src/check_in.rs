@@ -36,6 +36,18 @@ impl CheckInList {
     }
 }
 
+/// A check-in with its scores and grades, which are evaluated at ingest and dropped.
+#[derive(Clone, PartialEq)]
+pub struct CheckInSubmitted {
+    pub check_in: CheckInId,
+    pub submitted_at: Timestamp,
+    /// By question.
+    pub scores: BTreeMap<String, f64>,
+    /// By wellness system. Higher is better.
+    pub grades: BTreeMap<String, f64>,
+}
+crate::discreet! { CheckInSubmitted }
+
 /// Wellness systems whose grades are kept.
 const MAX_SYSTEMS: usize = 500;
 

@@ -82,6 +82,14 @@ pub struct Phase {
     pub programme_id: Option<ProgrammeId>,
 }
 
+/// A client's step to a new phase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PhaseAdvance {
+    pub from_phase: Option<String>,
+    pub to_phase: String,
+    pub advanced_at: Timestamp,
+}
+
 /// A client in a list.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -8,17 +8,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::email::{Email, MAX_EMAIL_CHARS};
-use crate::fact::ContactSaved;
 use crate::fact_time::FactTime;
 use crate::fields::{Fields, Invalid};
-use crate::id::{ClientId, ContactId};
+use crate::id::{ClientId, CoachId, ContactId};
 #[cfg(feature = "openapi")]
 use crate::openapi::{Body, Field};
 use crate::phone::Phone;
 use crate::time::Timestamp;
-
-#[cfg(test)]
-mod tests;
 
 /// Most characters of a contact's name.
 pub const MAX_CONTACT_NAME_CHARS: usize = 200;
@@ -127,6 +123,19 @@ impl ContactPatch {
         ])
     }
 }
+
+/// The whole record of a contact, as the application has it.
+#[derive(Clone, PartialEq)]
+pub struct ContactSaved {
+    pub contact_id: ContactId,
+    pub coach_id: CoachId,
+    pub name: String,
+    pub email: Option<Email>,
+    pub phone: Option<Phone>,
+    pub do_not_contact: bool,
+    pub marketing: Marketing,
+}
+crate::discreet! { ContactSaved }
 
 /// The times at which a contact's values were set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -248,3 +257,6 @@ impl KnownContact {
         times.into_iter().flatten().fold(self.contact.updated_at, Ord::max)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,11 +6,10 @@
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
-use crate::audit::named_fields;
 use crate::delivery::DeliveryCounts;
 use crate::endpoint_health::EndpointHealth;
 use crate::event::{Event, EventType, PayloadMode};
-use crate::fields::{Fields, Invalid};
+use crate::fields::{Fields, Invalid, named_fields};
 use crate::id::EndpointId;
 #[cfg(feature = "openapi")]
 use crate::openapi::{Body, Field};

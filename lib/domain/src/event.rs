@@ -13,15 +13,12 @@ mod name;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::automation::Automation;
 use crate::check_in::SubmissionTimes;
-use crate::client::Client;
+use crate::client::{Client, PhaseAdvance};
 use crate::email::Email;
-use crate::fact::PhaseAdvance;
 use crate::id::{AutomationId, CheckInId, CoachId, EndpointId, EventId, MessageId};
 use crate::phone::Phone;
 use crate::subject::Subject;
-use crate::sweep::Computed;
 use crate::time::Timestamp;
 
 #[cfg(feature = "openapi")]
@@ -112,32 +109,6 @@ impl Event {
         Self::of(client, EventType::LowCheckInScore, &cause, submitted_at, data)
     }
 
-    /// Returns the event that an automation's Webhook steps send, with an id of its own per cause and automation.
-    /// `None`: no step sends it.
-    pub fn sent_by(&self, automation: &Automation) -> Option<Self> {
-        let to = automation.endpoints();
-        if to.is_empty() {
-            return None;
-        }
-        let context = match self.event_type {
-            // Computed events come from their automation already.
-            EventName::Computed(_) => return None,
-            EventName::Emitted(EventType::LowCheckInScore) => None,
-            EventName::Emitted(EventType::SystemGradeDrop) => {
-                Some(AutomationContext::ById(AutomationRef { id: automation.id.clone() }))
-            }
-            EventName::Emitted(
-                EventType::NewClient
-                | EventType::CheckInSubmitted
-                | EventType::PhaseAdvanced
-                | EventType::MessageReceived,
-            ) => Some(AutomationContext::Named(NamedAutomation::of(automation))),
-        };
-        let cause = ["automation", self.id.as_str(), automation.id.as_str()];
-        let id = EventId::derive(self.occurred_at.ms(), &cause);
-        Some(Self { id, automation: context, to, ..self.clone() })
-    }
-
     /// Creates `phase_advanced`, once per entered phase and time.
     pub fn phase_advanced(client: &Client, advance: &PhaseAdvance) -> Self {
         let PhaseAdvance { from_phase, to_phase, advanced_at } = advance.clone();
@@ -152,19 +123,8 @@ impl Event {
         Self::of(client, EventType::MessageReceived, &[message.as_str()], received_at, EventData::MessageReceived(data))
     }
 
-    /// Creates the event of a match that a sweep found, once per automation and episode, for the automation's Webhook
-    /// steps. `None`: there is no such step.
-    pub fn computed(client: &Client, computed: &Computed) -> Option<Self> {
-        if computed.to.is_empty() {
-            return None;
-        }
-        let cause = [computed.automation_id.as_str(), &computed.episode];
-        let event = Self::of(client, computed.event_type, &cause, computed.at, computed.data.clone());
-        Some(Self { coach_id: computed.coach_id.clone(), to: computed.to.clone(), ..event })
-    }
-
     /// Creates a client's event with an id that derives from these causes.
-    fn of(
+    pub(crate) fn of(
         client: &Client,
         event_type: impl Into<EventName>,
         causes: &[&str],

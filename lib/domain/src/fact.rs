@@ -10,31 +10,29 @@ mod contact;
 mod crm;
 mod history;
 mod known;
+mod values;
 mod workspace;
 
 use serde_json::Value;
 
 use crate::automation::Automation;
-use crate::email::{Email, MAX_EMAIL_CHARS};
+use crate::booking::CalendarEventSaved;
+use crate::contact::ContactSaved;
 use crate::fact_time::FactTime;
 use crate::fields::{Fields, Invalid};
-use crate::id::{AutomationId, ClientId, CoachId, FactId, InvalidId, MAX_ID_CHARS};
+use crate::id::{AutomationId, ClientId, CoachId, FactId, MAX_ID_CHARS};
 use crate::programme::Programme;
 use crate::workspace::{Team, Workspace};
 
-pub use calendar::{CalendarEventSaved, CalendarSaved};
+pub use calendar::CalendarSaved;
 pub use client::ClientSaved;
-pub use contact::{ContactSaved, Merge};
+pub use contact::Merge;
 pub use crm::{OpportunitySaved, PipelineSaved, WorkflowSaved};
-pub use history::{CheckInSubmitted, ClientHappening, DoseLogged, PhaseAdvance};
-#[cfg(test)]
-pub(crate) use known::cleaned;
+pub use history::{ClientHappening, DoseLogged};
 pub use known::{Known, is_known, without_scores};
 
 /// The `source` of every incoming fact.
 pub const SOURCE: &str = "coaching.application";
-
-const MAX_NAME_CHARS: usize = 1_000;
 
 /// A message of the application that something has happened.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,39 +101,8 @@ impl Fact {
     }
 }
 
-/// Requires a field, although its value may be null: a record without the field is not whole.
-fn present(fields: Fields<'_>, name: &str) -> Result<(), Invalid> {
-    if fields.mentions(name) { Ok(()) } else { Err(fields.refuse(name, "is required (it may be null)")) }
-}
-
-/// Reads a text or null. The application's own records may contain an empty text instead of null.
-fn nullable<'a>(fields: Fields<'a>, name: &str, max: usize) -> Result<Option<&'a str>, Invalid> {
-    present(fields, name)?;
-    if fields.value(name).and_then(Value::as_str) == Some("") { Ok(None) } else { fields.text(name, max) }
-}
-
-/// Reads an id or null. An empty id is malformed.
-fn nullable_id<T>(
-    fields: Fields<'_>,
-    name: &str,
-    parse: impl FnOnce(&str) -> Result<T, InvalidId>,
-) -> Result<Option<T>, Invalid> {
-    present(fields, name)?;
-    fields.parsed(name, MAX_ID_CHARS, parse)
-}
-
-/// Reads a name. The application's own records may contain an empty name.
-fn name(fields: Fields<'_>, member: &str) -> Result<String, Invalid> {
-    if fields.value(member).and_then(Value::as_str) == Some("") {
-        return Ok(String::new());
-    }
-    Ok(fields.required_text(member, MAX_NAME_CHARS)?.to_owned())
-}
-
-/// Reads an e-mail address as the application has it, or null.
-fn email(fields: Fields<'_>) -> Result<Option<Email>, Invalid> {
-    Ok(nullable(fields, "email", MAX_EMAIL_CHARS)?.map(Email::unchecked))
-}
+#[cfg(test)]
+pub(crate) use known::cleaned;
 
 #[cfg(test)]
 mod tests {

@@ -14,6 +14,11 @@ use crate::fact_time::FactTime;
 use crate::time::{DATE_RULE, TIME_RULE, Timestamp, parse_date};
 use crate::visible::does_not_show;
 
+/// Largest body of a request, in bytes.
+pub const MAX_BODY_BYTES: usize = 256 * 1024;
+/// Deepest nesting of a JSON body.
+pub const MAX_JSON_DEPTH: usize = 32;
+
 /// The error of a field, or of the whole object (no field).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -39,6 +44,11 @@ impl Invalid {
     pub fn whole(message: impl Into<String>) -> Self {
         Self { field: None, message: message.into() }
     }
+}
+
+/// Creates the list of fields that a change sets, from each name and whether the change has it.
+pub(crate) fn named_fields<const N: usize>(fields: [(&'static str, bool); N]) -> Vec<String> {
+    fields.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name.to_owned()).collect()
 }
 
 /// Smallest positive number that is stored: a number closer to 0 becomes this.

@@ -5,8 +5,7 @@ use chrono::TimeDelta;
 use serde::Serialize;
 
 use crate::api_key::{Permission, Scope};
-use crate::audit::named_fields;
-use crate::fields::{Fields, Invalid};
+use crate::fields::{Fields, Invalid, named_fields};
 use crate::id::KeyId;
 use crate::time::Timestamp;
 

@@ -15,15 +15,10 @@ use crate::id::{ContactId, OpportunityId, PipelineId, StageId};
 use crate::pipeline::{Pipeline, StageKind};
 use crate::time::Timestamp;
 
-pub use draft::{OpportunityDraft, OpportunityPatch};
+pub use draft::{
+    MAX_LOST_REASON_CHARS, MAX_OPPORTUNITY_NAME_CHARS, MAX_VALUE_CENTS, OpportunityDraft, OpportunityPatch,
+};
 pub use rule::{OpportunityRefusal, apply};
-
-/// Most characters of the name that the API gives an opportunity.
-pub const MAX_OPPORTUNITY_NAME_CHARS: usize = 200;
-/// Highest value that the API gives an opportunity, in cents.
-pub const MAX_VALUE_CENTS: u64 = 1_000_000_000;
-/// Most characters of a reason that the API gives.
-pub const MAX_LOST_REASON_CHARS: usize = 500;
 
 /// An opportunity as stored.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,83 +11,29 @@
 //! Rules: the table of computed events in `functions/docs/pages/events.md`.
 
 mod days;
+mod facts;
 mod matching;
 mod state;
 
 use std::collections::BTreeMap;
 
 use chrono::{NaiveDate, TimeDelta};
-use serde::{Deserialize, Serialize};
 
 use crate::automation::{Automation, Trigger};
-use crate::dose::{DoseSchedule, DosesLogged};
-use crate::event::{ComputedType, EventData};
-use crate::id::{AutomationId, CoachId, EndpointId};
-use crate::programme::ProgrammePhase;
+use crate::event::ComputedType;
+use crate::id::AutomationId;
 use crate::time::Timestamp;
-use crate::tz::Tz;
 
-use days::{Days, LOOK_BACK_DAYS};
-use matching::Matching;
+use days::{Days, DosesRead, LOOK_BACK_DAYS};
+pub use facts::{Facts, PhaseEntry};
+pub use matching::{Computed, Rule};
+use matching::{Matching, PHASE_WINDOW_DAYS};
 pub use state::{Lasting, Mark, State, States};
 
-/// Window of the compliance that a phase asks for.
-const PHASE_WINDOW_DAYS: u32 = 7;
 /// Limit on a coach's evaluated automations per computed event; beyond it, those with the first ids are evaluated.
 pub const MAX_SWEPT: usize = 100;
 /// Most stored states of automations that are not evaluated.
 const MAX_KEPT: usize = 100;
-
-/// The facts of a client that the rules read.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Facts {
-    pub created_at: Timestamp,
-    /// The workspace's time zone.
-    pub zone: Tz,
-    /// When the latest check-in was submitted.
-    pub last_check_in_at: Option<Timestamp>,
-    /// The latest date with a daily log.
-    pub last_daily_log_on: Option<NaiveDate>,
-    pub phase: Option<PhaseEntry>,
-    /// The phases of the client's programme, in order.
-    pub phases: Vec<ProgrammePhase>,
-    pub schedule: DoseSchedule,
-    /// The logs from the month of [`reads_from`] on, later months included.
-    pub logged: DosesLogged,
-}
-
-/// The entry of a client into a phase.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PhaseEntry {
-    pub name: String,
-    pub started_on: NaiveDate,
-    /// Counts the client's entries: a phase may be left and entered again on one date.
-    pub number: u64,
-}
-
-/// An automation and its revision. A change of trigger, `active` or steps makes another revision; a new name does not.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Rule {
-    pub automation: Automation,
-    /// When this revision was stored. Unique among the automation's revisions.
-    pub revision: Timestamp,
-}
-
-/// The start of a match: one computed event.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Computed {
-    pub coach_id: CoachId,
-    pub automation_id: AutomationId,
-    pub event_type: ComputedType,
-    /// When the client started to match.
-    pub at: Timestamp,
-    /// The figures at the evaluation, with the automation.
-    pub data: EventData,
-    /// Identifies this match among all of this client and automation. The event's id derives from it.
-    pub episode: String,
-    /// The endpoints that the automation's Webhook steps name.
-    pub to: Vec<EndpointId>,
-}
 
 /// The result of an evaluation. Both parts are committed in one transaction, on condition that the evaluated states are
 /// still stored.
@@ -144,13 +90,6 @@ pub fn is_watched(rules: &[Rule]) -> bool {
 /// Returns true if a rule reads the phases of a client's programme.
 pub fn asks_for_phases(rules: &[Rule]) -> bool {
     rules.iter().any(|rule| rule.automation.trigger == Trigger::PhaseEligible)
-}
-
-/// The range of doses that an evaluation reads.
-#[derive(Debug, Clone, Copy)]
-struct DosesRead {
-    first: NaiveDate,
-    longest_window_days: u32,
 }
 
 fn doses_read(considered: &[&Rule], now: Timestamp) -> Option<DosesRead> {

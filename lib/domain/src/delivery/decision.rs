@@ -1,7 +1,6 @@
 //! The decision about a delivery after an attempt.
 
 use super::AttemptResult;
-use crate::endpoint::Endpoint;
 use crate::retry::gap_after;
 use crate::retry_after::lengthened;
 use crate::time::Timestamp;
@@ -27,8 +26,8 @@ pub struct AttemptMade<'a> {
 pub enum EndpointAfter {
     /// The attempt did not end the endpoint: it is enabled, or was ended or deleted before.
     On,
-    /// This attempt ended the endpoint.
-    Off(Box<Endpoint>),
+    /// This attempt ended the endpoint. The reason why its deliveries are not sent.
+    Off(String),
     /// The endpoint has another URL meanwhile, so the attempt says nothing about it.
     Moved,
 }
@@ -50,7 +49,7 @@ pub fn after_attempt(made: &AttemptMade<'_>, endpoint: &EndpointAfter) -> Delive
     match endpoint {
         _ if made.result.is_success() => DeliveryOutcome::Delivered,
         EndpointAfter::On | EndpointAfter::Off(_) if made.result.is_gone() => DeliveryOutcome::Gone,
-        EndpointAfter::Off(off) => DeliveryOutcome::EndpointOff(off.not_sent()),
+        EndpointAfter::Off(reason) => DeliveryOutcome::EndpointOff(reason.clone()),
         EndpointAfter::On | EndpointAfter::Moved => after_failure(made),
     }
 }
@@ -68,24 +67,12 @@ fn after_failure(made: &AttemptMade<'_>) -> DeliveryOutcome {
 mod tests {
     use super::*;
     use crate::delivery::CHAIN_RETENTION;
-    use crate::endpoint::{Endpoint, EndpointStatus};
-    use crate::event::PayloadMode;
-    use crate::id::EndpointId;
-    use crate::receiver_url::{Reach, ReceiverUrl};
     use crate::retry::MAX_ATTEMPTS;
 
+    const NOT_SENT: &str = "not sent: endpoint gone";
+
     fn off() -> EndpointAfter {
-        EndpointAfter::Off(Box::new(Endpoint {
-            id: EndpointId::parse("we_1").unwrap(),
-            url: ReceiverUrl::parse("https://hooks.example.com/", Reach::Public).unwrap(),
-            events: Vec::new(),
-            payload_mode: PayloadMode::Identifiers,
-            description: None,
-            status: EndpointStatus::Disabled,
-            disabled_reason: Some("every delivery failed".to_owned()),
-            disabled_at: Some(Timestamp::from_ms(1)),
-            created_at: Timestamp::from_ms(0),
-        }))
+        EndpointAfter::Off(NOT_SENT.to_owned())
     }
 
     fn status(code: u16) -> AttemptResult {
@@ -101,7 +88,7 @@ mod tests {
     }
 
     fn ended() -> DeliveryOutcome {
-        DeliveryOutcome::EndpointOff("not sent: endpoint disabled: every delivery failed".to_owned())
+        DeliveryOutcome::EndpointOff(NOT_SENT.to_owned())
     }
 
     /// A result and the number of its attempt, then the outcome if the endpoint is on, off, or moved.

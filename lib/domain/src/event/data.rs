@@ -4,7 +4,6 @@ use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::automation::Automation;
 use crate::client::{Measure, Origin};
 use crate::id::{AutomationId, CheckInId, MessageId};
 use crate::time::Timestamp;
@@ -148,12 +147,6 @@ pub struct NamedAutomation {
     pub name: String,
 }
 
-impl NamedAutomation {
-    pub fn of(automation: &Automation) -> Self {
-        Self { id: automation.id.clone(), name: automation.name.clone() }
-    }
-}
-
 /// The automation that the event matched, with its threshold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -162,12 +155,6 @@ pub struct AutomationWithThreshold {
     pub name: String,
     /// Percent for compliance, days for inactivity.
     pub threshold: Measure,
-}
-
-impl AutomationWithThreshold {
-    pub fn of(automation: &Automation, threshold: f64) -> Self {
-        Self { id: automation.id.clone(), name: automation.name.clone(), threshold: Measure(threshold) }
-    }
 }
 
 /// The automation that sends an emitted event, as the event names it.

@@ -11,7 +11,7 @@ use crate::client::{Measure, Origin, Phase, Profile};
 use crate::dose::{DoseSchedule, DosesLogged, Month, MonthOfDoses, ScheduledDose};
 use crate::id::DoseId;
 use crate::programme::ProgrammePhase;
-use crate::sweep::{Facts, PhaseEntry, Rule, States, evaluate};
+use crate::sweep::{Computed, Facts, PhaseEntry, Rule, States, evaluate};
 use crate::tz::tests::zone;
 
 pub(crate) fn client() -> Client {
@@ -178,7 +178,7 @@ fn each_computed_event_has_its_figures_and_its_automation_and_reads_back_from_st
             json!({"last_logged_on": null, "days_inactive": 3, "automation": comparing(json!(3))}),
         ),
     ] {
-        let event = Event::computed(&client(), &computed).unwrap();
+        let event = computed.event(&client()).unwrap();
         data["client"] = json!({"id": "c1"});
         // Compared as text: 60 and 60.0 are equal as values.
         let expected = format!(r#"{{"type":"{name}","timestamp":"2026-09-20T08:00:00.000Z","data":{data}}}"#);
@@ -190,7 +190,7 @@ fn each_computed_event_has_its_figures_and_its_automation_and_reads_back_from_st
 
 #[test]
 fn a_computed_event_has_one_id_per_client_automation_and_episode() {
-    let id = |client: &Client, computed: &Computed| Event::computed(client, computed).unwrap().id;
+    let id = |client: &Client, computed: &Computed| computed.event(client).unwrap().id;
     let first = drop_of(58);
     assert_eq!(id(&client(), &drop_of(57)), id(&client(), &first), "the figures may differ when it is found again");
     let another = Client { id: ClientId::parse("c2").unwrap(), ..client() };
@@ -208,12 +208,12 @@ fn a_computed_event_has_one_id_per_client_automation_and_episode() {
 #[test]
 fn a_computed_event_goes_to_the_endpoints_of_steps_alone_and_without_one_there_is_none() {
     let endpoint = |id: &str| EndpointId::parse(id).unwrap();
-    let event = Event::computed(&client(), &drop_of(58)).unwrap();
+    let event = drop_of(58).event(&client()).unwrap();
     assert!(event.is_for(&endpoint("we_1"), &[]));
     assert!(!event.is_for(&endpoint("we_2"), &EventType::ALL), "nobody subscribes to it");
     assert!(!Event { to: Vec::new(), ..event.clone() }.is_for(&endpoint("we_1"), &EventType::ALL));
     let nowhere = Computed { to: Vec::new(), ..drop_of(58) };
-    assert_eq!(Event::computed(&client(), &nowhere), None);
+    assert_eq!(nowhere.event(&client()), None);
     let rule = automation("a2", Trigger::NewClient);
     assert!(self::event().sent_by(&rule).is_some());
     assert_eq!(event.sent_by(&rule), None, "it is sent already");
@@ -259,7 +259,7 @@ fn every_computed_match_makes_an_event_of_its_name() {
         let seeded = evaluate(&nothing, std::slice::from_ref(&rule), &States::new(), None, before).states;
         let emitted = evaluate(&facts(), &[rule], &seeded, None, at()).emitted;
         assert_eq!(emitted.len(), 1);
-        Event::computed(&client(), &emitted[0]).unwrap().event_type
+        emitted[0].event(&client()).unwrap().event_type
     };
     let (threshold, window_days) = (43.0, 7);
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{MAX_NAME_CHARS, name};
+use super::values::{MAX_NAME_CHARS, name};
 use crate::automation::{Automation, Step, Trigger};
 use crate::fields::{Fields, Invalid, LEAST_NUMBER};
 use crate::id::{AutomationId, CoachId, EndpointId, MAX_ID_CHARS};

@@ -6,8 +6,8 @@ use chrono::NaiveDate;
 use serde_json::Value;
 use url::Url;
 
-use super::{name, present};
-use crate::booking::BookingStatus;
+use super::values::{name, present};
+use crate::booking::{BookingStatus, CalendarEventSaved};
 use crate::busy::Span;
 use crate::calendar::{
     Buffers, Calendar, HORIZON_DAYS, MAX_BUFFER_MINUTES, MAX_HOURS_A_DAY, MAX_NOTICE_MINUTES, MAX_OVERRIDES,
@@ -25,19 +25,6 @@ const MAX_URL_CHARS: usize = 2_048;
 pub struct CalendarSaved {
     pub coach_id: CoachId,
     pub calendar: Calendar,
-}
-
-/// The whole record of an event on a coach's calendars, as the application has it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CalendarEventSaved {
-    pub event_id: CalendarEventId,
-    pub coach_id: CoachId,
-    /// `None`: a private entry, which takes time and is never shown.
-    pub calendar_id: Option<CalendarId>,
-    /// The contact that the event is with.
-    pub lead_id: Option<ContactId>,
-    pub span: Span,
-    pub status: BookingStatus,
 }
 
 pub(super) fn calendar(fields: Fields<'_>) -> Result<CalendarSaved, Invalid> {

@@ -3,7 +3,7 @@
 //! The record is stored unchecked: an invalid address or an empty name must not lose a client. The API's rules apply to
 //! requests of the API.
 
-use super::{MAX_NAME_CHARS, email, name, nullable, nullable_id, present};
+use super::values::{MAX_NAME_CHARS, email, name, nullable, nullable_id, present};
 use crate::client::{Measure, Origin, Phase, Profile};
 use crate::fields::{Fields, Invalid, LEAST_NUMBER};
 use crate::id::{ClientId, CoachId, MAX_ID_CHARS, ProgrammeId};

@@ -1,24 +1,10 @@
 //! Facts about contacts: the application's whole record, and merges.
 
-use super::{MAX_NAME_CHARS, email, name, nullable};
-use crate::contact::Marketing;
-use crate::email::Email;
+use super::values::{MAX_NAME_CHARS, email, name, nullable};
+use crate::contact::{ContactSaved, Marketing};
 use crate::fields::{Fields, Invalid};
 use crate::id::{CoachId, ContactId, MAX_ID_CHARS};
 use crate::phone::Phone;
-
-/// The whole record of a contact, as the application has it.
-#[derive(Clone, PartialEq)]
-pub struct ContactSaved {
-    pub contact_id: ContactId,
-    pub coach_id: CoachId,
-    pub name: String,
-    pub email: Option<Email>,
-    pub phone: Option<Phone>,
-    pub do_not_contact: bool,
-    pub marketing: Marketing,
-}
-crate::discreet! { ContactSaved }
 
 /// The merge of a contact into another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{name, nullable, present};
+use super::values::{name, nullable, present};
 use crate::fields::{Fields, Invalid};
 use crate::id::{CoachId, ContactId, MAX_ID_CHARS, OpportunityId, PipelineId, StageId, WorkflowId};
 use crate::pipeline::{MAX_STAGES, Pipeline, Stage, StageKind};

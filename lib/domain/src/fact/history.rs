@@ -1,10 +1,10 @@
 //! Facts of a client's history: check-ins, logs, doses, phases, messages.
 
-use std::collections::BTreeMap;
-
 use chrono::NaiveDate;
 
-use super::{MAX_NAME_CHARS, nullable, present};
+use super::values::{MAX_NAME_CHARS, nullable, present};
+use crate::check_in::CheckInSubmitted;
+use crate::client::PhaseAdvance;
 use crate::dose::{DoseSchedule, MAX_SCHEDULED_DOSES, STORED_AFTER_END, ScheduledDose};
 use crate::fields::{Fields, Invalid};
 use crate::id::{CheckInId, ClientId, DoseId, DoseLogId, InvalidId, MAX_ID_CHARS, MessageId};
@@ -29,32 +29,12 @@ pub enum ClientHappening {
     Erased,
 }
 
-/// A check-in with its scores and grades, which are evaluated at ingest and dropped.
-#[derive(Clone, PartialEq)]
-pub struct CheckInSubmitted {
-    pub check_in: CheckInId,
-    pub submitted_at: Timestamp,
-    /// By question.
-    pub scores: BTreeMap<String, f64>,
-    /// By wellness system. Higher is better.
-    pub grades: BTreeMap<String, f64>,
-}
-crate::discreet! { CheckInSubmitted }
-
 /// A log of a dose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DoseLogged {
     pub dose_log: DoseLogId,
     pub dose: DoseId,
     pub date: NaiveDate,
-}
-
-/// A client's step to a new phase.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PhaseAdvance {
-    pub from_phase: Option<String>,
-    pub to_phase: String,
-    pub advanced_at: Timestamp,
 }
 
 /// Parses a fact about a client's history: the client and the entry. `None`: the name is another fact's.

@@ -1,6 +1,6 @@
 //! Facts about workspaces, their teams and programmes.
 
-use super::{MAX_NAME_CHARS, name, nullable_id, present};
+use super::values::{MAX_NAME_CHARS, name, nullable_id, present};
 use crate::country::Country;
 use crate::email::MAX_EMAIL_CHARS;
 use crate::fields::{Fields, Invalid};

@@ -2,12 +2,17 @@
 
 use serde_json::Value;
 
-use super::{MAX_LOST_REASON_CHARS, MAX_OPPORTUNITY_NAME_CHARS, MAX_VALUE_CENTS};
 use crate::fields::{Fields, Invalid};
 use crate::id::{ContactId, StageId};
 #[cfg(feature = "openapi")]
 use crate::openapi::{Body, Field};
 
+/// Most characters of the name that the API gives an opportunity.
+pub const MAX_OPPORTUNITY_NAME_CHARS: usize = 200;
+/// Highest value that the API gives an opportunity, in cents.
+pub const MAX_VALUE_CENTS: u64 = 1_000_000_000;
+/// Most characters of a reason that the API gives.
+pub const MAX_LOST_REASON_CHARS: usize = 500;
 /// Most characters of a stage's id in a request.
 const MAX_STAGE_CHARS: usize = 100;
 #[cfg(feature = "openapi")]

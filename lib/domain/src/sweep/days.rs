@@ -2,7 +2,7 @@
 
 use chrono::{NaiveDate, NaiveTime, TimeDelta};
 
-use super::{DosesRead, Facts};
+use super::facts::Facts;
 use crate::compliance::{WINDOW_DAYS, compliance_pct};
 use crate::time::Timestamp;
 use crate::tz::Tz;
@@ -15,6 +15,13 @@ const MAX_AHEAD_DAYS: i64 = 2 * WINDOW_DAYS.max as i64;
 /// Number of dates to look back for the beginning of a run. Sweeps run every 15 minutes, so only an outage hides an
 /// older run. The match is then dated by the evaluation.
 pub(super) const LOOK_BACK_DAYS: i64 = 7;
+
+/// The range of doses that an evaluation reads.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DosesRead {
+    pub(super) first: NaiveDate,
+    pub(super) longest_window_days: u32,
+}
 
 /// A local date, from its first instant to that of the next.
 #[derive(Debug, Clone, Copy)]

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use chrono::{NaiveDate, TimeDelta};
 
 use super::*;
-use crate::dose::{Month, ScheduledDose};
-use crate::id::DoseId;
+use crate::dose::{DoseSchedule, DosesLogged, Month, ScheduledDose};
+use crate::id::{CoachId, DoseId};
 use crate::tz::Tz;
 
 pub(super) const MINUTE: TimeDelta = TimeDelta::minutes(1);

@@ -3,14 +3,55 @@
 use chrono::{NaiveDate, TimeDelta};
 
 use super::days::Days;
+use super::facts::{Facts, PhaseEntry};
 use super::state::{DROP_SPACING, Mark};
-use super::{Computed, Facts, PHASE_WINDOW_DAYS, PhaseEntry, Rule};
 use crate::automation::{Automation, Trigger};
+use crate::client::Client;
 use crate::event::{
-    AutomationWithThreshold, CheckInInactivity, ComplianceCrossed, DailyLogInactivity, EventData, NamedAutomation,
-    PhaseEligible,
+    CheckInInactivity, ComplianceCrossed, ComputedType, DailyLogInactivity, Event, EventData, PhaseEligible,
 };
+use crate::id::{AutomationId, CoachId, EndpointId};
 use crate::time::Timestamp;
+
+/// Window of the compliance that a phase asks for.
+pub(super) const PHASE_WINDOW_DAYS: u32 = 7;
+
+/// An automation and its revision. A change of trigger, `active` or steps makes another revision; a new name does not.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rule {
+    pub automation: Automation,
+    /// When this revision was stored. Unique among the automation's revisions.
+    pub revision: Timestamp,
+}
+
+/// The start of a match: one computed event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Computed {
+    pub coach_id: CoachId,
+    pub automation_id: AutomationId,
+    pub event_type: ComputedType,
+    /// When the client started to match.
+    pub at: Timestamp,
+    /// The figures at the evaluation, with the automation.
+    pub data: EventData,
+    /// Identifies this match among all of this client and automation. The event's id derives from it.
+    pub episode: String,
+    /// The endpoints that the automation's Webhook steps name.
+    pub to: Vec<EndpointId>,
+}
+
+impl Computed {
+    /// Returns the event of the match, once per automation and episode, for the automation's Webhook steps. `None`:
+    /// there is no such step.
+    pub fn event(&self, client: &Client) -> Option<Event> {
+        if self.to.is_empty() {
+            return None;
+        }
+        let cause = [self.automation_id.as_str(), &self.episode];
+        let event = Event::of(client, self.event_type, &cause, self.at, self.data.clone());
+        Some(Event { coach_id: self.coach_id.clone(), to: self.to.clone(), ..event })
+    }
+}
 
 /// A client's facts at the instant of an evaluation.
 pub(super) struct Matching<'a> {
@@ -112,7 +153,7 @@ impl Matching<'_> {
 
     fn crossed(&self, automation: &Automation, threshold: f64, window_days: u32, at: Timestamp) -> Option<Started> {
         let compliance_pct = self.days.pct(self.today(), window_days)?;
-        let automation = AutomationWithThreshold::of(automation, threshold);
+        let automation = automation.with_threshold(threshold);
         let data = EventData::Compliance(ComplianceCrossed { compliance_pct, automation });
         Some(Started { at, data, episode: at.to_string() })
     }
@@ -194,7 +235,7 @@ impl Matching<'_> {
         let data = EventData::PhaseEligible(PhaseEligible {
             current_phase: entry.name.clone(),
             eligible_since: self.days.today(at),
-            automation: NamedAutomation::of(automation),
+            automation: automation.named(),
         });
         let episode = format!("{}#{}#{}", entry.started_on, entry.name, entry.number);
         *marked = Some(entry);
@@ -228,7 +269,7 @@ impl Matching<'_> {
         let data = EventData::CheckInInactivity(CheckInInactivity {
             last_check_in_at: self.facts.last_check_in_at,
             days_inactive: TimeDelta::milliseconds(self.now.ms() - since.ms()).num_days(),
-            automation: AutomationWithThreshold::of(automation, days.into()),
+            automation: automation.with_threshold(days.into()),
         });
         Some(Started { at, data, episode: since.to_string() })
     }
@@ -252,7 +293,7 @@ impl Matching<'_> {
         let data = EventData::DailyLogInactivity(DailyLogInactivity {
             last_logged_on: self.facts.last_daily_log_on,
             days_inactive: (self.today() - since).num_days() - 1,
-            automation: AutomationWithThreshold::of(automation, days.into()),
+            automation: automation.with_threshold(days.into()),
         });
         Some(Started { at, data, episode: since.to_string() })
     }

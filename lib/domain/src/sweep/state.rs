@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use chrono::{NaiveDate, TimeDelta};
 use serde::{Deserialize, Serialize};
 
-use super::PhaseEntry;
+use super::facts::PhaseEntry;
 use crate::id::AutomationId;
 use crate::time::Timestamp;
 

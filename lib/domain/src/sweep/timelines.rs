@@ -208,6 +208,7 @@ mod compliance_milestone {
 
 mod phase_eligible {
     use super::*;
+    use crate::programme::ProgrammePhase;
 
     const NEVER: std::ops::Range<u32> = 0..0;
 

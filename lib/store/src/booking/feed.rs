@@ -3,9 +3,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use domain::booking::CalendarEvent;
+use domain::booking::{CalendarEvent, CalendarEventSaved};
 use domain::busy::feed_writes;
-use domain::fact::CalendarEventSaved;
 use domain::fact_time::FactTime;
 use domain::id::{ContactId, FactId};
 use domain::time::Timestamp;

@@ -1,7 +1,7 @@
 //! Facts of the application about contacts: whole records, and merges.
 
-use domain::contact::KnownContact;
-use domain::fact::{ContactSaved, Merge};
+use domain::contact::{ContactSaved, KnownContact};
+use domain::fact::Merge;
 use domain::fact_time::FactTime;
 use domain::id::{ClientId, CoachId, ContactId};
 use domain::phone::Phone;

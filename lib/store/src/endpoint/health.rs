@@ -105,7 +105,7 @@ impl Endpoints {
                     let detail = AuditDetail { status: Some(off.status), ..AuditDetail::of_endpoint(&off) };
                     let (action, target) = (AuditAction::EndpointDisabled, id.as_str());
                     let audited = audit::record(&self.table, context, action, target, detail);
-                    (vec![self.replace(record, &off), change, notice, audited], EndpointAfter::Off(Box::new(off)))
+                    (vec![self.replace(record, &off), change, notice, audited], EndpointAfter::Off(off.not_sent()))
                 }
             };
             Ok(self.table.db.transact(&writes).await?.is_done().then_some(noted))

@@ -2,10 +2,9 @@
 //! in the check-in's item. A deletion is permanent. The client's own item has the time of the latest check-in.
 
 use domain::automation::check_in_events;
-use domain::check_in::{CheckIn, Grades, SubmissionTimes};
+use domain::check_in::{CheckIn, CheckInSubmitted, Grades, SubmissionTimes};
 use domain::client::Client;
 use domain::event::EventType;
-use domain::fact::CheckInSubmitted;
 use domain::fact_time::FactTime;
 use domain::id::{CheckInId, ClientId};
 use domain::time::Timestamp;

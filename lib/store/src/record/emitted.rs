@@ -4,9 +4,8 @@
 use std::future::ready;
 
 use domain::automation::{Automation, emitted_events};
-use domain::client::Client;
+use domain::client::{Client, PhaseAdvance};
 use domain::event::{Event, EventType};
-use domain::fact::PhaseAdvance;
 use domain::id::{ClientId, MessageId};
 use domain::time::Timestamp;
 use domain::wall_clock::date_at;

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::super::life::{Life, MINUTE, at, facts, rule};
 use super::super::*;
+use crate::programme::ProgrammePhase;
 use crate::tz::Tz;
 use crate::tz::tests::zone;
 use crate::wall_clock::date_at;

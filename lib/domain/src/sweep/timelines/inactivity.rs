@@ -1,6 +1,7 @@
 //! Timelines of missing check-ins and daily logs.
 
 use super::*;
+use crate::tz::Tz;
 
 const NO_CHECK_IN: Trigger = Trigger::CheckInInactivity { days: 3 };
 const NO_LOG: Trigger = Trigger::DailyLogInactivity { days: 2 };

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::automation::Step;
+use crate::id::EndpointId;
 
 /// A client on the day on which it matches at 10:03, after three days without a check-in. Sweeps run at 10:00 and
 /// 10:15.
