@@ -27,7 +27,7 @@ use uuid::Uuid;
 use crate::gate::{CrmCaller, Gate};
 use crate::idempotency::{ClaimedRequest, IdempotentRequest, Outcome, once, required_key_of};
 use crate::inbound::Inbound;
-use crate::problem::{Fault, Problem};
+use crate::problem::Problem;
 use crate::reply::Reply;
 
 /// A write operation of a route.
@@ -125,11 +125,11 @@ impl Writer {
         };
         let work = async |claimed: ClaimedRequest<()>, read: Result<(W::Request, W::Found), Problem>| {
             let context = WriteContext { caller, writer: self, claim: &claimed.claim };
-            commit_with_retries(write, &context, read).await.map_err(unconfirmed)
+            commit_with_retries(write, &context, read).await.map_err(Problem::unconfirmed)
         };
         let request = IdempotentRequest { key, mismatch: Mismatch::Refused, payload: write.payload(inbound) };
         let done = once(&self.claims, inbound, request, caller.now, read, work).await;
-        done.map_err(unconfirmed)
+        done.map_err(Problem::unconfirmed)
     }
 }
 
@@ -157,18 +157,6 @@ async fn commit_with_retries<W: Write>(
         }
     })
     .await
-}
-
-/// Turns a fault of an unavailable store into [`Problem::Unconfirmed`]: the caller retries and learns the result.
-pub(crate) fn unconfirmed(problem: Problem) -> Problem {
-    match problem {
-        Problem::Internal(Fault { doing, source })
-            if matches!(source.downcast_ref::<StoreError>(), Some(StoreError::Unavailable { .. })) =>
-        {
-            Problem::Unconfirmed(Fault { doing, source })
-        }
-        other => other,
-    }
 }
 
 /// The JSON body. A body that is not JSON is an `invalid_request`: no other code of the CRM fits.

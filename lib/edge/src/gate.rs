@@ -17,7 +17,6 @@ use runtime::{BoxError, Clock, Environment, note};
 use store::Db;
 use store::key::{KeyRecord, Keys, Presented};
 
-use crate::crm::unconfirmed;
 use crate::inbound::{Inbound, arrival};
 use crate::problem::Problem;
 use crate::reply::Reply;
@@ -145,7 +144,7 @@ impl Gate {
                 Ok(admitted) => Ok((admitted, ())),
                 // A write is to be repeated, whichever of its calls was not answered.
                 Err(refused) if permission.is_write() => {
-                    Err(Refused { problem: unconfirmed(refused.problem), ..refused })
+                    Err(Refused { problem: refused.problem.unconfirmed(), ..refused })
                 }
                 Err(refused) => Err(refused),
             }

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use bytes::Bytes;
 use domain::fields::Invalid;
+pub use domain::fields::{MAX_BODY_BYTES, MAX_JSON_DEPTH};
 use domain::time::Timestamp;
 use http::{HeaderMap, Method, header};
 use http_body_util::BodyExt;
@@ -16,10 +17,6 @@ use url::form_urlencoded;
 
 use crate::problem::Problem;
 
-/// Largest body, in bytes.
-pub const MAX_BODY_BYTES: usize = 256 * 1024;
-/// Deepest nesting of a JSON body.
-pub const MAX_JSON_DEPTH: usize = 32;
 /// UTF-8's byte order mark, which some clients put before a body.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Stands for the value of a header that is not visible ASCII. No media type and no coding is written so.

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use domain::api_key::Permission;
 use domain::endpoint::{MAX_ENDPOINTS, MAX_SECRETS, SECRET_OVERLAP};
-use domain::fields::Invalid;
+use domain::fields::{Invalid, MAX_BODY_BYTES, MAX_JSON_DEPTH};
 use domain::id::{ContactId, StageId};
 use domain::idempotency::MAX_KEY_CHARS;
 use domain::key::MAX_LIVE_KEYS;
@@ -16,7 +16,6 @@ use store::StoreError;
 use tokio::time::error::Elapsed;
 
 use crate::code::Code;
-use crate::inbound::{MAX_BODY_BYTES, MAX_JSON_DEPTH};
 use crate::routes::{Routed, find};
 
 /// Stages that a refusal names.
@@ -168,6 +167,18 @@ impl Problem {
         match find(method, path) {
             Routed::Known(route) if route.writes_to_crm() => Self::Unconfirmed(fault),
             _ => Self::Internal(fault),
+        }
+    }
+
+    /// Turns a fault of an unavailable store into [`Problem::Unconfirmed`]: the caller retries and learns the result.
+    pub(crate) fn unconfirmed(self) -> Self {
+        match self {
+            Self::Internal(fault)
+                if matches!(fault.source.downcast_ref::<StoreError>(), Some(StoreError::Unavailable { .. })) =>
+            {
+                Self::Unconfirmed(fault)
+            }
+            other => other,
         }
     }
 
