@@ -176,7 +176,7 @@ impl Creation<'_> {
         if !draft.send_welcome || draft.email.mailbox().is_none() {
             return None;
         }
-        workspace.welcome_mail(self.partner.now.utc().date_naive(), self.app.mails_per_day)
+        workspace.mails.one_more(self.partner.now.utc().date_naive(), self.app.mails_per_day)
     }
 
     async fn write(

@@ -8,7 +8,8 @@ use domain::delivery::Readiness;
 use domain::time::Timestamp;
 use runtime::{error_chain, random_bytes};
 use store::StoreError;
-use store::endpoint::{EndpointRef, Permit};
+use store::endpoint::Permit;
+use store::endpoint_ref::EndpointRef;
 
 use crate::App;
 use crate::endpoint_state::EndpointState;

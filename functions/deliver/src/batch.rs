@@ -12,7 +12,7 @@ use futures::future::join_all;
 use outbound::delivery::{Message, NotAnOrder, Resumption, read_message};
 use runtime::{Metric, Unit, add};
 use store::StoreError;
-use store::endpoint::EndpointRef;
+use store::endpoint_ref::EndpointRef;
 
 use crate::admission::Admission;
 use crate::endpoint_state::EndpointState;

@@ -19,7 +19,8 @@ use edge::{Inbound, Problem, Reply};
 use runtime::{error_chain, random_bytes};
 use store::audit::AuditContext;
 use store::delivery::{Failures, NewDelivery, RecoverableCount, Recovery, RecoveryEnd, ResendLookup, Restarted};
-use store::endpoint::{EndpointRef, NewRecovery, RecoveryStart};
+use store::endpoint::{NewRecovery, RecoveryStart};
+use store::endpoint_ref::EndpointRef;
 
 use crate::App;
 use crate::deliveries::{DELIVERY, delivery_id};

@@ -21,9 +21,11 @@ mod lookup;
 mod state;
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use chrono::NaiveDate;
 use domain::change::Change;
 use domain::client::{Client, ClientListItem};
 use domain::email::{Email, EmailKey};
+use domain::fact_time::FactTime;
 use domain::id::{ClientId, CoachId};
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
@@ -31,30 +33,19 @@ use runtime::{BoxError, Environment};
 pub use create::{ClaimStep, ClientCreation, IntakeWrite, NewClientWrite, WelcomeWrite};
 pub use feed::FeedOutcome;
 pub use item::{CreationRefs, list_position};
-pub use lookup::ClientLookup;
-use lookup::is_tombstone;
+pub use lookup::{ClientLookup, ClientPage};
 pub(crate) use state::ClientState;
 pub use state::StoredClient;
 
 use crate::address::{Address, Holders};
 use crate::contact::Contacts;
-use crate::db::{
-    self, Db, Item, Part, StoreError, Table, Transacted, Write, from_item, n, query_up_to, retry, s, text,
-};
+use crate::db::{self, Db, ItemWrite, Part, StoreError, Table, Transacted, Write, from_item, n, query_up_to, retry, s};
 use crate::outbox::{Content, Outbox};
 use crate::page::Listed;
 use crate::watch::{DueMark, WatchUpdate, Watches};
 use crate::workspace::Workspaces;
-use item::ClientItem;
-use state::client_pk;
-
-/// A page of a list of clients.
-#[derive(Debug)]
-pub struct ClientPage<T> {
-    pub items: Vec<T>,
-    /// The position after the page; `None` at the end.
-    pub next: Option<String>,
-}
+use item::{ClientItem, client_pk, listed_at, page_start};
+use lookup::is_tombstone;
 
 /// The clients table, and the tables that its transactions include.
 #[derive(Clone)]
@@ -84,6 +75,51 @@ impl Clients {
             outbox: outbox.clone(),
             watches: Watches::new(env, db)?,
         })
+    }
+
+    /// Reads the client with that id, of any coach.
+    pub async fn get(&self, id: &ClientId) -> Result<Option<StoredClient>, StoreError> {
+        self.lookup.get(id).await
+    }
+
+    /// Part of a transaction: checks that the client is as it was read.
+    fn check_unchanged(&self, found: &StoredClient) -> Write {
+        let client = self.table.write(db::pk(client_pk(&found.client.id)));
+        client.when_version(Some(found.version)).check(Part::Client)
+    }
+
+    /// Part of a transaction: sets the time of the latest check-in, if the client is as it was read. The version rises
+    /// in any case: a concurrent search for the latest check-in has not seen the present change.
+    pub(crate) fn set_latest_check_in(&self, found: &StoredClient, latest: Option<Timestamp>) -> Write {
+        let latest = latest.map(|latest| s(latest.to_string()));
+        self.update_of(found).set_or_remove("latest_check_in_at", latest).update(Part::Client)
+    }
+
+    /// Part of a transaction: sets the phase, if the client is as it was read, unless the stored phase is newer. Also
+    /// returns the changed client.
+    pub(crate) fn set_phase(
+        &self,
+        found: &StoredClient,
+        phase: &str,
+        started_on: NaiveDate,
+        occurred_at: FactTime,
+    ) -> (Write, Client) {
+        if found.phase_set_at > occurred_at {
+            return (self.check_unchanged(found), found.client.clone());
+        }
+        let mut client = found.client.clone();
+        (client.phase.current, client.phase.started_on) = (Some(phase.to_owned()), Some(started_on));
+        let update = self
+            .update_of(found)
+            .set("current_phase", s(phase))
+            .set("phase_started_on", s(started_on.to_string()))
+            .set("phase_set_at", s(occurred_at.to_string()));
+        (update.update(Part::Client), client)
+    }
+
+    /// An update on condition that the client is as it was read.
+    fn update_of(&self, found: &StoredClient) -> ItemWrite<'_> {
+        self.table.write(db::pk(client_pk(&found.client.id))).when_version(Some(found.version)).count("version")
     }
 
     /// Reads a page of a coach's clients, newest first. `after` is an earlier page's `next`.
@@ -221,18 +257,4 @@ impl Clients {
 
 fn email_pk(email: &EmailKey) -> String {
     format!("EMAIL#{}", email.as_str())
-}
-
-fn listed_at(item: &Item) -> String {
-    text(item, "listed_at").to_owned()
-}
-
-/// The index key at which a page ended. The client's id is the end of `listed_at`, after the time.
-fn page_start(coach: &CoachId, partition: &str, listed_at: &str) -> Item {
-    let id = listed_at.split_once('#').map_or("", |(_, id)| id);
-    Item::from([
-        ("pk".to_owned(), s(client_pk(id))),
-        (partition.to_owned(), s(coach.as_str())),
-        ("listed_at".to_owned(), s(listed_at)),
-    ])
 }

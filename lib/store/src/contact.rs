@@ -31,14 +31,14 @@ use serde::Serialize;
 pub use erase::{ContactsToErase, ErasedContacts};
 pub use feed::{MergeContext, MergeOutcome};
 pub use item::StoredContact;
+pub(crate) use item::contact_key;
 pub use state::ContactState;
-pub(crate) use state::contact_key;
 
 use crate::address::{Address, Holders};
 use crate::db::{Db, Item, Part, StoreError, Table, Write, from_item, query_page, s, sk_of, to_item};
 use crate::page::{Listed, Listing, PageRequest};
 use crate::workspace::{key_of, partition};
-use item::ContactItem;
+use item::{ContactItem, PREFIX, email_sk, merged_email_key, phone_sk};
 
 /// Contacts of one address that a request reads.
 const MAX_NAMESAKES: usize = 100;
@@ -187,32 +187,7 @@ impl Contacts {
     }
 }
 
-const PREFIX: &str = "CONTACT#";
-
 /// The order of contacts that share an address: the one that was known first.
 fn known_first(stored: &StoredContact) -> (Timestamp, ContactId) {
     (stored.contact().created_at, stored.contact().id)
-}
-
-fn contact_sk(contact: ContactId) -> String {
-    format!("{PREFIX}{contact}")
-}
-
-/// The `email_key` of a contact that had the address when it was merged away. It sorts right after the address, so one
-/// query finds the contacts that have the address, then those that had it.
-fn merged_email_key(email: &str) -> String {
-    format!("{email}\u{1}")
-}
-
-/// The contact id in a sort key, if the key is a contact's.
-fn contact_of(sk: &str) -> Option<ContactId> {
-    ContactId::parse(sk.strip_prefix(PREFIX)?).ok()
-}
-
-fn email_sk(email: &str) -> String {
-    format!("EMAIL#{email}")
-}
-
-fn phone_sk(digits: &str) -> String {
-    format!("PHONE#{digits}")
 }

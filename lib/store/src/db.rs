@@ -22,11 +22,11 @@ mod retry;
 mod table;
 mod transaction;
 
+pub use failure::StoreError;
 pub(crate) use failure::failed;
 pub(crate) use item_write::ItemWrite;
 pub(crate) use request::MeteredRequest;
 pub use retry::retry;
-use retry::write;
 pub(crate) use retry::{MAX_ROUNDS, Written, backoff};
 pub(crate) use table::{QueryPage, Table, query_all, query_page, query_up_to};
 pub use transaction::Write;
@@ -34,38 +34,6 @@ pub(crate) use transaction::{Part, RefusedTransaction, Transacted};
 
 /// A stored item.
 pub(crate) type Item = HashMap<String, AttributeValue>;
-
-/// A failure of a store.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// No answer, or no capacity, after retries. The write may have happened.
-    #[error("the store did not answer {operation}")]
-    Unavailable {
-        operation: &'static str,
-        #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-    /// The store refused the request itself: a bug, or a missing permission.
-    #[error("the store refused {operation}")]
-    Refused {
-        operation: &'static str,
-        #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-    /// An item does not have the form that it was written in.
-    #[error("a stored {entity} cannot be read: {reason}")]
-    Corrupt { entity: &'static str, reason: String },
-}
-
-impl StoreError {
-    pub(crate) fn corrupt(entity: &'static str, reason: impl std::fmt::Display) -> Self {
-        Self::Corrupt { entity, reason: reason.to_string() }
-    }
-
-    pub(crate) fn contention(what: &'static str) -> Self {
-        Self::Unavailable { operation: "TransactWriteItems", source: format!("contention on {what}").into() }
-    }
-}
 
 /// The DynamoDB client of a function environment.
 #[derive(Clone)]
@@ -138,7 +106,7 @@ pub(crate) fn to_attributes<T: Serialize>(record: &T) -> impl Iterator<Item = (S
 
 /// Converts an item back to the record that it was written from.
 pub(crate) fn from_item<T: DeserializeOwned>(entity: &'static str, item: Item) -> Result<T, StoreError> {
-    serde_dynamo::from_item(item).map_err(|error| crate::unreadable::unreadable(entity, error))
+    serde_dynamo::from_item(item).map_err(|error| StoreError::unreadable(entity, error))
 }
 
 /// Converts a record to an attribute of an item.

@@ -15,7 +15,6 @@
 //!    groups; `count_recoverable` the same without writes: module `restart`.
 //! 6. `erase_client` Query of GSI `by_client` (`client_id`, `sk`), then an UpdateItem each: module `erase`.
 
-mod attempt;
 mod claim;
 mod counts;
 mod detail;
@@ -23,29 +22,30 @@ mod end;
 mod erase;
 mod log;
 mod outcome;
+mod record;
 mod recovery;
 mod restart;
 mod resume;
 
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
-use domain::delivery::{DELIVERY_RETENTION, DeliveryOrder, DeliveryStatus, SentRequest};
+use domain::delivery::{DELIVERY_RETENTION, DeliveryOrder, DeliveryStatus};
 use domain::id::{CoachId, DeliveryId, EndpointId, EventId};
 use domain::subject::Subject;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment, random_bytes};
-use serde::{Deserialize, Serialize};
 
 use crate::db::{self, Db, Item, ItemWrite, Part, StoreError, Table, Transacted, Written, from_item, n, s, to_item};
 use crate::vault::Vault;
 
-pub use claim::{AttemptClaim, ClaimedAttempt, SpentOrder};
+pub use claim::{AttemptClaim, ClaimedAttempt};
 pub use erase::ErasureProgress;
 pub use log::{DeliveryLog, DeliveryLogPage, DeliveryLogRequest};
 pub use outcome::AttemptRecording;
+pub use record::SpentOrder;
 pub use recovery::{Failures, RecoverableCount, Recovery, RecoveryEnd};
 pub use restart::{ResendLookup, ResendableDelivery, Restarted};
 
-use attempt::StoredAttempt;
+use record::{DeliveryItem, ENTITY, SORT_PREFIX, StoredAttempt, body_context, key, partition, sort_key};
 
 /// A delivery to be stored.
 #[derive(Clone)]
@@ -84,47 +84,6 @@ pub enum PutBackOutcome {
     /// Another copy of the order was recorded. It may never have been sent on.
     RecordedBefore,
     Spent(SpentOrder),
-}
-
-#[derive(Serialize, Deserialize)]
-struct DeliveryItem {
-    pk: String,
-    sk: String,
-    id: DeliveryId,
-    coach_id: CoachId,
-    event_id: EventId,
-    event_type: String,
-    #[serde(flatten)]
-    subject: Subject,
-    made_at: Timestamp,
-    status: DeliveryStatus,
-    attempts: Vec<StoredAttempt>,
-    chain: u32,
-    next_attempt: u32,
-    next_attempt_at: Option<Timestamp>,
-    /// The time of the failure in milliseconds: the sort key of GSI `failed`. Present as long as the delivery can be
-    /// sent again.
-    failed_at: Option<i64>,
-    /// The time at which a recovery last sent the delivery again, in milliseconds.
-    recovered_at: Option<i64>,
-    /// A test event. A recovery skips it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    test: bool,
-    hop: Option<u32>,
-    hop_owner: Option<String>,
-    lease_owner: Option<String>,
-    lease_until: Option<i64>,
-    recorded_by: Option<String>,
-    /// The host that the latest attempt was sent to.
-    sent_to: Option<String>,
-    /// The signed time of the latest attempt, in seconds.
-    sent_s: Option<i64>,
-    /// The signature of the latest attempt. Absent after the client is erased.
-    signature: Option<String>,
-    /// The sealed body. Empty after the client is erased.
-    #[serde(with = "crate::binary")]
-    sealed: Vec<u8>,
-    expires_at: i64,
 }
 
 /// The deliveries table.
@@ -180,7 +139,7 @@ impl Deliveries {
             Written::Refused(None) => return Ok(PutBackOutcome::Spent(SpentOrder::Nothing)),
             Written::Refused(Some(item)) => from_item(ENTITY, item)?,
         };
-        Ok(match claim::spent(order, &record, now).unwrap_or(Some(SpentOrder::Nothing)) {
+        Ok(match record.spent(order, now).unwrap_or(Some(SpentOrder::Nothing)) {
             Some(spent) => PutBackOutcome::Spent(spent),
             None if record.hop_owner.as_ref() == Some(&owner) => PutBackOutcome::Recorded,
             None if record.hop == Some(order.hop) => PutBackOutcome::RecordedBefore,
@@ -251,14 +210,6 @@ impl Deliveries {
     }
 }
 
-impl DeliveryItem {
-    /// The request of the latest attempt. `None` before the first attempt.
-    fn sent_request(&self) -> Option<SentRequest> {
-        let (host, unix_s) = (self.sent_to.clone()?, self.sent_s?);
-        Some(SentRequest { host, unix_s, signature: self.signature.clone() })
-    }
-}
-
 /// The result of creating a delivery that was refused.
 fn existing(delivery: Option<Item>) -> Result<DeliveryCreation, StoreError> {
     let Some(item) = delivery else { return Ok(DeliveryCreation::Known) };
@@ -282,34 +233,8 @@ impl<'a> From<&'a DeliveryOrder> for NextAttempt<'a> {
     }
 }
 
-const ENTITY: &str = "delivery";
-const PARTITION_PREFIX: &str = "ENDPOINT#";
-const SORT_PREFIX: &str = "DELIVERY#";
-
 fn new_owner() -> String {
     hex::encode(random_bytes::<8>())
-}
-
-fn partition(endpoint: &EndpointId) -> String {
-    format!("{PARTITION_PREFIX}{endpoint}")
-}
-
-/// The endpoint of a partition.
-fn endpoint_of(pk: &str) -> Result<EndpointId, StoreError> {
-    let id = pk.strip_prefix(PARTITION_PREFIX).and_then(|id| EndpointId::parse(id).ok());
-    id.ok_or_else(|| StoreError::corrupt(ENTITY, "its partition has another form"))
-}
-
-fn sort_key(id: &DeliveryId) -> String {
-    format!("{SORT_PREFIX}{id}")
-}
-
-fn key(endpoint: &EndpointId, id: &DeliveryId) -> Item {
-    db::key(partition(endpoint), sort_key(id))
-}
-
-fn body_context(endpoint: &EndpointId, id: &DeliveryId) -> String {
-    format!("delivery/{endpoint}/{id}/body")
 }
 
 #[cfg(test)]

@@ -41,19 +41,13 @@ use crate::audit::{self, AuditContext};
 use crate::db::{
     Db, Item, Part, StoreError, Table, Transacted, Write, from_item, n, number, query_page, retry, s, sk_of, to_item,
 };
+use crate::endpoint_ref::EndpointRef;
 use crate::vault::Vault;
 use crate::workspace::{key as workspace_key, key_of, partition};
 
 pub use by_hand::{NewRecovery, RecoveryLease, RecoveryStart};
 pub use permits::Permit;
 pub use secret::SecretRotation;
-
-/// A coach's endpoint.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct EndpointRef {
-    pub coach: CoachId,
-    pub id: EndpointId,
-}
 
 /// The result of registering an endpoint.
 #[derive(Debug)]
@@ -294,8 +288,8 @@ impl Endpoints {
         let count = self.table.write(count_key(coach)).add("endpoints", n(-1));
         let writes = [
             self.table.write(key(coach, id)).when_present().delete(Part::Endpoint),
-            self.table.write(permits::permits_key(coach, id)).delete(Part::Endpoint),
-            self.table.write(by_hand::by_hand_key(coach, id)).delete(Part::Endpoint),
+            self.table.write(permits_key(coach, id)).delete(Part::Endpoint),
+            self.table.write(by_hand_key(coach, id)).delete(Part::Endpoint),
             count.when("endpoints > :zero", []).update(Part::EndpointCount),
             self.audit_record(context, AuditAction::EndpointDeleted, &record.endpoint),
         ];
@@ -338,6 +332,14 @@ fn sort_key(id: &EndpointId) -> String {
 
 fn key(coach: &CoachId, id: &EndpointId) -> Item {
     key_of(coach, &sort_key(id))
+}
+
+fn permits_key(coach: &CoachId, id: &EndpointId) -> Item {
+    key_of(coach, &format!("PERMITS#{id}"))
+}
+
+fn by_hand_key(coach: &CoachId, id: &EndpointId) -> Item {
+    key_of(coach, &format!("BY_HAND#{id}"))
 }
 
 fn count_key(coach: &CoachId) -> Item {

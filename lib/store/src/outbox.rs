@@ -26,7 +26,6 @@ use crate::db::{
     self, Db, Item, MeteredRequest, Part, StoreError, Table, Write, b, failed, n, number, query_page, s, text, to_item,
 };
 use crate::group::Bounds;
-use crate::unreadable::unreadable;
 use crate::vault::Vault;
 
 /// Partitions of the `unsent` index.
@@ -153,7 +152,7 @@ impl Outbox {
 
     /// Parses the entry in a stream record's new image.
     pub fn from_image(&self, image: serde_dynamo::Item) -> Result<Entry, StoreError> {
-        let record = serde_dynamo::from_item(image).map_err(|error| unreadable("outbox entry", error))?;
+        let record = serde_dynamo::from_item(image).map_err(|error| StoreError::unreadable("outbox entry", error))?;
         self.entry(record)
     }
 

@@ -10,7 +10,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::db::StoreError;
-use crate::unreadable::unreadable;
 
 /// Reads the signer of assertions from the secret that `SIGNING_SECRET_ARN` names.
 pub async fn assertion_signer(env: &Environment) -> Result<Arc<AssertionSigner>, BoxError> {
@@ -50,7 +49,7 @@ impl Vault {
         sealed: &[u8],
     ) -> Result<T, StoreError> {
         let plain = self.unseal(entity, context, sealed)?;
-        serde_json::from_slice(&plain).map_err(|error| unreadable(entity, error))
+        serde_json::from_slice(&plain).map_err(|error| StoreError::unreadable(entity, error))
     }
 }
 

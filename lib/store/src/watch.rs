@@ -14,6 +14,7 @@
 
 mod client;
 mod coach;
+mod due;
 
 use std::collections::BTreeMap;
 
@@ -31,6 +32,8 @@ use runtime::{BoxError, Environment};
 pub use client::Watch;
 pub(crate) use client::WatchUpdate;
 pub use coach::CoachWatch;
+pub(crate) use due::DueMark;
+pub use due::SHARDS;
 
 use crate::db::{
     Db, Item, Part, StoreError, Table, Write, Written, backoff, n, number, query_all, query_page, s, sk_of, text,
@@ -39,12 +42,6 @@ use crate::db::{
 use crate::doses::{DOSES_PREFIX, Doses, month_sk};
 use crate::outbox::Outbox;
 
-/// Partitions of the `due` index. Each takes 1,000 writes a second. Four shards carry some 2,000 facts a second that
-/// make clients due.
-pub const SHARDS: u8 = 4;
-
-const CLIENT_PREFIX: &str = "CLIENT#";
-const COACH_PREFIX: &str = "COACH#";
 /// Most reads of a client's partition while its doses are older than its watch.
 const MAX_READS: u32 = 6;
 
@@ -59,14 +56,6 @@ pub enum Due {
     Coach(CoachId),
     /// The key of an entry that cannot be read. The sweep evaluates the other entries all the same.
     Unreadable(String),
-}
-
-/// A mark that makes a client, or all clients of a coach, due.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct DueMark {
-    pub(crate) now: Timestamp,
-    /// The next evaluation emits nothing.
-    pub(crate) silent: bool,
 }
 
 /// The end of a page of the due index.
@@ -147,8 +136,7 @@ impl Watches {
 
     async fn partition_from(&self, client: &ClientId, first: &str) -> Result<Vec<Item>, StoreError> {
         // In descending order: the watch is read before the doses, so the doses are seldom older.
-        let values =
-            [(":pk", s(format!("{CLIENT_PREFIX}{client}"))), (":first", s(first)), (":last", s(client::SORT_KEY))];
+        let values = [(":pk", s(client::pk(client))), (":first", s(first)), (":last", s(client::SORT_KEY))];
         let query = self.table.query("pk = :pk AND sk BETWEEN :first AND :last", values);
         query_all(query.consistent_read(true).scan_index_forward(false)).await
     }
@@ -282,15 +270,10 @@ fn versions_of(items: &[Item]) -> BTreeMap<&str, u64> {
 
 fn read_due(item: &Item) -> Due {
     let (pk, coach) = (text(item, "pk"), CoachId::parse(text(item, "coach_id")));
-    let client = pk.strip_prefix(CLIENT_PREFIX).map(ClientId::parse);
+    let client = pk.strip_prefix(client::PREFIX).map(ClientId::parse);
     match (client, coach) {
         (Some(Ok(id)), Ok(coach_id)) => Due::Client { id, coach_id },
-        (None, Ok(coach)) if pk.starts_with(COACH_PREFIX) => Due::Coach(coach),
+        (None, Ok(coach)) if pk.starts_with(coach::PREFIX) => Due::Coach(coach),
         _ => Due::Unreadable(pk.to_owned()),
     }
-}
-
-fn shard_of(pk: &str) -> String {
-    let sum: u32 = pk.bytes().map(u32::from).sum();
-    (sum % u32::from(SHARDS)).to_string()
 }

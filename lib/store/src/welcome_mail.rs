@@ -5,11 +5,10 @@ use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 
 use crate::db::{ItemWrite, n, s};
-use crate::workspace::StoredWorkspace;
 
 /// The mails that a workspace's item counts.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub(crate) struct MailsSent {
+pub struct MailsSent {
     #[serde(default)]
     mail_day: Option<NaiveDate>,
     #[serde(default)]
@@ -24,11 +23,11 @@ pub struct WelcomeMail {
     most: u32,
 }
 
-impl StoredWorkspace {
+impl MailsSent {
     /// Allows one more welcome mail; `None` if the workspace has sent `most` in this UTC day. A function whose clock is
     /// behind counts for the day that another function has begun.
-    pub fn welcome_mail(&self, today: NaiveDate, most: u32) -> Option<WelcomeMail> {
-        let MailsSent { mail_day, mails_sent } = self.mails;
+    pub fn one_more(&self, today: NaiveDate, most: u32) -> Option<WelcomeMail> {
+        let Self { mail_day, mails_sent } = *self;
         let begun = mail_day.filter(|day| *day >= today);
         let counted = if begun.is_some() { mails_sent } else { 0 };
         let mail = WelcomeMail { day: begun.unwrap_or(today), is_first_of_day: begun.is_none(), most };

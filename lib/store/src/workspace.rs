@@ -42,7 +42,7 @@ pub struct StoredWorkspace {
     pub active_count: u32,
     saved_at: FactTime,
     #[serde(flatten)]
-    pub(crate) mails: MailsSent,
+    pub mails: MailsSent,
 }
 
 impl StoredWorkspace {
@@ -265,6 +265,6 @@ mod tests {
         assert_eq!((read.version, read.client_count, read.active_count), (2, 3, 1));
         assert_eq!(read.saved_at, saved_at);
         let day = chrono::NaiveDate::from_ymd_opt(2026, 12, 1).unwrap();
-        assert!(read.welcome_mail(day, 4).is_none() && read.welcome_mail(day, 5).is_some());
+        assert!(read.mails.one_more(day, 4).is_none() && read.mails.one_more(day, 5).is_some());
     }
 }

@@ -14,8 +14,7 @@ use serde::Serialize;
 
 use crate::claim::{Answer, AnswerSubject, Claim, Claims};
 use crate::client::Clients;
-use crate::client::item::{ClientItem, CreationRefs};
-use crate::client::state::intake_pk;
+use crate::client::item::{ClientItem, CreationRefs, intake_pk};
 use crate::contact::StoredContact;
 use crate::contact_ref::ContactRef;
 use crate::db::{self, Part, RefusedTransaction, StoreError, Transacted, Write, to_attribute, to_item};

@@ -11,8 +11,7 @@ use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::feed::Seats;
-use super::item::{ClientItem, CreationRefs};
-use super::state::{client_pk, intake_pk};
+use super::item::{ClientItem, CreationRefs, client_pk, intake_pk};
 use super::{ClientState, Clients};
 use crate::audit;
 use crate::db::{self, Part, StoreError, Write, retry, to_item};

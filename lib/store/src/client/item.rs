@@ -1,4 +1,6 @@
-//! The item of a client.
+//! The item of a client, its key, and its position in lists.
+
+use std::fmt;
 
 use chrono::NaiveDate;
 use domain::client::{Client, ClientListItem, Origin, Phase, Profile};
@@ -8,10 +10,9 @@ use domain::id::{ClientId, CoachId, ProgrammeId};
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::state::{client_id_of, client_pk};
 use crate::claim::ClaimKey;
 use crate::contact_ref::ContactRef;
-use crate::db::{Item, StoreError, from_item, s};
+use crate::db::{Item, StoreError, from_item, s, text};
 
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct ClientItem {
@@ -131,6 +132,37 @@ pub(super) fn list_item(mut item: Item) -> Result<ClientListItem, StoreError> {
     let client_id = client_id_of(&item)?;
     item.insert("client_id".to_owned(), s(client_id.as_str()));
     from_item("client", item)
+}
+
+/// The position of a list item.
+pub(super) fn listed_at(item: &Item) -> String {
+    text(item, "listed_at").to_owned()
+}
+
+/// The index key at which a page ended. The client's id is the end of `listed_at`, after the time.
+pub(super) fn page_start(coach: &CoachId, partition: &str, listed_at: &str) -> Item {
+    let id = listed_at.split_once('#').map_or("", |(_, id)| id);
+    Item::from([
+        ("pk".to_owned(), s(client_pk(id))),
+        (partition.to_owned(), s(coach.as_str())),
+        ("listed_at".to_owned(), s(listed_at)),
+    ])
+}
+
+const CLIENT_PREFIX: &str = "CLIENT#";
+
+pub(super) fn client_pk(id: impl fmt::Display) -> String {
+    format!("{CLIENT_PREFIX}{id}")
+}
+
+pub(super) fn intake_pk(id: &ClientId) -> String {
+    format!("INTAKE#{id}")
+}
+
+/// The client id in the key of a record or tombstone.
+pub(super) fn client_id_of(item: &Item) -> Result<ClientId, StoreError> {
+    let id = text(item, "pk").strip_prefix(CLIENT_PREFIX).and_then(|id| ClientId::parse(id).ok());
+    id.ok_or_else(|| StoreError::corrupt("client", "its key has another form"))
 }
 
 #[cfg(test)]

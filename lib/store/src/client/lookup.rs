@@ -7,9 +7,17 @@ use domain::id::{ClientId, CoachId};
 use domain::login_link::LoginGrant;
 use runtime::{BoxError, Environment};
 
-use super::state::{client_id_of, client_pk};
-use super::{ClientItem, ClientPage, ClientState, StoredClient, listed_at, page_start};
+use super::item::{ClientItem, client_id_of, client_pk, listed_at, page_start};
+use super::state::{ClientState, StoredClient};
 use crate::db::{self, Db, Item, Part, StoreError, Table, Write, from_item, n, query_page, s};
+
+/// A page of a list of clients.
+#[derive(Debug)]
+pub struct ClientPage<T> {
+    pub items: Vec<T>,
+    /// The position after the page; `None` at the end.
+    pub next: Option<String>,
+}
 
 /// The clients table, for reading only.
 #[derive(Clone)]

@@ -13,8 +13,8 @@ use domain::id::{ClientId, CoachId, ContactId};
 use domain::time::Timestamp;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
-use super::item::{ContactItem, ContactTombstone};
-use super::{Contacts, contact_key, contact_of};
+use super::Contacts;
+use super::item::{ContactItem, ContactTombstone, contact_key, contact_of};
 use crate::contact_ref::ContactRef;
 use crate::db::{Item, StoreError, Write, query_all, retry, s, sk_of, to_attribute};
 use crate::workspace::key_of;

@@ -7,9 +7,9 @@ use domain::id::{ClientId, CoachId, ContactId};
 use domain::phone::Phone;
 use domain::time::Timestamp;
 
+use super::Contacts;
 use super::erase::{ContactsToErase, split_at_later_merge};
-use super::item::{ContactItem, ContactTombstone, MergedContact, StoredContact};
-use super::{Contacts, contact_key};
+use super::item::{ContactItem, ContactTombstone, MergedContact, StoredContact, contact_key};
 use crate::contact_ref::ContactRef;
 use crate::db::{Part, StoreError, Write, retry, to_attribute};
 

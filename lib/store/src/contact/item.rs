@@ -1,4 +1,4 @@
-//! Items under a contact's key: a live, merged or erased contact. A merged contact keeps its id and its address, so a
+//! Items under a contact's key, and the key: a live, merged or erased contact. A merged contact keeps its id and its address, so a
 //! POST with the address finds the surviving contact. Bookings and opportunities keep the id that they were created
 //! with.
 
@@ -8,10 +8,9 @@ use domain::fact_time::FactTime;
 use domain::id::{ClientId, CoachId, ContactId};
 use serde::{Deserialize, Serialize};
 
-use super::{contact_sk, email_sk, merged_email_key, phone_sk};
 use crate::contact_ref::ContactRef;
 use crate::db::{Item, StoreError, from_item};
-use crate::workspace::partition;
+use crate::workspace::{key_of, partition};
 
 /// A live contact as stored.
 #[derive(Clone, Serialize, Deserialize)]
@@ -253,6 +252,36 @@ impl ContactItem {
             Self::Erased(erased) => erased.merged_at,
         }
     }
+}
+
+pub(super) const PREFIX: &str = "CONTACT#";
+
+/// The key of a contact's item.
+pub(crate) fn contact_key(coach: &CoachId, contact: ContactId) -> Item {
+    key_of(coach, &contact_sk(contact))
+}
+
+pub(super) fn contact_sk(contact: ContactId) -> String {
+    format!("{PREFIX}{contact}")
+}
+
+/// The `email_key` of a contact that had the address when it was merged away. It sorts right after the address, so one
+/// query finds the contacts that have the address, then those that had it.
+pub(super) fn merged_email_key(email: &str) -> String {
+    format!("{email}\u{1}")
+}
+
+/// The contact id in a sort key, if the key is a contact's.
+pub(super) fn contact_of(sk: &str) -> Option<ContactId> {
+    ContactId::parse(sk.strip_prefix(PREFIX)?).ok()
+}
+
+pub(super) fn email_sk(email: &str) -> String {
+    format!("EMAIL#{email}")
+}
+
+pub(super) fn phone_sk(digits: &str) -> String {
+    format!("PHONE#{digits}")
 }
 
 #[cfg(test)]

@@ -4,11 +4,10 @@ use std::collections::HashSet;
 
 use domain::id::{CoachId, ContactId};
 
-use super::item::{ContactItem, StoredContact};
-use super::{Contacts, contact_of, contact_sk};
+use super::Contacts;
+use super::item::{ContactItem, StoredContact, contact_key, contact_of, contact_sk};
 use crate::contact_ref::ContactRef;
 use crate::db::{Item, Part, StoreError, Write, sk_of};
-use crate::workspace::key_of;
 
 /// Most merges that a request follows from a contact to its surviving contact.
 const MAX_FOLLOWED: usize = 100;
@@ -47,11 +46,6 @@ impl ContactState {
             Some(ContactItem::Erased(_)) => Self::Erased,
         })
     }
-}
-
-/// The key of a contact's item.
-pub(crate) fn contact_key(coach: &CoachId, contact: ContactId) -> Item {
-    key_of(coach, &contact_sk(contact))
 }
 
 impl Contacts {

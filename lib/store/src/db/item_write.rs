@@ -10,13 +10,15 @@ use aws_sdk_dynamodb::types::{
     Update,
 };
 
-use super::{Item, MeteredRequest, Part, StoreError, Table, Write, Written, n, write};
+use super::retry::write;
+use super::{Db, Item, MeteredRequest, Part, StoreError, Write, Written, n};
 
 /// A write under construction.
 #[must_use]
 #[derive(Clone)]
 pub(crate) struct ItemWrite<'a> {
-    table: &'a Table,
+    db: &'a Db,
+    table: &'a str,
     item: Item,
     set: Vec<String>,
     add: Vec<String>,
@@ -29,8 +31,9 @@ pub(crate) struct ItemWrite<'a> {
 }
 
 impl<'a> ItemWrite<'a> {
-    pub(super) fn new(table: &'a Table, item: Item) -> Self {
+    pub(super) fn new(db: &'a Db, table: &'a str, item: Item) -> Self {
         Self {
+            db,
             table,
             item,
             set: Vec::new(),
@@ -179,7 +182,7 @@ struct Expressions {
 macro_rules! conditional {
     ($write:ident, $expressions:ident, $builder:expr) => {
         $builder
-            .table_name(&$write.table.name)
+            .table_name($write.table)
             .set_return_values_on_condition_check_failure(
                 $expressions.condition.as_ref().map(|_| ReturnValuesOnConditionCheckFailure::AllOld),
             )
@@ -223,14 +226,14 @@ impl ItemWrite<'_> {
 impl ItemWrite<'_> {
     pub(crate) async fn put_now(mut self) -> Result<Written<()>, StoreError> {
         let expressions = self.expressions();
-        let put = conditional!(self, expressions, self.table.db.client().put_item()).set_item(Some(self.item));
+        let put = conditional!(self, expressions, self.db.client().put_item()).set_item(Some(self.item));
         Ok(write("PutItem", || put.clone().send_metered()).await?.map(drop))
     }
 
     pub(crate) async fn update_now(mut self) -> Result<Written<Item>, StoreError> {
         let expressions = self.expressions();
-        let update = conditional!(self, expressions, self.table.db.client().update_item())
-            .set_return_values(self.returned.clone());
+        let update =
+            conditional!(self, expressions, self.db.client().update_item()).set_return_values(self.returned.clone());
         let update = update.update_expression(expressions.update).set_key(Some(self.item));
         Ok(write("UpdateItem", || update.clone().send_metered())
             .await?
@@ -239,7 +242,7 @@ impl ItemWrite<'_> {
 
     pub(crate) async fn delete_now(mut self) -> Result<Written<()>, StoreError> {
         let expressions = self.expressions();
-        let delete = conditional!(self, expressions, self.table.db.client().delete_item()).set_key(Some(self.item));
+        let delete = conditional!(self, expressions, self.db.client().delete_item()).set_key(Some(self.item));
         Ok(write("DeleteItem", || delete.clone().send_metered()).await?.map(drop))
     }
 }
@@ -258,7 +261,7 @@ fn tokens(expression: &str, mark: char) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::db::{Db, s};
+    use crate::db::{Table, s};
 
     fn table() -> Table {
         let config = aws_sdk_dynamodb::Config::builder().behavior_version_latest().build();

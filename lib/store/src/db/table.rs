@@ -84,7 +84,7 @@ impl Table {
 
     /// A write of the item. A put takes the whole item, every other write its key.
     pub(crate) fn write(&self, item: Item) -> ItemWrite<'_> {
-        ItemWrite::new(self, item)
+        ItemWrite::new(&self.db, &self.name, item)
     }
 }
 

@@ -6,7 +6,8 @@ use domain::id::EndpointId;
 use domain::time::Timestamp;
 use serde::Deserialize;
 
-use super::{Deliveries, ENTITY, partition, sort_key};
+use super::Deliveries;
+use super::record::{ENTITY, partition, sort_key};
 use crate::db::{StoreError, from_item, query_page, s};
 
 /// Pages that are read for one endpoint: the deliveries in 10 MB of the table, some 10,000.

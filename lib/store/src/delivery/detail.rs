@@ -4,7 +4,8 @@ use domain::delivery::{DeliveryDetail, DeliveryRequest};
 use domain::id::{CoachId, DeliveryId, EndpointId};
 use domain::time::Timestamp;
 
-use super::{Deliveries, DeliveryItem, ENTITY, body_context, key};
+use super::Deliveries;
+use super::record::{DeliveryItem, ENTITY, body_context, key};
 use crate::db::{StoreError, from_item};
 
 /// A delivery that was read, with its body.

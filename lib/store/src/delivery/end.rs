@@ -10,8 +10,8 @@ use domain::time::Timestamp;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use serde::Deserialize;
 
-use super::attempt::{StoredAttempt, append};
-use super::{Deliveries, ENTITY, NextAttempt};
+use super::record::{ENTITY, StoredAttempt, append};
+use super::{Deliveries, NextAttempt};
 use crate::db::{StoreError, from_item, n, query_page, s};
 
 /// Pages of the log that one call reads.

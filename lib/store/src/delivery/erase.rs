@@ -7,8 +7,8 @@ use domain::id::ClientId;
 use domain::time::Timestamp;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
-use super::attempt::StoredAttempt;
-use super::{Deliveries, DeliveryItem, ENTITY};
+use super::Deliveries;
+use super::record::{DeliveryItem, ENTITY, StoredAttempt};
 use crate::db::{self, Item, StoreError, Written, b, from_item, n, query_page, s, sk_of, to_attribute};
 
 /// Deliveries per page: each may hold excerpts of some sixty answers.

@@ -10,8 +10,8 @@ use domain::subject::Subject;
 use domain::time::Timestamp;
 use serde::Deserialize;
 
-use super::attempt::StoredAttempt;
-use super::{Deliveries, ENTITY, SORT_PREFIX, endpoint_of, partition, sort_key};
+use super::Deliveries;
+use super::record::{ENTITY, SORT_PREFIX, StoredAttempt, endpoint_of, partition, sort_key};
 use crate::db::{self, Item, StoreError, from_item, query_page, s, sk_of};
 use crate::page::PAGE_BYTES;
 
@@ -185,7 +185,7 @@ impl Deliveries {
     }
 
     pub(super) fn view(&self, endpoint_id: EndpointId, line: LoggedDelivery) -> Result<DeliveryView, StoreError> {
-        let attempts = line.attempts.into_iter().map(|attempt| self.open_attempt(&endpoint_id, &line.id, attempt));
+        let attempts = line.attempts.into_iter().map(|attempt| attempt.open(&self.vault, &endpoint_id, &line.id));
         let attempts = attempts.collect::<Result<_, _>>()?;
         Ok(DeliveryView {
             created_at: line.made_at,

@@ -3,9 +3,9 @@
 use domain::delivery::{Attempt, DeliveryOutcome, DeliveryStatus, SentRequest};
 use domain::time::Timestamp;
 
-use super::attempt::{StoredAttempt, append};
 use super::erase::{REASON, erased_owner};
-use super::{ClaimedAttempt, Deliveries, DeliveryItem, ENTITY};
+use super::record::{DeliveryItem, ENTITY, StoredAttempt, append};
+use super::{ClaimedAttempt, Deliveries};
 use crate::db::{Item, ItemWrite, StoreError, Written, from_item, n, s};
 
 /// The result of recording an attempt.
@@ -30,7 +30,7 @@ impl Deliveries {
         now: Timestamp,
     ) -> Result<AttemptRecording, StoreError> {
         let ClaimedAttempt { order, owner, .. } = taken;
-        let mut lines = vec![self.seal_attempt(&order.endpoint_id, &order.delivery_id, line)];
+        let mut lines = vec![StoredAttempt::seal(&self.vault, &order.endpoint_id, &order.delivery_id, line)];
         if let DeliveryOutcome::EndpointOff(reason) = next {
             lines.push(StoredAttempt::unsent(now, reason));
         }

@@ -15,11 +15,11 @@ use domain::id::{DeliveryId, EndpointId};
 use domain::time::Timestamp;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
-use super::attempt::StoredAttempt;
+use super::Deliveries;
+use super::record::{DeliveryItem, ENTITY, StoredAttempt, partition};
 use super::restart::RestartCause;
-use super::{Deliveries, DeliveryItem, ENTITY, partition};
 use crate::db::{Item, Part, QueryPage, StoreError, Transacted, Write, from_item, n, query_page, s};
-use crate::endpoint::EndpointRef;
+use crate::endpoint_ref::EndpointRef;
 use crate::group::Bounds;
 use crate::outbox::Outbox;
 

@@ -12,10 +12,11 @@ use domain::endpoint::Endpoint;
 use domain::id::{DeliveryId, EndpointId};
 use domain::time::Timestamp;
 
-use super::{Deliveries, DeliveryItem, ENTITY, NewDelivery, key};
+use super::record::{DeliveryItem, ENTITY, key};
+use super::{Deliveries, NewDelivery};
 use crate::audit::{self, AuditContext};
 use crate::db::{Part, StoreError, Transacted, Write, n, s, to_attribute, to_item};
-use crate::endpoint::EndpointRef;
+use crate::endpoint_ref::EndpointRef;
 use crate::outbox::{Content, Outbox};
 use crate::workspace::Workspaces;
 

@@ -9,7 +9,8 @@ use domain::id::DeliveryId;
 use domain::time::Timestamp;
 use serde::Deserialize;
 
-use super::{Deliveries, ENTITY, key};
+use super::Deliveries;
+use super::record::{ENTITY, key};
 use crate::db::{StoreError, from_item, n, query_page, s};
 
 /// Items of the log per page.

@@ -5,7 +5,6 @@ use domain::id::CoachId;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::claim::spent;
 use super::*;
 use crate::db::to_attribute;
 
@@ -47,7 +46,7 @@ pub(super) fn record() -> DeliveryItem {
 }
 
 fn spent_at_2_s(order: &DeliveryOrder, record: &DeliveryItem) -> Result<Option<SpentOrder>, StoreError> {
-    spent(order, record, Timestamp::from_ms(2_000))
+    record.spent(order, Timestamp::from_ms(2_000))
 }
 
 #[test]

@@ -16,12 +16,11 @@ use domain::time::Timestamp;
 use futures::future::try_join;
 use serde::Deserialize;
 
-use super::Endpoints;
+use super::{Endpoints, by_hand_key};
 use crate::audit::{self, AuditContext};
 use crate::db::{Item, ItemWrite, StoreError, Written, from_item, n, s};
 use crate::delivery::{Deliveries, Recovery};
 use crate::window::{self, Counted};
-use crate::workspace::key_of;
 
 /// The lease of a recovery that this request runs.
 #[derive(Debug)]
@@ -140,8 +139,4 @@ async fn acquire_recovery(
     };
     // Ours: the answer to the update was lost.
     Ok((running.recovery_owner != owner).then_some(running))
-}
-
-pub(super) fn by_hand_key(coach: &CoachId, id: &EndpointId) -> Item {
-    key_of(coach, &format!("BY_HAND#{id}"))
 }

@@ -15,9 +15,8 @@ use domain::pace::{PERMITS, Pace};
 use domain::time::Timestamp;
 use runtime::random_bytes;
 
-use super::{Endpoints, key};
+use super::{Endpoints, key, permits_key};
 use crate::db::{Item, StoreError, Written, n, number, retry, s, text};
-use crate::workspace::key_of;
 
 /// A permit that this batch holds.
 #[derive(Debug)]
@@ -127,8 +126,4 @@ fn over_by(now: Timestamp) -> String {
 /// A permit's attribute.
 fn name(number: i32) -> String {
     format!("s{number}")
-}
-
-pub(super) fn permits_key(coach: &CoachId, id: &EndpointId) -> Item {
-    key_of(coach, &format!("PERMITS#{id}"))
 }

@@ -11,9 +11,10 @@ use domain::sweep::{PhaseEntry, States};
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{CLIENT_PREFIX, DueMark, shard_of};
+use super::due::{DueMark, shard_of};
 use crate::db::{self, Item, ItemWrite, StoreError, Table, from_item, n, s, to_attribute};
 
+pub(super) const PREFIX: &str = "CLIENT#";
 /// The key sorts right after the months of doses, so one query reads both.
 pub(super) const SORT_KEY: &str = "DOSES_WATCH";
 
@@ -240,8 +241,8 @@ fn phase_of(client: &Client) -> Option<Phase> {
     Some(Phase { name, started_on })
 }
 
-fn pk(client: &ClientId) -> String {
-    format!("{CLIENT_PREFIX}{client}")
+pub(super) fn pk(client: &ClientId) -> String {
+    format!("{PREFIX}{client}")
 }
 
 pub(super) fn key(client: &ClientId) -> Item {

@@ -8,9 +8,10 @@ use domain::time::Timestamp;
 use domain::tz::{Tz, ZoneName};
 use serde::{Deserialize, Serialize};
 
-use super::{COACH_PREFIX, DueMark, shard_of};
+use super::due::{DueMark, shard_of};
 use crate::db::{self, Item, ItemWrite, StoreError, Table, from_item, n, s};
 
+pub(super) const PREFIX: &str = "COACH#";
 const SORT_KEY: &str = "WATCH";
 /// Upper limit of the lag of the index of active clients. A pass that begins sooner after the change may miss a client
 /// that was created right before it. So the coach stays due for a second pass.
@@ -124,7 +125,7 @@ pub(super) fn change_rules<'a>(
 }
 
 fn pk(coach: &CoachId) -> String {
-    format!("{COACH_PREFIX}{coach}")
+    format!("{PREFIX}{coach}")
 }
 
 pub(super) fn key(coach: &CoachId) -> Item {
