@@ -6,7 +6,7 @@ use domain::check_in::{CheckIn, CheckInList};
 use domain::list::CHECK_IN_PAGE;
 use edge::{Inbound, Partner, Reply};
 
-use crate::{App, ClientRead, owned};
+use crate::app::{App, ClientRead, owned};
 
 pub(crate) async fn check_ins(State(app): State<App>, inbound: Inbound) -> Response {
     let limit = CHECK_IN_PAGE.parse(inbound.query("limit").as_deref());

@@ -8,7 +8,7 @@ use edge::inbound::arrival;
 use edge::{Inbound, Partner, Reply};
 use store::record::Doses;
 
-use crate::{App, ClientRead, owned};
+use crate::app::{App, ClientRead, owned};
 
 pub(crate) async fn compliance(State(app): State<App>, inbound: Inbound) -> Response {
     let days = WINDOW_DAYS.parse(inbound.query("window_days").as_deref());

@@ -7,7 +7,7 @@ use domain::daily_log::{DailyLogDates, DateRange};
 use domain::list::DAILY_LOG_PAGE;
 use edge::{Inbound, Partner, Reply};
 
-use crate::{App, ClientRead, owned};
+use crate::app::{App, ClientRead, owned};
 
 pub(crate) async fn daily_logs(State(app): State<App>, inbound: Inbound) -> Response {
     let limit = DAILY_LOG_PAGE.parse(inbound.query("limit").as_deref());

@@ -13,12 +13,11 @@ use domain::client::{Client, Origin, Phase};
 use domain::client_draft::ClientDraft;
 use domain::event::{Event, EventType};
 use domain::id::{ClientId, IntakeId, new_uuid};
-use domain::idempotency::{AnswerKind, Api, IdempotencyKey, Mismatch};
+use domain::idempotency::{AnswerKind, Api, Mismatch};
 use domain::intake::{IntakeState, IntakeToken};
 use edge::idempotency::{ClaimedRequest, IdempotentRequest, Outcome, key_of, once};
 use edge::{Inbound, Partner, Problem, Reply};
 use runtime::{Metric, Unit, random_bytes};
-use store::claim::Claim;
 use store::client::{ClaimStep, ClientCreation, IntakeWrite, NewClientWrite};
 use store::contact::StoredContact;
 use store::welcome_mail::WelcomeMail;
@@ -26,7 +25,7 @@ use store::workspace::StoredWorkspace;
 use store::{StoreError, retry};
 
 use crate::App;
-use crate::welcome::{CHANGE_HOLD, Recipient, Stage, password_result};
+use crate::welcome::{CHANGE_HOLD, Creation, Recipient, Stage, password_result};
 
 /// Welcome mails beyond a coach's limit of the day. The limit keeps a stolen key from mailing strangers under our
 /// sender.
@@ -88,14 +87,6 @@ impl CreateContext {
 
 fn known(workspace: Option<StoredWorkspace>) -> Result<StoredWorkspace, Problem> {
     workspace.ok_or_else(|| Problem::internal("create a client", "the key's workspace is missing"))
-}
-
-/// A creation whose claim is taken.
-pub(crate) struct Creation<'a> {
-    pub(crate) app: &'a App,
-    pub(crate) partner: &'a Partner,
-    pub(crate) claim: Claim,
-    pub(crate) key: IdempotencyKey,
 }
 
 impl Creation<'_> {

@@ -10,18 +10,18 @@ use domain::change::Change;
 use domain::client::{Client, CreateClientResult};
 use domain::email::Email;
 use domain::id::ClientId;
-use domain::idempotency::AnswerKind;
+use domain::idempotency::{AnswerKind, IdempotencyKey};
 use domain::intake::{IntakeState, IntakeToken};
 use domain::welcome::Welcome;
 use domain::workspace::Workspace;
 use edge::idempotency::Outcome;
-use edge::{Problem, Reply};
+use edge::{Partner, Problem, Reply};
 use outbound::mail::MailError;
 use serde::{Deserialize, Serialize};
+use store::claim::Claim;
 use store::client::WelcomeWrite;
 
 use crate::App;
-use crate::create::Creation;
 
 /// Time for which `client.created` waits for the result of the mail. Longer than a claim's lease, so a takeover comes
 /// first.
@@ -63,6 +63,14 @@ pub(crate) enum Recipient<'a> {
     Caller,
     /// Nobody. The client belongs to another coach by now, or is erased.
     Nobody,
+}
+
+/// A creation whose claim is taken.
+pub(crate) struct Creation<'a> {
+    pub(crate) app: &'a App,
+    pub(crate) partner: &'a Partner,
+    pub(crate) claim: Claim,
+    pub(crate) key: IdempotencyKey,
 }
 
 impl Creation<'_> {

@@ -3,15 +3,16 @@
 use axum::extract::State;
 use axum::response::Response;
 use domain::change::Change;
-use domain::contact::{ContactDraft, KnownContact};
+use domain::contact::{Contact, ContactDraft, KnownContact};
 use domain::id::{ContactId, new_uuid};
 use edge::crm::{Write, WriteContext, WriteResult};
 use edge::{CrmCaller, Inbound, Problem, Reply, crm};
 use runtime::random_bytes;
+use serde_json::{Value, json};
 use store::StoreError;
 use store::contact::StoredContact;
 
-use crate::{App, contact_body};
+use crate::App;
 
 pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response {
     app.writer.answer(&app.gate, &inbound, &Create(&app)).await
@@ -50,4 +51,9 @@ impl Write for Create<'_> {
         let write = context.crm_write(created.contact.id, &reply, Some(change));
         Ok(WriteResult::Committed { committed: self.0.contacts.create(&created, &write).await?, reply })
     }
+}
+
+/// The body of an answer to a write.
+pub(crate) fn contact_body(contact: &Contact) -> Value {
+    json!({ "contact": contact })
 }

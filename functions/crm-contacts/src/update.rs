@@ -10,7 +10,8 @@ use edge::{CrmCaller, Inbound, Problem, Reply, crm};
 use store::StoreError;
 use store::contact::ContactState;
 
-use crate::{App, contact_body};
+use crate::App;
+use crate::create::contact_body;
 
 pub(crate) async fn update(State(app): State<App>, inbound: Inbound) -> Response {
     app.writer.answer(&app.gate, &inbound, &Update(&app)).await

@@ -13,7 +13,11 @@ use runtime::random_bytes;
 use store::StoreError;
 use store::contact::ContactState;
 
-use crate::{App, NOT_CONFIGURED};
+use crate::App;
+
+/// The refusal if the configured pipeline or its initial stage is gone. In the order of checks the configuration comes
+/// before the claim, so the refusal is not recorded.
+pub(crate) const NOT_CONFIGURED: WriteResult = WriteResult::Withdrawn(Problem::CrmNotConfigured);
 
 pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response {
     app.writer.answer(&app.gate, &inbound, &Create(&app)).await

@@ -12,7 +12,8 @@ use futures::future::try_join;
 use store::StoreError;
 use store::opportunity::StoredOpportunity;
 
-use crate::{App, NOT_CONFIGURED};
+use crate::App;
+use crate::create::NOT_CONFIGURED;
 
 const OPPORTUNITY: &str = "opportunity";
 

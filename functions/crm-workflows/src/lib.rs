@@ -1,10 +1,10 @@
-//! `/v1/crm/workflows`: a coach's workflows, without the messages that they send. One file per operation.
-
-mod list;
+//! `GET /v1/crm/workflows`: a page of a coach's workflows, without the messages that they send.
 
 use axum::Router;
+use axum::extract::State;
+use axum::response::Response;
 use axum::routing::get;
-use edge::Gate;
+use edge::{CrmCaller, Gate, Inbound, crm};
 use runtime::{BoxError, Environment};
 use store::Db;
 use store::workflow::Workflows;
@@ -19,5 +19,13 @@ struct App {
 pub async fn router(env: &Environment) -> Result<Router, BoxError> {
     let db = Db::new(env);
     let app = App { gate: Gate::new(env, &db)?, workflows: Workflows::new(env, &db)? };
-    Ok(Router::new().route("/v1/crm/workflows", get(list::list)).with_state(app))
+    Ok(Router::new().route("/v1/crm/workflows", get(list)).with_state(app))
+}
+
+async fn list(State(app): State<App>, inbound: Inbound) -> Response {
+    let work = async |caller: CrmCaller| {
+        let listed = app.workflows.page(&caller.coach, crm::page(&inbound)?).await?;
+        crm::page_reply(listed, |workflow| workflow.id.0, |workflow| workflow)
+    };
+    app.gate.crm(&inbound, work).await
 }

@@ -4,6 +4,7 @@
 //! unknown record goes round again for a while. Neither holds up other facts. Each fact of a batch has a deadline of
 //! its own (module `batch`).
 
+mod app;
 mod batch;
 mod envelope;
 mod queues;
@@ -12,7 +13,7 @@ mod store_fact;
 
 use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
@@ -21,28 +22,11 @@ use domain::id::{CoachId, FactId};
 use domain::time::Timestamp;
 use futures::future::FutureExt;
 use lambda_runtime::LambdaEvent;
-use runtime::{BoxError, Clock, Environment, Metric, Observer, Unit, add, error_chain, note_each};
-use store::Db;
-use store::booking::Bookings;
-use store::calendar::Calendars;
-use store::claim::ClaimEraser;
-use store::client::Clients;
-use store::contact::Contacts;
-use store::delivery::Deliveries;
-use store::fact::SeenFacts;
-use store::key::Keys;
-use store::opportunity::Opportunities;
-use store::outbox::Outbox;
-use store::pipeline::Pipelines;
-use store::record::Records;
-use store::rules::Rules;
-use store::vault::Vault;
-use store::watch::Watches;
-use store::workflow::Workflows;
-use store::workspace::Workspaces;
+use runtime::{BoxError, Metric, Unit, add, error_chain, note_each};
+
+pub use app::App;
 
 use crate::envelope::Envelope;
-use crate::queues::Queues;
 use crate::store_fact::{FactOutcome, coach_of, marks_itself, store_fact};
 
 /// Time of a fact in the queue. A fact that goes round again is delayed on purpose and not measured.
@@ -50,60 +34,7 @@ const QUEUE_WAIT_MS: Metric = Metric::logged("queue_wait_ms", Unit::Milliseconds
 /// Messages that are redelivered after a failure. Neither Lambda's errors nor the age of the queue show them.
 const MESSAGES_FAILED: Metric = Metric::new("messages_failed", Unit::Count);
 
-/// A started ingest.
-pub struct App {
-    keys: Keys,
-    workspaces: Workspaces,
-    clients: Clients,
-    contacts: Contacts,
-    calendars: Calendars,
-    bookings: Bookings,
-    opportunities: Opportunities,
-    pipelines: Pipelines,
-    workflows: Workflows,
-    records: Records,
-    rules: Rules,
-    watches: Watches,
-    facts: SeenFacts,
-    claims: ClaimEraser,
-    deliveries: Deliveries,
-    queues: Queues,
-    clock: Arc<dyn Clock>,
-    observer: Observer,
-}
-
 impl App {
-    /// Connects to everything that the ingest uses.
-    pub async fn new(env: &Environment) -> Result<Self, BoxError> {
-        let db = Db::new(env);
-        let vault = Vault::open(env).await?;
-        let workspaces = Workspaces::new(env, &db)?;
-        let contacts = Contacts::new(env, &db)?;
-        let outbox = Outbox::new(env, &db, &vault)?;
-        let clients = Clients::new(env, &db, &workspaces, &contacts, &outbox)?;
-        let calendars = Calendars::new(env, &db)?;
-        Ok(Self {
-            keys: Keys::new(env, &db)?,
-            bookings: Bookings::new(env, &db, &calendars, &contacts, &outbox)?,
-            calendars,
-            opportunities: Opportunities::new(env, &db, &contacts)?,
-            pipelines: Pipelines::new(env, &db)?,
-            workflows: Workflows::new(env, &db)?,
-            records: Records::new(env, &db, &vault, &clients, &outbox)?,
-            rules: Rules::new(env, &db, &workspaces)?,
-            watches: Watches::new(env, &db)?,
-            facts: SeenFacts::new(env, &db)?,
-            claims: ClaimEraser::new(env, &db)?,
-            deliveries: Deliveries::new(env, &db, &vault)?,
-            clients,
-            workspaces,
-            contacts,
-            queues: Queues::new(env)?,
-            clock: env.clock(),
-            observer: env.observer(),
-        })
-    }
-
     /// Stores the facts of a batch, in the order in which they came.
     pub async fn handle(&self, event: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, BoxError> {
         let LambdaEvent { payload, context } = event;

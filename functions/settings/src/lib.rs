@@ -2,6 +2,7 @@
 //!
 //! Callers are signed-in coaches. The gateway's authorizer has verified their token; the coach is one of its claims.
 
+mod app;
 mod audit;
 mod deliveries;
 mod event_types;
@@ -15,44 +16,12 @@ mod workspace;
 
 use axum::Router;
 use axum::routing::{get, patch, post};
-use domain::receiver_url::Reach;
 use runtime::{BoxError, Environment};
-use store::Db;
-use store::claim::Claims;
-use store::delivery::Deliveries;
-use store::endpoint::Endpoints;
-use store::key::Keys;
-use store::outbox::Outbox;
-use store::vault::Vault;
-use store::workspace::Workspaces;
 
-use crate::session::Sessions;
-
-#[derive(Clone)]
-struct App {
-    sessions: Sessions,
-    keys: Keys,
-    workspaces: Workspaces,
-    endpoints: Endpoints,
-    deliveries: Deliveries,
-    outbox: Outbox,
-    reach: Reach,
-}
+use crate::app::App;
 
 /// The function's routes.
 pub async fn router(env: &Environment) -> Result<Router, BoxError> {
-    let db = Db::new(env);
-    let vault = Vault::open(env).await?;
-    let workspaces = Workspaces::new(env, &db)?;
-    let app = App {
-        sessions: Sessions::new(env, &workspaces, Claims::new(env, &db, &vault)?)?,
-        keys: Keys::new(env, &db)?,
-        endpoints: Endpoints::new(env, &db, &vault)?,
-        deliveries: Deliveries::new(env, &db, &vault)?,
-        outbox: Outbox::new(env, &db, &vault)?,
-        workspaces,
-        reach: Reach::by_setting(env.config().find(Reach::SETTING)),
-    };
     let router = Router::new()
         .route("/settings/workspace", get(workspace::read))
         .route("/settings/audit", get(audit::list))
@@ -69,5 +38,5 @@ pub async fn router(env: &Environment) -> Result<Router, BoxError> {
         .route("/settings/webhooks/{id}/deliveries/{delivery_id}", get(deliveries::read))
         .route("/settings/webhooks/{id}/deliveries/{delivery_id}/retry", post(redelivery::retry))
         .route("/settings/deliveries", get(deliveries::list_all));
-    Ok(router.with_state(app))
+    Ok(router.with_state(App::new(env).await?))
 }

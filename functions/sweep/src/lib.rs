@@ -33,6 +33,9 @@ pub use invocation::Invocation;
 /// Time for which the longest-waiting client has been due.
 const SWEEP_LAG_S: Metric = Metric::new("sweep_lag_s", Unit::Seconds);
 
+/// Clients that are evaluated at once.
+const CONCURRENT: usize = 32;
+
 /// A started sweep.
 pub struct App {
     clock: Arc<dyn Clock>,
@@ -60,7 +63,7 @@ impl App {
             records: RecordReader::new(env, &db)?,
             outbox: Outbox::new(env, &db, &vault)?,
             queue: Queue::new(env, "SWEEP_QUEUE_URL")?,
-            evaluating: Semaphore::new(shard::CONCURRENT),
+            evaluating: Semaphore::new(CONCURRENT),
             observer: env.observer(),
         })
     }

@@ -8,9 +8,9 @@ use store::StoreError;
 use store::watch::CoachWatch;
 use tokio::time::Instant;
 
-use crate::App;
 use crate::rulebook::Rulebook;
-use crate::shard::{CONCURRENT, Tally};
+use crate::shard::Tally;
+use crate::{App, CONCURRENT};
 
 /// Clients per page. The coach's rules are read once per page.
 const PAGE: u32 = 200;

@@ -12,14 +12,12 @@ use store::watch::{Due, DuePage};
 use tokio::sync::{Mutex, OnceCell};
 use tokio::time::Instant;
 
-use crate::App;
 use crate::evaluate::Outcome;
 use crate::rulebook::Rulebook;
+use crate::{App, CONCURRENT};
 
 /// Entries of the due index per page. A coach's rules are read once per page.
 const PAGE: i32 = 100;
-/// Clients that are evaluated at once.
-pub(crate) const CONCURRENT: usize = 32;
 /// Time limit of one call, half of the function's time-out. The rest of the shard is left to another call.
 const TIME: Duration = Duration::from_secs(60);
 

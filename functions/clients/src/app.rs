@@ -1,0 +1,44 @@
+//! The state that the operations share.
+
+use edge::Gate;
+use outbound::mail::Mailer;
+use runtime::{BoxError, Environment};
+use store::Db;
+use store::claim::Claims;
+use store::client::Clients;
+use store::contact::Contacts;
+use store::outbox::Outbox;
+use store::vault::Vault;
+use store::workspace::Workspaces;
+
+#[derive(Clone)]
+pub(crate) struct App {
+    pub(crate) gate: Gate,
+    pub(crate) claims: Claims,
+    pub(crate) clients: Clients,
+    pub(crate) contacts: Contacts,
+    pub(crate) workspaces: Workspaces,
+    pub(crate) mailer: Mailer,
+    /// Most welcome mails of a coach and UTC day.
+    pub(crate) mails_per_day: u32,
+}
+
+impl App {
+    /// Connects to everything that the operations use.
+    pub(crate) async fn new(env: &Environment) -> Result<Self, BoxError> {
+        let db = Db::new(env);
+        let vault = Vault::open(env).await?;
+        let workspaces = Workspaces::new(env, &db)?;
+        let contacts = Contacts::new(env, &db)?;
+        let outbox = Outbox::new(env, &db, &vault)?;
+        Ok(Self {
+            gate: Gate::new(env, &db)?,
+            claims: Claims::new(env, &db, &vault)?,
+            clients: Clients::new(env, &db, &workspaces, &contacts, &outbox)?,
+            contacts,
+            workspaces,
+            mailer: Mailer::new(env)?,
+            mails_per_day: env.config().parse("WELCOME_MAILS_PER_DAY")?,
+        })
+    }
+}

@@ -1,0 +1,80 @@
+//! The state of the function.
+
+use std::sync::Arc;
+
+use runtime::{BoxError, Clock, Environment, Observer};
+use store::Db;
+use store::booking::Bookings;
+use store::calendar::Calendars;
+use store::claim::ClaimEraser;
+use store::client::Clients;
+use store::contact::Contacts;
+use store::delivery::Deliveries;
+use store::fact::SeenFacts;
+use store::key::Keys;
+use store::opportunity::Opportunities;
+use store::outbox::Outbox;
+use store::pipeline::Pipelines;
+use store::record::Records;
+use store::rules::Rules;
+use store::vault::Vault;
+use store::watch::Watches;
+use store::workflow::Workflows;
+use store::workspace::Workspaces;
+
+use crate::queues::Queues;
+
+/// A started ingest.
+pub struct App {
+    pub(crate) keys: Keys,
+    pub(crate) workspaces: Workspaces,
+    pub(crate) clients: Clients,
+    pub(crate) contacts: Contacts,
+    pub(crate) calendars: Calendars,
+    pub(crate) bookings: Bookings,
+    pub(crate) opportunities: Opportunities,
+    pub(crate) pipelines: Pipelines,
+    pub(crate) workflows: Workflows,
+    pub(crate) records: Records,
+    pub(crate) rules: Rules,
+    pub(crate) watches: Watches,
+    pub(crate) facts: SeenFacts,
+    pub(crate) claims: ClaimEraser,
+    pub(crate) deliveries: Deliveries,
+    pub(crate) queues: Queues,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) observer: Observer,
+}
+
+impl App {
+    /// Connects to everything that the ingest uses.
+    pub async fn new(env: &Environment) -> Result<Self, BoxError> {
+        let db = Db::new(env);
+        let vault = Vault::open(env).await?;
+        let workspaces = Workspaces::new(env, &db)?;
+        let contacts = Contacts::new(env, &db)?;
+        let outbox = Outbox::new(env, &db, &vault)?;
+        let clients = Clients::new(env, &db, &workspaces, &contacts, &outbox)?;
+        let calendars = Calendars::new(env, &db)?;
+        Ok(Self {
+            keys: Keys::new(env, &db)?,
+            bookings: Bookings::new(env, &db, &calendars, &contacts, &outbox)?,
+            calendars,
+            opportunities: Opportunities::new(env, &db, &contacts)?,
+            pipelines: Pipelines::new(env, &db)?,
+            workflows: Workflows::new(env, &db)?,
+            records: Records::new(env, &db, &vault, &clients, &outbox)?,
+            rules: Rules::new(env, &db, &workspaces)?,
+            watches: Watches::new(env, &db)?,
+            facts: SeenFacts::new(env, &db)?,
+            claims: ClaimEraser::new(env, &db)?,
+            deliveries: Deliveries::new(env, &db, &vault)?,
+            clients,
+            workspaces,
+            contacts,
+            queues: Queues::new(env)?,
+            clock: env.clock(),
+            observer: env.observer(),
+        })
+    }
+}

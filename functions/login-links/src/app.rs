@@ -1,0 +1,40 @@
+//! The state that the operations share.
+
+use std::sync::Arc;
+
+use domain::assertion::AssertionSigner;
+use edge::Gate;
+use runtime::{BoxError, Clock, Environment};
+use store::Db;
+use store::client::ClientLookup;
+use store::login_link::LoginLinks;
+use store::vault::assertion_signer;
+use store::workspace::Workspaces;
+
+#[derive(Clone)]
+pub(crate) struct App {
+    pub(crate) gate: Gate,
+    pub(crate) clients: ClientLookup,
+    pub(crate) workspaces: Workspaces,
+    pub(crate) links: LoginLinks,
+    pub(crate) signer: Arc<AssertionSigner>,
+    pub(crate) issuer: Arc<str>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl App {
+    /// Connects to everything that the operations use.
+    pub(crate) async fn new(env: &Environment) -> Result<Self, BoxError> {
+        let db = Db::new(env);
+        let clients = ClientLookup::new(env, &db)?;
+        Ok(Self {
+            gate: Gate::new(env, &db)?,
+            workspaces: Workspaces::new(env, &db)?,
+            links: LoginLinks::new(env, &db, &clients)?,
+            clients,
+            signer: assertion_signer(env).await?,
+            issuer: env.config().get("ASSERTION_ISSUER")?.into(),
+            clock: env.clock(),
+        })
+    }
+}

@@ -1,0 +1,43 @@
+//! The state that the operations share.
+
+use domain::receiver_url::Reach;
+use runtime::{BoxError, Environment};
+use store::Db;
+use store::claim::Claims;
+use store::delivery::Deliveries;
+use store::endpoint::Endpoints;
+use store::key::Keys;
+use store::outbox::Outbox;
+use store::vault::Vault;
+use store::workspace::Workspaces;
+
+use crate::session::Sessions;
+
+#[derive(Clone)]
+pub(crate) struct App {
+    pub(crate) sessions: Sessions,
+    pub(crate) keys: Keys,
+    pub(crate) workspaces: Workspaces,
+    pub(crate) endpoints: Endpoints,
+    pub(crate) deliveries: Deliveries,
+    pub(crate) outbox: Outbox,
+    pub(crate) reach: Reach,
+}
+
+impl App {
+    /// Connects to everything that the operations use.
+    pub(crate) async fn new(env: &Environment) -> Result<Self, BoxError> {
+        let db = Db::new(env);
+        let vault = Vault::open(env).await?;
+        let workspaces = Workspaces::new(env, &db)?;
+        Ok(Self {
+            sessions: Sessions::new(env, &workspaces, Claims::new(env, &db, &vault)?)?,
+            keys: Keys::new(env, &db)?,
+            endpoints: Endpoints::new(env, &db, &vault)?,
+            deliveries: Deliveries::new(env, &db, &vault)?,
+            outbox: Outbox::new(env, &db, &vault)?,
+            workspaces,
+            reach: Reach::by_setting(env.config().find(Reach::SETTING)),
+        })
+    }
+}
