@@ -8,23 +8,11 @@ use edge::Resource;
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
 use crate::layout;
+use crate::site::{GUIDES, Guide};
 
 /// `Content-Security-Policy` of a guide: text with our style sheet, no scripts.
 const POLICY: &str =
     "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-
-/// A guide: its name in the path, its title and its Markdown.
-pub(crate) struct Guide {
-    pub(crate) name: &'static str,
-    pub(crate) title: &'static str,
-    pub(crate) text: &'static str,
-}
-
-macro_rules! guide {
-    ($name:literal, $title:literal) => {
-        Guide { name: $name, title: $title, text: include_str!(concat!("../pages/", $name, ".md")) }
-    };
-}
 
 /// Code of receivers, which replaces `<<name>>` in a guide. The files are those that the tests run.
 const RECEIVERS: [(&str, &str); 4] = [
@@ -34,29 +22,11 @@ const RECEIVERS: [(&str, &str); 4] = [
     ("receiver.rs", include_str!("../../../tests/receivers/receiver.rs")),
 ];
 
-/// All guides, in reading order.
-pub(crate) static GUIDES: [Guide; 7] = [
-    guide!("getting-started", "Getting started"),
-    guide!("crm", "The CRM"),
-    guide!("idempotency", "Idempotency"),
-    guide!("errors", "Errors"),
-    guide!("limits", "Limits"),
-    guide!("events", "Events"),
-    guide!("verifying", "Verify webhooks"),
-];
-
-impl Guide {
-    /// Path at which the guide is served.
-    pub(crate) fn path(&self) -> String {
-        format!("/docs/guides/{}", self.name)
-    }
-
-    /// The Markdown with the code of the receivers inserted.
-    fn with_receivers(&self) -> String {
-        RECEIVERS.iter().fold(self.text.to_owned(), |text, (name, file)| {
-            text.replace(&format!("<<{name}>>\n"), without_header(file))
-        })
-    }
+/// Inserts the code of the receivers.
+fn with_receivers(text: &str) -> String {
+    RECEIVERS
+        .iter()
+        .fold(text.to_owned(), |text, (name, file)| text.replace(&format!("<<{name}>>\n"), without_header(file)))
 }
 
 /// Cuts the header of a file, which ends at the first blank line.
@@ -74,7 +44,7 @@ pub(crate) fn pages() -> BTreeMap<&'static str, Resource> {
 }
 
 fn page(guide: &Guide, next: Option<&Guide>) -> String {
-    let mut main = format!("<article>\n{}</article>\n", render_html(&guide.with_receivers()));
+    let mut main = format!("<article>\n{}</article>\n", render_html(&with_receivers(guide.text)));
     if let Some(next) = next {
         main.push_str(&format!("<p class=\"next\">Next: <a href=\"{}\">{}</a></p>", next.path(), next.title));
     }

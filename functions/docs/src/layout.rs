@@ -2,11 +2,7 @@
 
 use domain::html::escape;
 
-use crate::document::VERSION;
-use crate::guides::GUIDES;
-
-/// Path of the reference page.
-pub(crate) const REFERENCE: &str = "/docs";
+use crate::site::{GUIDES, REFERENCE, VERSION};
 
 /// Renders an HTML page. `current_path` is the path of the page, `head` is added to its head, `main` is its content.
 pub(crate) fn page(title: &str, current_path: &str, head: &str, main: &str) -> String {

@@ -5,6 +5,7 @@
 pub mod document;
 mod guides;
 mod layout;
+mod site;
 mod viewer;
 
 use std::collections::BTreeMap;

@@ -1,302 +1,222 @@
-//! Example values of the handlers' types. So an example has the shape of an answer.
+//! Examples of answers, built from the derived schemas and one table of values.
 
-use chrono::NaiveDate;
-use domain::api_key::Scope;
-use domain::assertion::{Jwk, JwkSet};
-use domain::audit::{AuditAction, AuditActor, AuditDetail, AuditEntry, AuditPage};
-use domain::check_in::{CheckIn, CheckInList};
-use domain::client::{Client, ClientList, CreateClientResult, Measure, Origin, Phase, Profile};
-use domain::compliance::Compliance;
-use domain::daily_log::DailyLogDates;
-use domain::delivery::{
-    Attempt, AttemptResult, DeliveryCounts, DeliveryDetail, DeliveryPage, DeliveryRequest, DeliveryStatus,
-    DeliveryView, SentRequest,
-};
-use domain::email::Email;
-use domain::endpoint::{Endpoint, EndpointStatus, EndpointView, EndpointWithHealth, MAX_ENDPOINTS, NewEndpoint};
-use domain::endpoint_health::EndpointHealth;
-use domain::event::{EventCatalog, EventType, PayloadMode};
-use domain::id::{CheckInId, ClientId, CoachId, DeliveryId, EndpointId, EventId, KeyId};
-use domain::key::{KeyStatus, KeyView, MAX_LIVE_KEYS, NewKey, ROTATION_OVERLAP};
-use domain::login_link::{EXPIRES_NOTE, LoginLink};
-use domain::phone::Phone;
-use domain::ping::{PingCoach, PingResult};
-use domain::rate_limit::{Limit, Quota};
-use domain::receiver_url::{Reach, ReceiverUrl};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use domain::endpoint::MAX_ENDPOINTS;
+use domain::key::MAX_LIVE_KEYS;
+use domain::login_link::EXPIRES_NOTE;
+use domain::openapi::referenced;
 use domain::time::Timestamp;
-use domain::workspace::{EndpointUsage, Entitlements, KeyUsage, WorkspaceView};
-use edge::Problem;
+use serde_json::{Value, json};
+
+use super::components::Schemas;
 
 pub(super) const CLIENT_ID: &str = "client_019a9f0c6d5e7b3c8f1a2b3c4d5e6f70";
 pub(super) const KEY_ID: &str = "key_6f1ed002ab5595859014ebf0951522d9";
 pub(super) const DELIVERY_ID: &str = "dlv_019a9f0c6d5e8b3c8f1a2b3c4d5e6f73";
 pub(super) const ENDPOINT_ID: &str = "we_019a9f0c6d5e7b3c8f1a2b3c4d5e6f71";
 pub(super) const EVENT_ID: &str = "evt_019a9f0c6d5e8b3c8f1a2b3c4d5e6f72";
-const COACH_ID: &str = "coach_7f3a";
-const CHECK_IN_ID: &str = "checkin_20261119";
-const HOST: &str = "https://coach.example";
-const SECRET: &str = "whsec_rnsmaoD6yfzzVFIqtV15UkZTXUlbyqtRO86LN3i3HkQ=";
+pub(super) const CONTACT_ID: &str = "019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f74";
+pub(super) const OPPORTUNITY_ID: &str = "019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f75";
+pub(super) const CALENDAR_ID: &str = "019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f76";
+pub(super) const BOOKING_ID: &str = "019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f77";
+pub(super) const LOGIN_TOKEN: &str = "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA";
 
 /// Returns a time (UTC) on the day of the examples.
 pub(super) fn at(time: &str) -> Timestamp {
     Timestamp::parse(&format!("2026-11-20T{time}Z")).expect("the example is a valid time")
 }
 
-pub(super) fn date(text: &str) -> NaiveDate {
-    text.parse().expect("the example is a valid date")
+/// A table of values: `"Schema": { "member": value }`.
+macro_rules! values {
+    ($($schema:literal: $members:tt)*) => { BTreeMap::from([$(($schema, json!($members))),*]) };
 }
 
-/// Parses an example value of a type with rules.
-macro_rules! id {
-    ($kind:ident, $text:expr) => {
-        $kind::parse($text).expect("the example keeps the rules")
-    };
-}
-pub(super) use id;
+/// Values by schema. A member that is absent here is null or an example of its own schema.
+static VALUES: LazyLock<BTreeMap<&str, Value>> = LazyLock::new(|| {
+    values! {
+        "PingResult": { "ok": true, "active_clients": 41, "scope": "partner" }
+        "PingCoach": { "id": "coach_7f3a", "email": "joan@coach.example", "name": "Joan Clarke" }
+        "ClientList": { "count": 1 }
+        "ClientListItem": {
+            "client_id": CLIENT_ID, "full_name": "Ada Lovelace", "email": "ada@example.com", "is_active": true,
+            "current_phase": "Foundation", "created_at": at("09:30:00.000"),
+        }
+        "ClientProfile": { "goals": "Sleep through the night.", "height_in": 65.5, "weight_lbs": 140 }
+        "ClientDetail": { "latest_check_in_at": at("16:05:12.480") }
+        "CreateClientResult": {
+            "client_id": CLIENT_ID, "email": "ada@example.com", "full_name": "Ada Lovelace", "welcome_email_sent": true,
+        }
+        "Compliance": {
+            "client_id": CLIENT_ID, "window_days": 7, "since": "2026-11-14", "compliance_pct": 86, "doses_logged": 12,
+            "doses_expected": 14, "last_logged_on": "2026-11-20",
+        }
+        "CheckInList": { "client_id": CLIENT_ID, "count": 1 }
+        "CheckIn": { "id": "checkin_20261119", "submitted_at": at("16:05:12.480"), "reviewed": false }
+        "DailyLogDates": {
+            "client_id": CLIENT_ID, "dates": ["2026-11-20", "2026-11-19", "2026-11-17"], "count": 3,
+            "last_logged_on": "2026-11-20",
+        }
+        "LoginLink": {
+            "client_id": CLIENT_ID, "login_url": format!("https://coach.example/login/{LOGIN_TOKEN}"),
+            "expires_note": EXPIRES_NOTE,
+        }
+        // The example key of RFC 8037, appendix A.
+        "Jwk": {
+            "kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+            "kid": "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k", "use": "sig", "alg": "EdDSA",
+        }
+        "Key": {
+            "id": KEY_ID, "name": "Booking desk", "scope": "partner", "permissions": [], "display": "svc_live_…x7Qd",
+            "created_at": at("08:00:00.000"), "last_used_at": at("09:30:00.000"), "status": "active",
+        }
+        "NewKey": { "last_used_at": null, "key": "svc_live_T0pSecretT0pSecretT0pSecretT0pSe3Yx7Qd" }
+        "WorkspaceView": { "coach_id": "coach_7f3a", "name": "Joan Clarke", "crm_configured": true }
+        "Entitlements": { "partner_api": true, "pro_crm": true, "gym": true }
+        "KeyUsage": { "live": 3, "max": MAX_LIVE_KEYS }
+        "EndpointUsage": { "count": 1, "max": MAX_ENDPOINTS }
+        "AuditPage": {
+            "data": [
+                {
+                    "at": at("09:30:00.000"), "actor": "service", "action": "endpoint.disabled", "target": ENDPOINT_ID,
+                    "detail": { "host": "hooks.example.com", "status": "gone" },
+                },
+                {
+                    "at": at("08:00:00.000"), "actor": "coach_7f3a", "action": "key.created", "target": KEY_ID,
+                    "detail": { "name": "Booking desk", "scope": "partner" },
+                },
+            ],
+        }
+        "Endpoint": {
+            "id": ENDPOINT_ID, "url": "https://hooks.example.com/coaching",
+            "events": ["new_client", "check_in_submitted"], "payload_mode": "identifiers",
+            "description": "Practice software", "status": "enabled", "created_at": at("08:05:00.000"),
+        }
+        "DeliveryCounts": { "delivered": 40, "failed": 1, "pending": 2 }
+        "NewEndpoint": {
+            "secret": "whsec_rnsmaoD6yfzzVFIqtV15UkZTXUlbyqtRO86LN3i3HkQ=",
+            "last_24h": { "delivered": 0, "failed": 0, "pending": 0 },
+        }
+        "Ordered": { "delivery_id": DELIVERY_ID }
+        "Recovered": { "deliveries": 12 }
+        "Delivery": {
+            "id": DELIVERY_ID, "endpoint_id": ENDPOINT_ID, "webhook_id": EVENT_ID, "type": "new_client",
+            "client_id": CLIENT_ID, "test": false, "created_at": at("09:30:00.000"), "status": "delivered",
+            "attempts": [
+                {
+                    "at": at("09:30:01.120"), "status_code": 503, "duration_ms": 84,
+                    "response_excerpt": "back in a minute",
+                },
+                { "at": at("09:30:06.300"), "status_code": 204, "duration_ms": 61 },
+            ],
+        }
+        "DeliveryDetail": {
+            "request": {
+                "url_host": "hooks.example.com",
+                "headers": {
+                    "accept": "*/*", "accept-encoding": "identity", "content-type": "application/json",
+                    "user-agent": "partner-api-webhooks/1", "webhook-id": EVENT_ID,
+                    "webhook-timestamp": at("09:30:06.300").unix_s().to_string(),
+                    "webhook-signature": "v1,4DFnM4Wx0iVdbTJZ5h5PtGXM3bbmvAHLHW3mjsr5ONY=",
+                    "x-service-event": "new_client",
+                },
+                "body": format!(
+                    r#"{{"type":"new_client","timestamp":"{0}","data":{{"client":{{"id":"{CLIENT_ID}"}},"created_at":"{0}","source":"application"}}}}"#,
+                    at("09:30:00.000"),
+                ),
+            },
+            "body_erased": false,
+        }
+        "Contact": {
+            "id": CONTACT_ID, "name": "Grace Hopper", "email": "grace@example.com", "phone": "+1 415 555 0132",
+            "doNotContact": false, "createdAt": at("09:00:00.000"), "updatedAt": at("09:00:00.000"),
+        }
+        "Marketing": { "email": true, "sms": false }
+        "Opportunity": {
+            "id": OPPORTUNITY_ID, "contactId": CONTACT_ID, "name": "Twelve weeks", "valueCents": 180_000,
+            "pipelineId": "pipeline_coaching", "stage": "new", "status": "open", "createdAt": at("09:05:00.000"),
+            "updatedAt": at("09:05:00.000"),
+        }
+        "Calendar": {
+            "id": CALENDAR_ID, "name": "Introduction call", "timezone": "America/New_York", "priceCents": 0,
+            "currency": "USD", "bookingUrl": "https://coach.example/book/introduction", "durationMinutes": 30,
+        }
+        "Availability": { "ok": true }
+        "CalendarAvailability": {
+            "id": CALENDAR_ID, "name": "Introduction call", "timezone": "America/New_York", "priceCents": 0,
+            "currency": "USD", "bookingUrl": "https://coach.example/book/introduction",
+            "days": [
+                { "date": "2026-11-23", "slots": ["09:00", "09:30", "11:00"] },
+                { "date": "2026-11-24", "slots": [] },
+            ],
+        }
+        "BookingOutcome": { "ok": true }
+        "Booking": {
+            "id": BOOKING_ID, "calendarId": CALENDAR_ID, "leadId": CONTACT_ID, "startsAt": "2026-11-23T14:30:00.000Z",
+            "endsAt": "2026-11-23T15:00:00.000Z", "timezone": "America/New_York", "date": "2026-11-23", "time": "09:30",
+            "status": "confirmed", "createdAt": at("09:30:00.000"), "updatedAt": at("09:30:00.000"),
+        }
+        "Workflow": {
+            "id": "019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f78", "name": "Welcome", "trigger": "contact_created",
+            "isActive": true, "activatedAt": at("08:00:00.000"), "updatedAt": at("08:00:00.000"),
+        }
+    }
+});
 
-pub(super) fn check_in_id() -> CheckInId {
-    id!(CheckInId, CHECK_IN_ID)
+/// The members of an object's schema, those of its parts included, and the values that the table has for them.
+#[derive(Default)]
+struct Shape<'s> {
+    properties: BTreeMap<&'s String, &'s Value>,
+    required: Vec<&'s Value>,
+    values: BTreeMap<&'s String, &'s Value>,
 }
 
-pub(super) fn ping() -> PingResult {
-    PingResult {
-        ok: true,
-        coach: PingCoach {
-            id: id!(CoachId, COACH_ID),
-            email: "joan@coach.example".to_owned(),
-            name: "Joan Clarke".to_owned(),
-        },
-        active_clients: 41,
-        scope: Scope::Partner,
+impl<'s> Shape<'s> {
+    fn add(&mut self, schema: &'s Value, schemas: &'s Schemas) {
+        if let Some(name) = schema.as_object().and_then(referenced) {
+            for (member, value) in VALUES.get(name).and_then(Value::as_object).into_iter().flatten() {
+                self.values.entry(member).or_insert(value);
+            }
+            self.add(&schemas.0[name], schemas);
+        }
+        schema["allOf"].as_array().into_iter().flatten().for_each(|part| self.add(part, schemas));
+        self.properties.extend(schema["properties"].as_object().into_iter().flatten());
+        self.required.extend(schema["required"].as_array().into_iter().flatten());
     }
 }
 
-pub(super) fn client() -> Client {
-    Client {
-        id: id!(ClientId, CLIENT_ID),
-        coach_id: id!(CoachId, COACH_ID),
-        profile: Profile {
-            email: Some(id!(Email, "ada@example.com")),
-            full_name: "Ada Lovelace".to_owned(),
-            phone: Some(Phone::as_given("+1 415 555 0132")),
-            goals: Some("Sleep through the night.".to_owned()),
-            health_notes: None,
-            height_in: Some(Measure(65.5)),
-            weight_lbs: Some(Measure(140.0)),
-            external_id: Some("patient-1815".to_owned()),
-        },
-        is_active: true,
-        phase: Phase { current: Some("Foundation".to_owned()), started_on: None, programme_id: None },
-        created_at: at("09:30:00.000"),
-        origin: Origin::PartnerApi,
-        latest_check_in_at: Some(at("16:05:12.480")),
+impl Schemas {
+    /// Builds an example of a schema. The given value goes before those of the table. `place` names the example.
+    pub(super) fn example(&self, place: &str, schema: &Value, given: Option<&Value>) -> Value {
+        let mut shape = Shape::default();
+        shape.add(schema, self);
+        if shape.properties.is_empty() {
+            return self.example_of_other(place, schema, given);
+        }
+        shape.values.extend(given.and_then(Value::as_object).into_iter().flatten());
+        let unknown: Vec<_> = shape.values.keys().filter(|name| !shape.properties.contains_key(*name)).collect();
+        assert!(unknown.is_empty(), "the example of {place} has {unknown:?}, which its schema has not: {}", file!());
+        let is_shown = |name: &String| shape.values.contains_key(name) || shape.required.iter().any(|one| *one == name);
+        let shown = shape.properties.iter().filter(|(name, _)| is_shown(name));
+        let member = |(name, schema): (&&String, &&Value)| {
+            let place = format!("{place}.{name}");
+            ((*name).clone(), self.example(&place, schema, shape.values.get(name).copied()))
+        };
+        Value::Object(shown.map(member).collect())
     }
-}
 
-pub(super) fn client_list() -> ClientList {
-    ClientList { count: 1, clients: vec![client().list_item()], next_cursor: None }
-}
-
-pub(super) fn created() -> CreateClientResult {
-    CreateClientResult {
-        welcome_email_sent: false,
-        intake_url: Some(format!("{HOST}/intake/q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA")),
-        temp_password: Some("mRtd-7yKe-Wq3v-Hn5b".to_owned()),
-        ..created_and_mailed()
+    /// Builds an example of a schema that is no object with known members.
+    fn example_of_other(&self, place: &str, schema: &Value, given: Option<&Value>) -> Value {
+        let is_nullable = schema["oneOf"].is_array() || schema["type"].is_array();
+        match (given, schema.get("items")) {
+            (Some(Value::Array(given)), Some(items)) => {
+                given.iter().map(|item| self.example(place, items, Some(item))).collect()
+            }
+            (None, Some(items)) => json!([self.example(place, items, None)]),
+            (Some(given), _) => given.clone(),
+            (None, None) if is_nullable => Value::Null,
+            (None, None) => panic!("no example of {place}: add it to VALUES in {}", file!()),
+        }
     }
-}
-
-pub(super) fn created_and_mailed() -> CreateClientResult {
-    CreateClientResult {
-        client_id: id!(ClientId, CLIENT_ID),
-        email: id!(Email, "ada@example.com"),
-        full_name: "Ada Lovelace".to_owned(),
-        welcome_email_sent: true,
-        intake_url: None,
-        temp_password: None,
-    }
-}
-
-pub(super) fn compliance() -> Compliance {
-    Compliance {
-        client_id: id!(ClientId, CLIENT_ID),
-        window_days: 7,
-        since: date("2026-11-14"),
-        compliance_pct: Some(86),
-        doses_logged: 12,
-        doses_expected: 14,
-        last_logged_on: Some(date("2026-11-20")),
-    }
-}
-
-pub(super) fn check_ins() -> CheckInList {
-    let check_in = CheckIn { id: check_in_id(), submitted_at: at("16:05:12.480"), reviewed: false, reviewed_at: None };
-    CheckInList::new(id!(ClientId, CLIENT_ID), vec![check_in])
-}
-
-pub(super) fn daily_logs() -> DailyLogDates {
-    let dates = ["2026-11-20", "2026-11-19", "2026-11-17"].map(date);
-    DailyLogDates::new(id!(ClientId, CLIENT_ID), dates.to_vec())
-}
-
-pub(super) fn login_link() -> LoginLink {
-    LoginLink {
-        client_id: id!(ClientId, CLIENT_ID),
-        login_url: format!("{HOST}/login/q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA"),
-        expires_note: EXPIRES_NOTE.to_owned(),
-    }
-}
-
-/// The example key of RFC 8037, appendix A.
-pub(super) fn jwks() -> JwkSet {
-    let key = Jwk {
-        kty: "OKP",
-        crv: "Ed25519",
-        x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo".to_owned(),
-        kid: "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k".to_owned(),
-        usage: "sig",
-        alg: "EdDSA",
-    };
-    JwkSet { keys: vec![key] }
-}
-
-pub(super) fn key() -> KeyView {
-    KeyView {
-        id: id!(KeyId, KEY_ID),
-        name: "Booking desk".to_owned(),
-        scope: Scope::Partner,
-        permissions: Vec::new(),
-        display: "svc_live_…x7Qd".to_owned(),
-        created_at: at("08:00:00.000"),
-        expires_at: None,
-        last_used_at: Some(at("09:30:00.000")),
-        revoked_at: None,
-        status: KeyStatus::Active,
-        replaced_by: None,
-        works_until: None,
-    }
-}
-
-pub(super) fn replaced_key() -> KeyView {
-    let works_until = Some(at("08:00:00.000") + ROTATION_OVERLAP);
-    let replaced_by = Some(id!(KeyId, "key_0d5b2a7c9e1f4b6a8c3d7e9f1a2b4c6d"));
-    KeyView { status: KeyStatus::Replaced, replaced_by, works_until, expires_at: works_until, ..key() }
-}
-
-pub(super) fn revoked_key() -> KeyView {
-    KeyView { status: KeyStatus::Revoked, revoked_at: Some(at("10:00:00.000")), ..key() }
-}
-
-pub(super) fn workspace() -> WorkspaceView {
-    WorkspaceView {
-        coach_id: id!(CoachId, COACH_ID),
-        name: "Joan Clarke".to_owned(),
-        entitlements: Entitlements { partner_api: true, pro_crm: true, gym: true },
-        crm_configured: true,
-        keys: KeyUsage { live: 3, max: MAX_LIVE_KEYS },
-        endpoints: EndpointUsage { count: 1, max: MAX_ENDPOINTS },
-    }
-}
-
-pub(super) fn audit_page() -> AuditPage {
-    let disabled = AuditEntry {
-        at: at("09:30:00.000"),
-        actor: AuditActor::service(),
-        action: AuditAction::EndpointDisabled,
-        target: ENDPOINT_ID.to_owned(),
-        detail: AuditDetail { status: Some(EndpointStatus::Gone), ..AuditDetail::of_endpoint(&endpoint().endpoint) },
-    };
-    let name = Some("Booking desk".to_owned());
-    let created = AuditEntry {
-        at: at("08:00:00.000"),
-        actor: AuditActor::of_session(COACH_ID).expect("the example keeps the rules"),
-        action: AuditAction::KeyCreated,
-        target: KEY_ID.to_owned(),
-        detail: AuditDetail { name, scope: Some(Scope::Partner), ..AuditDetail::default() },
-    };
-    AuditPage { data: vec![disabled, created], next_cursor: None }
-}
-
-pub(super) fn event_catalog() -> EventCatalog {
-    let mut catalog = EventCatalog::all();
-    catalog.data.truncate(1);
-    catalog
-}
-
-pub(super) fn new_key() -> NewKey {
-    let record = KeyView { last_used_at: None, ..key() };
-    NewKey { record, key: Some("svc_live_T0pSecretT0pSecretT0pSecretT0pSe3Yx7Qd".to_owned()) }
-}
-
-pub(super) fn endpoint() -> EndpointView {
-    let endpoint = Endpoint {
-        id: id!(EndpointId, ENDPOINT_ID),
-        url: ReceiverUrl::parse("https://hooks.example.com/coaching", Reach::Public)
-            .expect("the example is a public URL"),
-        events: vec![EventType::NewClient, EventType::CheckInSubmitted],
-        payload_mode: PayloadMode::Identifiers,
-        description: Some("Practice software".to_owned()),
-        status: EndpointStatus::Enabled,
-        disabled_reason: None,
-        disabled_at: None,
-        created_at: at("08:05:00.000"),
-    };
-    let counts = DeliveryCounts { delivered: 40, failed: 1, pending: 2 };
-    EndpointView::new(EndpointWithHealth { endpoint, health: EndpointHealth::default() }, counts)
-}
-
-pub(super) fn new_endpoint() -> NewEndpoint {
-    let endpoint = EndpointView { last_24h: DeliveryCounts::default(), ..endpoint() };
-    NewEndpoint { endpoint, secret: Some(SECRET.to_owned()) }
-}
-
-pub(super) fn delivery_page() -> DeliveryPage {
-    DeliveryPage { data: vec![delivery()], next_cursor: None }
-}
-
-pub(super) fn delivery_detail() -> DeliveryDetail {
-    let delivery = delivery();
-    let sent = SentRequest {
-        host: "hooks.example.com".to_owned(),
-        unix_s: at("09:30:06.300").unix_s(),
-        signature: Some("v1,4DFnM4Wx0iVdbTJZ5h5PtGXM3bbmvAHLHW3mjsr5ONY=".to_owned()),
-    };
-    let body = format!(
-        r#"{{"type":"new_client","timestamp":"{0}","data":{{"client":{{"id":"{CLIENT_ID}"}},"created_at":"{0}","source":"application"}}}}"#,
-        at("09:30:00.000")
-    );
-    let request = DeliveryRequest::new(sent, &delivery.event_id, &delivery.event_type, Some(body));
-    DeliveryDetail { delivery, request: Some(request), body_erased: false }
-}
-
-fn delivery() -> DeliveryView {
-    let failed = Attempt {
-        at: at("09:30:01.120"),
-        result: AttemptResult::StatusCode(503),
-        duration_ms: 84,
-        response_excerpt: Some("back in a minute".to_owned()),
-    };
-    let delivered = Attempt {
-        at: at("09:30:06.300"),
-        result: AttemptResult::StatusCode(204),
-        duration_ms: 61,
-        response_excerpt: None,
-    };
-    DeliveryView {
-        id: id!(DeliveryId, DELIVERY_ID),
-        endpoint_id: id!(EndpointId, ENDPOINT_ID),
-        event_id: id!(EventId, EVENT_ID),
-        event_type: EventType::NewClient.as_str().to_owned(),
-        client_id: Some(id!(ClientId, CLIENT_ID)),
-        test: false,
-        created_at: at("09:30:00.000"),
-        status: DeliveryStatus::Delivered,
-        attempts: vec![failed, delivered],
-        next_attempt_at: None,
-    }
-}
-
-/// Refusal of a request beyond a limit.
-pub(super) fn rate_limited(limit: Limit) -> Problem {
-    Problem::RateLimited(Quota::after(limit, limit.per_minute(), at("09:30:18.000")))
 }

@@ -1,19 +1,17 @@
 //! Tests of the whole document.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use compare::assert_same;
 use domain::api_key::Permission;
 use domain::automation::{Automation, Step, Trigger};
 use domain::event::{self, EventName, PayloadMode};
-use domain::id::AutomationId;
+use domain::id::{AutomationId, CoachId, EndpointId};
 use domain::test_event;
-use domain::time::Timestamp;
-use domain::time::parse_date;
 use edge::Code;
 use serde_json::{Map, Value, json};
 
-use super::examples::{at, client, id};
+use super::examples::{ENDPOINT_ID, at};
 use super::*;
 
 fn operations(document: &Value) -> Vec<&Value> {
@@ -73,10 +71,8 @@ fn every_schema_and_response_is_used() {
 }
 
 #[test]
-fn every_operation_has_a_tag_a_summary_and_the_parameters_of_its_path() {
+fn every_operation_has_the_parameters_of_its_path_and_an_id_of_its_own() {
     let document = document();
-    let tags: Vec<&str> =
-        document["tags"].as_array().unwrap().iter().map(|tag| tag["name"].as_str().unwrap()).collect();
     let all = operations(&document);
     let ids: BTreeSet<&str> = all.iter().map(|one| one["operationId"].as_str().unwrap()).collect();
     assert_eq!(ids.len(), all.len(), "no operationId is used twice");
@@ -88,10 +84,39 @@ fn every_operation_has_a_tag_a_summary_and_the_parameters_of_its_path() {
             let named = parameters.filter(|one| one["in"] == "path").map(|one| one["name"].as_str().unwrap());
             let place = format!("the parameters of {path} in functions/docs/src/document/operations");
             assert_same(&place, named, &wanted);
-            assert!(tags.contains(&operation["tags"][0].as_str().unwrap()), "{path}");
-            assert!(operation["summary"].as_str().is_some_and(|summary| !summary.is_empty()), "{path}");
         }
     }
+}
+
+/// Names of the parameters and answers that a description is about.
+fn described(operation: &Value) -> impl Iterator<Item = &str> {
+    let parameters = operation["parameters"].as_array().into_iter().flatten();
+    let statuses = operation["responses"].as_object().unwrap().keys().map(String::as_str);
+    parameters.map(|one| one["name"].as_str().unwrap()).chain(statuses)
+}
+
+#[test]
+fn every_description_of_the_reference_is_in_the_document() {
+    let document = document();
+    let all = operations(&document);
+    let headers = document["components"]["headers"].as_object().unwrap().keys().map(String::as_str);
+    let everywhere: BTreeSet<&str> = headers.chain(all.iter().flat_map(|one| described(one))).collect();
+    assert_used("index.md", &INDEX.top.parts, &everywhere);
+    for tag in TAGS.iter() {
+        let title = &tag.top.title;
+        let own: Vec<&&Value> = all.iter().filter(|one| one["tags"][0] == *title).collect();
+        assert_used(title, &tag.top.parts, &own.iter().flat_map(|one| described(one)).collect());
+        for (id, section) in &tag.operations {
+            let operation = own.iter().find(|one| one["operationId"] == *id);
+            let operation = operation.unwrap_or_else(|| panic!("functions/docs/reference: no operation is `{id}`"));
+            assert_used(id, &section.parts, &described(operation).collect());
+        }
+    }
+}
+
+fn assert_used(place: &str, parts: &BTreeMap<String, String>, used: &BTreeSet<&str>) {
+    let unused: Vec<&String> = parts.keys().filter(|part| !used.contains(part.as_str())).collect();
+    assert!(unused.is_empty(), "functions/docs/reference: nothing of {place} has {unused:?}");
 }
 
 #[test]
@@ -158,39 +183,15 @@ fn every_code_is_listed_and_some_operation_answers_with_it() {
     assert!(unused.is_empty(), "no operation answers with {unused:?}");
 }
 
-/// Returns true if a value matches a schema. Knows only the keywords that the schemas of events use.
-fn matches_schema(document: &Value, schema: &Value, value: &Value) -> bool {
-    schema.as_object().unwrap().iter().all(|(keyword, operand)| {
-        let any = |holds: &dyn Fn(&Value) -> bool| operand.as_array().unwrap().iter().any(holds);
-        match keyword.as_str() {
-            "$ref" => matches_schema(document, target(document, operand), value),
-            "allOf" => !any(&|part| !matches_schema(document, part, value)),
-            "anyOf" => any(&|part| matches_schema(document, part, value)),
-            "type" if operand.is_array() => any(&|kind| has_type(kind, value)),
-            "type" => has_type(operand, value),
-            "format" => value.as_str().is_none_or(|text| has_format(operand, text)),
-            "const" => operand == value,
-            "enum" => any(&|allowed| allowed == value),
-            "minimum" => value.as_f64() >= operand.as_f64(),
-            "maximum" => value.as_f64() <= operand.as_f64(),
-            "required" => !any(&|name| value.get(name.as_str().unwrap()).is_none()),
-            "properties" => {
-                let mut members = operand.as_object().unwrap().iter();
-                members
-                    .all(|(name, schema)| value.get(name).is_none_or(|value| matches_schema(document, schema, value)))
-            }
-            "description" => true,
-            other => panic!("unknown keyword {other}"),
-        }
-    })
-}
-
 fn target<'d>(document: &'d Value, reference: &Value) -> &'d Value {
     document.pointer(reference.as_str().unwrap().strip_prefix('#').unwrap()).unwrap()
 }
 
-fn has_type(kind: &Value, value: &Value) -> bool {
-    match kind.as_str().unwrap() {
+/// Returns true if a value matches a schema. Formats and bounds are left to `tests/contract`, which checks the examples.
+fn fits(document: &Value, schema: &Value, value: &Value) -> bool {
+    let fits = |schema: &Value| fits(document, schema, value);
+    let all = |keyword: &str| schema[keyword].as_array().cloned().unwrap_or_default();
+    let has_type = |kind: &Value| match kind.as_str().unwrap() {
         "object" => value.is_object(),
         "string" => value.is_string(),
         "integer" => value.is_i64() || value.is_u64(),
@@ -198,16 +199,24 @@ fn has_type(kind: &Value, value: &Value) -> bool {
         "boolean" => value.is_boolean(),
         "null" => value.is_null(),
         other => panic!("unknown type {other}"),
-    }
-}
-
-fn has_format(format: &Value, text: &str) -> bool {
-    match format.as_str().unwrap() {
-        "date-time" => Timestamp::parse(text).is_some(),
-        "date" => parse_date(text).is_some(),
-        // Formats of numbers, and the service's own format of addresses, are not checked.
-        _ => true,
-    }
+    };
+    let is_of_type = match &schema["type"] {
+        Value::Null => true,
+        Value::Array(kinds) => kinds.iter().any(has_type),
+        kind => has_type(kind),
+    };
+    is_of_type
+        && schema.get("$ref").is_none_or(|reference| fits(target(document, reference)))
+        && schema.get("const").is_none_or(|only| only == value)
+        && schema.get("enum").is_none_or(|_| all("enum").contains(value))
+        && schema.get("anyOf").is_none_or(|_| all("anyOf").iter().any(fits))
+        && all("allOf").iter().all(fits)
+        && all("required").iter().all(|name| value.get(name.as_str().unwrap()).is_some())
+        && schema["properties"]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .all(|(name, schema)| value.get(name).is_none_or(|member| self::fits(document, schema, member)))
 }
 
 /// Names of the members of a schema, those of its parts included.
@@ -223,7 +232,7 @@ fn assert_described(document: &Value, body: &[u8]) {
     let body: Value = serde_json::from_slice(body).unwrap();
     let name = body["type"].as_str().unwrap();
     let schema = &document["webhooks"][name]["post"]["requestBody"]["content"]["application/json"]["schema"];
-    assert!(matches_schema(document, schema, &body), "{body}");
+    assert!(fits(document, schema, &body), "{body}");
     let names = member_names(document, &schema["properties"]["data"]);
     for member in body["data"].as_object().unwrap().keys() {
         assert!(names.contains(member), "{name}: {member}");
@@ -237,12 +246,12 @@ const MODES: [(PayloadMode, &str); 2] =
 fn every_body_that_an_event_can_have_matches_its_schema() {
     let document = document();
     let rule = Automation {
-        id: id!(AutomationId, "auto_12"),
-        coach_id: client().coach_id,
+        id: AutomationId::parse("auto_12").unwrap(),
+        coach_id: CoachId::parse("coach_7f3a").unwrap(),
         name: "A rule".to_owned(),
         active: true,
         trigger: Trigger::NewClient,
-        steps: vec![Step::Webhook { endpoint_id: examples::endpoint().endpoint.id }],
+        steps: vec![Step::Webhook { endpoint_id: EndpointId::parse(ENDPOINT_ID).unwrap() }],
     };
     let mut sent_by_rule = 0;
     for example in EventName::all().map(|event| event::example(event, at("09:30:00.000"))) {
@@ -273,13 +282,13 @@ fn members_without_a_value_are_null_and_no_others() {
         for member in body["data"].as_object().unwrap().keys() {
             let mut changed = body.clone();
             changed["data"][member] = Value::Null;
-            if matches_schema(&document, schema, &changed) {
+            if fits(&document, schema, &changed) {
                 nullable.insert(member.clone());
             }
             changed["data"].as_object_mut().unwrap().remove(member);
             // An emitted event has `automation` only if an automation's step sends it. A computed event always has it.
             let is_optional = member == "automation" && matches!(example.event_type, EventName::Emitted(_));
-            assert!(is_optional || !matches_schema(&document, schema, &changed), "{name} without {member}");
+            assert!(is_optional || !fits(&document, schema, &changed), "{name} without {member}");
         }
     }
     let place = "the types of lib/domain/src/event/data.rs (`Option`), or the list of members that may be null here";

@@ -3,18 +3,22 @@
 use domain::delivery::ATTEMPT_TIMEOUT;
 use domain::endpoint::SECRET_OVERLAP;
 use domain::event::{ContactDetails, EventExamples, EventName, EventSchema};
+use domain::openapi::NamedSchema;
 use domain::retry::MAX_ATTEMPTS;
 use serde_json::{Map, Value, json};
 
+use super::components::{Schemas, reference};
 use super::examples::{EVENT_ID, at};
-use super::operations::{COMPUTED, EMITTED};
-use super::schemas::{Schemas, reference};
+
+/// Tags of the two kinds of events.
+pub(super) const EMITTED: &str = "Emitted events";
+pub(super) const COMPUTED: &str = "Computed events";
 
 /// Renders all webhooks.
 pub(super) fn all(schemas: &mut Schemas) -> Value {
     let id = json!({ "type": "object", "required": ["id"], "properties": { "id": { "type": "string" } } });
     let reference = schemas.insert("ClientReference", id);
-    let contact = schemas.of::<ContactDetails>();
+    let contact = schemas.add(NamedSchema::of::<ContactDetails>());
     schemas.insert("ClientContact", json!({ "allOf": [reference, contact] }));
     Value::Object(EventName::all().map(|event| (event.as_str().to_owned(), render(event, schemas))).collect())
 }

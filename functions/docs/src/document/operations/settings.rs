@@ -1,50 +1,177 @@
-//! `/settings/workspace`, `/settings/audit` and `/settings/event-types`.
+//! Operations for a signed-in coach.
 
-use domain::audit::AuditCursor;
-use domain::list::AUDIT_PAGE;
-use serde_json::json;
+use domain::audit::{AuditCursor, AuditPage};
+use domain::delivery::{
+    DeliveryDetail, DeliveryPage, DeliveryStatus, ENDPOINT_FILTER, Ordered, Recovered, RecoveryRequest,
+};
+use domain::endpoint::{EndpointChange, EndpointDraft, EndpointList, EndpointView, NewEndpoint};
+use domain::event::{EventCatalog, EventName};
+use domain::fields::Invalid;
+use domain::key::{KeyChange, KeyCursor, KeyDraft, KeyList, KeyView, NewKey, ROTATION_OVERLAP};
+use domain::list::{AUDIT_PAGE, DELIVERY_PAGE, KEY_PAGE};
+use domain::test_event;
+use domain::workspace::WorkspaceView;
+use edge::Problem;
+use serde_json::{Value, json};
 
-use super::{Operation, Schemas, invalid_cursor};
-use crate::document::examples::{audit_page, event_catalog, workspace};
-use crate::document::operation::Answer;
+use crate::document::answer::Answer;
+use crate::document::examples::at;
+use crate::document::operation::{Operation, invalid};
 
-pub(super) fn operations(schemas: &mut Schemas) -> Vec<Operation> {
-    vec![read_workspace(schemas), list_event_types(schemas), list_audit(schemas)]
+pub(super) fn operations() -> Vec<Operation> {
+    [workspace(), keys(), endpoints(), deliveries()].into_iter().flatten().collect()
 }
 
-fn read_workspace(schemas: &mut Schemas) -> Operation {
-    let about = "The workspace.";
-    Operation::new("GET", "/settings/workspace", "readWorkspace", "Read the workspace")
-        .about(
-            "What the workspace may use, and how many keys and endpoints it has. A partner key needs `partner_api`; a \
-             CRM key needs `pro_crm`, `gym` and a configured CRM.",
-        )
-        .answers(Answer::of(schemas, 200, about, "workspace", &workspace()))
+fn matching(pattern: &str) -> Value {
+    json!({ "type": "string", "pattern": pattern })
 }
 
-fn list_event_types(schemas: &mut Schemas) -> Operation {
-    Operation::new("GET", "/settings/event-types", "listEventTypes", "List event types")
-        .about(
-            "Every event with the JSON Schema of its `data` and an example for each payload mode. The example here is \
-             shortened to one event.",
-        )
-        .answers(Answer::of(schemas, 200, "All events, emitted ones first.", "event_types", &event_catalog()))
+fn workspace() -> Vec<Operation> {
+    let mut catalog = EventCatalog::all();
+    catalog.data.truncate(1);
+    vec![
+        Operation::new("GET", "/settings/workspace", "readWorkspace").answers(Answer::of::<WorkspaceView>(200)),
+        Operation::new("GET", "/settings/event-types", "listEventTypes")
+            .answers(Answer::of::<EventCatalog>(200).example("one_event", json!(catalog))),
+        Operation::new("GET", "/settings/audit", "listAudit")
+            .size("limit", "Lines in the answer", AUDIT_PAGE)
+            .cursor(matching(AuditCursor::PATTERN))
+            .answers(Answer::of::<AuditPage>(200)),
+    ]
 }
 
-fn list_audit(schemas: &mut Schemas) -> Operation {
-    let answer = Answer::of(schemas, 200, "Changes, newest first.", "page", &audit_page())
-        .link(&["listAudit"], json!({ "cursor": "$response.body#/next_cursor" }));
-    Operation::new("GET", "/settings/audit", "listAudit", "Read the audit trail")
-        .about(
-            "Who changed keys and endpoints, and who ordered deliveries. A page before the end may have fewer lines \
-             than `limit`.",
-        )
-        .size("limit", "Lines in the answer", AUDIT_PAGE)
-        .in_query(
-            "cursor",
-            json!({ "type": "string", "pattern": AuditCursor::PATTERN }),
-            "`next_cursor` of the page before. Empty: the first page.",
-        )
-        .answers(answer)
-        .refuses([invalid_cursor()])
+fn keys() -> Vec<Operation> {
+    let created = || {
+        let links = ["updateKey", "rotateKey", "revokeKey"];
+        Answer::of::<NewKey>(201).link(&links, &[("id", "/id")], &[])
+    };
+    let works_until = at("08:00:00.000") + ROTATION_OVERLAP;
+    let replaced = json!({
+        "status": "replaced", "replaced_by": "key_0d5b2a7c9e1f4b6a8c3d7e9f1a2b4c6d", "works_until": works_until,
+        "expires_at": works_until,
+    });
+    let revoked = json!({ "status": "revoked", "revoked_at": at("10:00:00.000") });
+    let past = || invalid("expires_at", "must be in the future");
+    vec![
+        Operation::new("GET", "/settings/keys", "listKeys")
+            .size("limit", "Keys in the answer", KEY_PAGE)
+            .filter("status", json!({ "type": "string", "enum": ["live"] }))
+            .cursor(matching(KeyCursor::PATTERN))
+            .answers(Answer::of::<KeyList>(200).example("keys", json!({ "keys": [{}, replaced] })))
+            .refuses([invalid("status", "must be live, or left out")]),
+        Operation::new("POST", "/settings/keys", "createKey")
+            .body("CreateKey", KeyDraft::schema())
+            .example("partner", json!({ "name": "Booking desk", "scope": "partner" }))
+            .example(
+                "crm",
+                json!({
+                    "name": "Lead forms", "scope": "crm", "permissions": ["contacts.read", "contacts.write"],
+                    "expires_at": "2126-01-01T00:00:00Z",
+                }),
+            )
+            .answers(created())
+            .refuses([
+                past(),
+                invalid("permissions", "must name at least one permission for a key of scope crm"),
+                Problem::KeyLimit,
+            ]),
+        Operation::new("PATCH", "/settings/keys/{id}", "updateKey")
+            .body("UpdateKey", KeyChange::schema())
+            .example("name", json!({ "name": "Front desk" }))
+            .example("expiry", json!({ "expires_at": "2126-01-01T00:00:00Z" }))
+            .example("never", json!({ "expires_at": null }))
+            .answers(Answer::of::<KeyView>(200))
+            .refuses([past(), Problem::KeyRevoked, Problem::KeyNotActive]),
+        Operation::new("POST", "/settings/keys/{id}/rotate", "rotateKey").answers(created()).refuses([
+            Problem::KeyLimit,
+            Problem::KeyNotLive,
+            Problem::KeyNotActive,
+        ]),
+        Operation::new("DELETE", "/settings/keys/{id}", "revokeKey")
+            .answers(Answer::of::<KeyView>(200).example("revoked", revoked)),
+    ]
+}
+
+fn endpoints() -> Vec<Operation> {
+    let invalid_url = || invalid("url", "must begin with https://");
+    let links = ["readEndpoint", "updateEndpoint", "deleteEndpoint", "listDeliveries"];
+    let created = json!({
+        "url": "https://hooks.example.com/coaching", "events": ["new_client", "check_in_submitted"],
+        "payload_mode": "identifiers", "description": "Practice software",
+    });
+    vec![
+        Operation::new("GET", "/settings/webhooks", "listEndpoints").answers(Answer::of::<EndpointList>(200)),
+        Operation::new("POST", "/settings/webhooks", "createEndpoint")
+            .body("CreateEndpoint", EndpointDraft::schema())
+            .example("endpoint", created)
+            .answers(Answer::of::<NewEndpoint>(201).link(&links, &[("id", "/id")], &[]))
+            .refuses([invalid_url(), Problem::EndpointLimit]),
+        Operation::new("GET", "/settings/webhooks/{id}", "readEndpoint").answers(Answer::of::<EndpointView>(200)),
+        Operation::new("PATCH", "/settings/webhooks/{id}", "updateEndpoint")
+            .body("UpdateEndpoint", EndpointChange::schema())
+            .example("off", json!({ "enabled": false }))
+            .example("moved", json!({ "url": "https://hooks.example.com/v2", "description": null }))
+            .answers(Answer::of::<EndpointView>(200))
+            .refuses([invalid_url(), Problem::EndpointGone]),
+        Operation::new("DELETE", "/settings/webhooks/{id}", "deleteEndpoint").answers(Answer::of::<EndpointView>(200)),
+        Operation::new("POST", "/settings/webhooks/{id}/rotate-secret", "rotateEndpointSecret")
+            .answers(Answer::of::<NewEndpoint>(200))
+            .refuses([Problem::SecretLimit]),
+    ]
+}
+
+fn deliveries() -> Vec<Operation> {
+    let no_event = EventName::parse("client_created").expect_err("no event has this name");
+    let endpoint_id = matching("^we_[0-9a-f]{32}$");
+    let counted = json!({
+        "since": "2026-11-20T09:30:00Z", "until": "2026-11-20T12:00:00Z", "types": ["new_client"], "dry_run": true,
+    });
+    vec![
+        Operation::new("POST", "/settings/webhooks/{id}/test", "testEndpoint")
+            .optional_body("TestEndpoint", test_event::schema())
+            .example("check_in_submitted", json!({ "type": "check_in_submitted" }))
+            .example("compliance_drop", json!({ "type": "compliance_drop" }))
+            .answers(Answer::of::<Ordered>(202))
+            .refuses([invalid("type", no_event), Problem::EndpointDisabled, Problem::EndpointGone]),
+        Operation::new("POST", "/settings/webhooks/{id}/recover", "recoverDeliveries")
+            .body("RecoverDeliveries", RecoveryRequest::schema())
+            .example("since", json!({ "since": "2026-11-20T09:30:00Z" }))
+            .example("count", counted)
+            .answers(Answer::of::<Recovered>(200))
+            .answers(Answer::of::<Recovered>(202))
+            .refuses([
+                invalid("since", "is required"),
+                Problem::RecoveryRunning { retry_after_s: 42 },
+                Problem::EndpointDisabled,
+                Problem::EndpointGone,
+            ]),
+        log(Operation::new("GET", "/settings/webhooks/{id}/deliveries", "listDeliveries")),
+        Operation::new("GET", "/settings/webhooks/{id}/deliveries/{delivery_id}", "readDelivery")
+            .answers(Answer::of::<DeliveryDetail>(200)),
+        Operation::new("POST", "/settings/webhooks/{id}/deliveries/{delivery_id}/retry", "retryDelivery")
+            .answers(Answer::of::<Ordered>(202))
+            .refuses([
+                Problem::DeliveryInProgress,
+                Problem::DeliveryErased,
+                Problem::EndpointDisabled,
+                Problem::EndpointGone,
+            ]),
+        log(Operation::new("GET", "/settings/deliveries", "listAllDeliveries").filter(ENDPOINT_FILTER, endpoint_id)),
+    ]
+}
+
+/// Adds the filters and the answer of a delivery log.
+fn log(operation: Operation) -> Operation {
+    let one_of = |names: Vec<&str>| json!({ "type": "string", "enum": names });
+    let time = || json!({ "type": "string", "format": "date-time" });
+    operation
+        .filter("status", one_of(DeliveryStatus::ALL.map(DeliveryStatus::as_str).into()))
+        .filter("type", one_of(EventName::all().map(EventName::as_str).collect()))
+        .filter("webhook_id", matching("^evt_[0-9a-f]{32}$"))
+        .filter("since", time())
+        .filter("until", time())
+        .size("limit", "Deliveries in the answer", DELIVERY_PAGE)
+        .cursor(matching("^(dlv_[0-9a-f]{32})?$"))
+        .answers(Answer::of::<DeliveryPage>(200))
+        .refuses([Problem::Invalid(Invalid::unknown_parameter("state", &["status"]))])
 }

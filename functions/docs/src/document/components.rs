@@ -1,41 +1,21 @@
-//! The named schemas, derived by utoipa and simplified: scalars stand inline, and nullable types have one form.
+//! Components that operations share: schemas and responses, by name.
+//!
+//! utoipa derives the schemas. Here they are simplified: scalars stand inline, and nullable types have one form.
 
 use std::collections::BTreeMap;
 
-use domain::list::CrmPage;
 use domain::openapi::{NamedSchema, SCHEMA_PREFIX, is_scalar, referenced, simplify_nullable};
-use serde::Serialize;
 use serde_json::{Value, json};
-use utoipa::{PartialSchema, ToSchema};
 
 /// Schemas by name.
 #[derive(Default)]
-pub(super) struct Schemas(BTreeMap<String, Value>);
+pub(super) struct Schemas(pub(super) BTreeMap<String, Value>);
 
 impl Schemas {
-    /// Adds the schema of a type with all schemas that it refers to, and returns a reference.
-    pub(super) fn of<T: ToSchema>(&mut self) -> Value {
-        self.add(NamedSchema::of::<T>())
-    }
-
     /// Adds a schema with all schemas that it refers to, and returns a reference.
     pub(super) fn add(&mut self, NamedSchema { name, schemas }: NamedSchema) -> Value {
         self.0.extend(schemas);
         reference(&name)
-    }
-
-    /// Adds the schema of a page of a CRM list under a name, and returns a reference.
-    pub(super) fn page_of<T: ToSchema + Serialize>(&mut self, name: &str) -> Value {
-        let records = self.of::<T>();
-        let mut schema = json!(CrmPage::<T>::schema());
-        schema["properties"]["data"]["items"] = records;
-        self.insert(name, schema)
-    }
-
-    /// Adds the schema of an answer with one record under a name, and returns a reference.
-    pub(super) fn answer_with<T: ToSchema>(&mut self, name: &str, member: &str) -> Value {
-        let record = self.of::<T>();
-        self.insert(name, json!({ "type": "object", "required": [member], "properties": { member: record } }))
     }
 
     /// Adds a schema under a name, and returns a reference.
@@ -55,6 +35,30 @@ impl Schemas {
         }
         inline(document, &scalars);
         document["components"]["schemas"] = json!(self.0);
+    }
+}
+
+/// Responses by name.
+#[derive(Default)]
+pub(super) struct Responses(BTreeMap<String, Value>);
+
+impl Responses {
+    /// Adds a response under a name, with a number if another response has the name, and returns a reference.
+    pub(super) fn add(&mut self, name: &str, response: Value) -> Value {
+        let mut free = name.to_owned();
+        let mut number = 2;
+        while self.0.get(&free).is_some_and(|held| *held != response) {
+            free = format!("{name}{number}");
+            number += 1;
+        }
+        let reference = json!({ "$ref": format!("#/components/responses/{free}") });
+        self.0.insert(free, response);
+        reference
+    }
+
+    /// Puts the responses into the document.
+    pub(super) fn finish(self, document: &mut Value) {
+        document["components"]["responses"] = json!(self.0);
     }
 }
 

@@ -1,0 +1,132 @@
+//! Rules by credential: the security, refusals and headers of a route.
+
+use domain::rate_limit::{Limit, Quota};
+use edge::Problem;
+use edge::routes::Access;
+use serde_json::{Value, json};
+
+use super::examples::at;
+use super::headers::{
+    AUTHENTICATE, PAYLOAD_MISMATCH, RATE_LIMIT, RATE_LIMIT_POLICY, REPLAY, REQUEST_ID, RETRY_AFTER, ResponseHeader,
+    always, sometimes,
+};
+
+/// Statuses of responses that are recorded and replayed.
+const RECORDED: [u16; 6] = [200, 201, 202, 400, 404, 409];
+
+/// Statuses of the gateway's own answers, with their descriptions.
+pub(super) const GATEWAY: [(u16, &str); 4] = [
+    (413, "From the gateway: the body is larger than 10 MB."),
+    (429, "From the gateway: all callers together send too much."),
+    (500, "From the gateway: the function died or ran out of time. A write may have happened."),
+    (
+        503,
+        "From the gateway: no function could handle the request, or the answer took too long. A write may have \
+         happened.",
+    ),
+];
+
+/// Returns true if the gateway itself may answer with this status.
+pub(super) fn may_come_from_gateway(access: Access, status: u16) -> bool {
+    match access {
+        // The gateway throttles public routes, and the function's concurrency is reserved.
+        Access::Public => matches!(status, 429 | 503),
+        Access::Session if status == 401 => true,
+        _ => GATEWAY.iter().any(|(gateway_status, _)| *gateway_status == status),
+    }
+}
+
+/// Returns the first part of the names of shared responses.
+pub(super) fn name_of(access: Access) -> &'static str {
+    match access {
+        Access::Partner => "Partner",
+        Access::Crm(_) => "Crm",
+        Access::Session => "Coach",
+        Access::Public => "Anyone",
+    }
+}
+
+/// Renders the components of the security schemes.
+pub(super) fn security_schemes() -> Value {
+    let bearer = |about: &str| json!({ "type": "http", "scheme": "bearer", "description": about });
+    let header = |about: &str| json!({ "type": "apiKey", "in": "header", "name": "X-Api-Key", "description": about });
+    let mut schemes = json!({
+        "apiKey": bearer(
+            "A partner key: `Authorization: Bearer svc_live_...`. The coach creates it under Settings, Private \
+             Integrations.",
+        ),
+        "apiKeyHeader": header("The same key in the header `X-Api-Key`. Send one of the two headers."),
+        "crmKey": bearer(
+            "A CRM key with the permission that the operation needs: `Authorization: Bearer crm_live_...`. Partner \
+             keys do not open the CRM, and CRM keys open nothing else.",
+        ),
+        "crmKeyHeader": header("The same CRM key in the header `X-Api-Key`. Send one of the two headers."),
+        "coachSession": bearer("The application's token of a signed-in coach. API keys do not open the settings."),
+    });
+    schemes["coachSession"]["bearerFormat"] = json!("JWT");
+    schemes
+}
+
+/// Renders the security of a route.
+pub(super) fn security(access: Access) -> Value {
+    match access {
+        Access::Partner => json!([{ "apiKey": [] }, { "apiKeyHeader": [] }]),
+        Access::Crm(permission) => {
+            let needed = [permission.as_str()];
+            json!([{ "crmKey": needed }, { "crmKeyHeader": needed }])
+        }
+        Access::Session => json!([{ "coachSession": [] }]),
+        Access::Public => json!([]),
+    }
+}
+
+/// Returns the refusals that any route with this credential can answer with.
+pub(super) fn refusals(access: Access) -> Vec<Problem> {
+    let unknown_key = Problem::Unauthenticated("This API key is unknown, revoked or expired.");
+    let beyond = |limit: Limit| Problem::RateLimited(Quota::after(limit, limit.per_minute(), at("09:30:18.000")));
+    let mut refusals = match access {
+        Access::Public => return Vec::new(),
+        Access::Partner => {
+            vec![unknown_key, Problem::NotEntitled, Problem::WrongScope { needed: "partner" }, beyond(Limit::Requests)]
+        }
+        Access::Crm(permission) => vec![
+            unknown_key,
+            Problem::WrongScope { needed: "crm" },
+            Problem::CrmNotEntitled,
+            Problem::GymNotEnabled,
+            Problem::CrmNotConfigured,
+            Problem::PermissionMissing(permission),
+            beyond(Limit::Requests),
+        ],
+        Access::Session => vec![
+            Problem::NoSession,
+            Problem::SessionWithoutCoach,
+            beyond(Limit::SettingsRequests),
+            Problem::WorkspaceUnknown,
+        ],
+    };
+    refusals.extend([Problem::BodyTooLarge, Problem::internal("", "")]);
+    refusals
+}
+
+/// Returns the headers that follow from the credential and the status. A response may be a replay if `replays`.
+pub(super) fn headers(access: Access, status: u16, replays: bool) -> Vec<ResponseHeader> {
+    // The gateway's own answers lack our headers. The count is unknown if the write that counts has failed.
+    let unless_gateway = if may_come_from_gateway(access, status) { sometimes } else { always };
+    let mut headers = vec![unless_gateway(REQUEST_ID)];
+    match (access, status) {
+        (_, 401) => headers.push(always(AUTHENTICATE)),
+        // A session without a coach is not counted.
+        (Access::Session, 403) | (Access::Public, _) => {}
+        _ => headers.extend([unless_gateway(RATE_LIMIT), unless_gateway(RATE_LIMIT_POLICY)]),
+    }
+    if matches!(status, 429 | 503) {
+        headers.push(unless_gateway(RETRY_AFTER));
+    }
+    if replays && RECORDED.contains(&status) {
+        headers.push(sometimes(REPLAY));
+        // The CRM and the settings answer another payload with 409.
+        headers.extend((access == Access::Partner).then(|| sometimes(PAYLOAD_MISMATCH)));
+    }
+    headers
+}

@@ -1,0 +1,136 @@
+//! A response that is no refusal.
+
+use domain::list::CrmPage;
+use domain::openapi::NamedSchema;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use utoipa::{PartialSchema, ToSchema};
+
+use super::components::Schemas;
+use super::headers::{self, ResponseHeader};
+use super::prose::Prose;
+
+/// A response, built step by step. `reference` describes it.
+#[derive(Default)]
+pub(super) struct Answer {
+    pub(super) status: u16,
+    /// Reference to the schema of its JSON.
+    schema: Option<Value>,
+    schemas: Schemas,
+    /// Values of examples that differ from those of the schema, by name.
+    examples: Map<String, Value>,
+    /// Bodies without examples, by media type.
+    content: Map<String, Value>,
+    headers: Vec<ResponseHeader>,
+    links: Map<String, Value>,
+}
+
+impl Answer {
+    /// Creates an answer without a body.
+    pub(super) fn new(status: u16) -> Self {
+        Self { status, ..Self::default() }
+    }
+
+    /// Creates an answer of JSON.
+    pub(super) fn of<T: ToSchema>(status: u16) -> Self {
+        let mut answer = Self::new(status);
+        answer.schema = Some(answer.schemas.add(NamedSchema::of::<T>()));
+        answer
+    }
+
+    /// Creates an answer with one record. `name` is the name of its schema.
+    pub(super) fn with_record<T: ToSchema>(status: u16, name: &str, member: &str) -> Self {
+        let mut answer = Self::of::<T>(status);
+        let object = json!({ "type": "object", "required": [member], "properties": { member: answer.schema } });
+        answer.schema = Some(answer.schemas.insert(name, object));
+        answer
+    }
+
+    /// Creates the answer of a CRM list. `name` is the name of its schema.
+    pub(super) fn page_of<T: ToSchema + Serialize>(name: &str) -> Self {
+        let mut answer = Self::of::<T>(200);
+        let mut page = json!(CrmPage::<T>::schema());
+        page["properties"]["data"]["items"] = json!(answer.schema);
+        answer.schema = Some(answer.schemas.insert(name, page));
+        answer
+    }
+
+    /// Adds an example, with the values that differ from those of the schema.
+    pub(super) fn example(mut self, name: &str, given: Value) -> Self {
+        self.examples.insert(name.to_owned(), given);
+        self
+    }
+
+    /// Adds a text of a media type.
+    pub(super) fn text(self, media_type: &str) -> Self {
+        self.content(media_type, json!({ "type": "string" }))
+    }
+
+    /// Adds a body of a media type.
+    pub(super) fn content(mut self, media_type: &str, schema: Value) -> Self {
+        self.content.insert(media_type.to_owned(), json!({ "schema": schema }));
+        self
+    }
+
+    pub(super) fn header(mut self, header: ResponseHeader) -> Self {
+        self.headers.push(header);
+        self
+    }
+
+    /// Adds links to other operations: their parameters, and members of their bodies, as places in this answer. The
+    /// members stand in an extension, because `requestBody` of a link can only be a whole body.
+    pub(super) fn link(mut self, ids: &[&str], parameters: &[(&str, &str)], body: &[(&str, &str)]) -> Self {
+        let expressions = |all: &[(&str, &str)]| -> Map<String, Value> {
+            all.iter().map(|(name, place)| ((*name).to_owned(), json!(expression(place)))).collect()
+        };
+        for id in ids {
+            let mut link = json!({ "operationId": id, "parameters": expressions(parameters) });
+            if !body.is_empty() {
+                link["x-request-body"] = json!(expressions(body));
+            }
+            self.links.insert((*id).to_owned(), link);
+        }
+        self
+    }
+
+    /// Adds a link to the next page of the list with this id and path.
+    pub(super) fn link_to_next_page(self, id: &str, path: &str) -> Self {
+        let ids = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+        let same: Vec<(&str, String)> = ids.map(|name| (name, format!("$request.path.{name}"))).collect();
+        let same = same.iter().map(|(name, place)| (*name, place.as_str()));
+        let parameters: Vec<(&str, &str)> = same.chain([("cursor", "/next_cursor")]).collect();
+        self.link(&[id], &parameters, &[])
+    }
+
+    /// Renders the response as JSON. Its schemas go to the components.
+    pub(super) fn render(mut self, prose: Prose, mut headers: Vec<ResponseHeader>, schemas: &mut Schemas) -> Value {
+        let status = self.status.to_string();
+        let about = prose.part(&status);
+        let about = about.unwrap_or_else(|| panic!("reference: `{}` lacks `{status}`", prose.section.title));
+        headers.append(&mut self.headers);
+        let mut response = json!({ "description": about, "headers": headers::references(&headers) });
+        schemas.0.append(&mut self.schemas.0);
+        if let Some(schema) = self.schema {
+            let example = |given: Option<&Value>| schemas.example("an answer", &schema, given);
+            let named =
+                self.examples.iter().map(|(name, given)| (name.clone(), json!({ "value": example(Some(given)) })));
+            let body = match named.collect::<Map<_, _>>() {
+                named if named.is_empty() => json!({ "schema": schema, "example": example(None) }),
+                named => json!({ "schema": schema, "examples": named }),
+            };
+            self.content.insert("application/json".to_owned(), body);
+        }
+        if !self.content.is_empty() {
+            response["content"] = Value::Object(self.content);
+        }
+        if !self.links.is_empty() {
+            response["links"] = Value::Object(self.links);
+        }
+        response
+    }
+}
+
+/// Returns the runtime expression of a place in the answer. An expression stays as it is.
+fn expression(place: &str) -> String {
+    if place.starts_with('$') { place.to_owned() } else { format!("$response.body#{place}") }
+}

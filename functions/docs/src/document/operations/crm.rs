@@ -1,0 +1,171 @@
+//! Operations for CRM keys.
+
+use domain::availability::{Availability, MAX_CANDIDATES};
+use domain::booking::{AvailabilityRequest, Booking, BookingDraft, BookingOutcome, CancelDraft, RescheduleDraft};
+use domain::calendar::CalendarView;
+use domain::contact::{Contact, ContactDraft, ContactPatch};
+use domain::id::{ContactId, InvalidUuid, StageId};
+use domain::list::CRM_PAGE;
+use domain::opportunity::{OpportunityDraft, OpportunityPatch, OpportunityResult, OpportunityView};
+use domain::workflow::Workflow;
+use edge::Problem;
+use serde_json::json;
+
+use crate::document::answer::Answer;
+use crate::document::examples::{CALENDAR_ID, CONTACT_ID, at};
+use crate::document::operation::{Operation, invalid, uuid};
+
+pub(super) fn operations() -> Vec<Operation> {
+    [contacts(), opportunities(), bookings(), workflows()].into_iter().flatten().collect()
+}
+
+/// A list, with the parameters and refusals that all lists share.
+fn list(path: &str, id: &'static str, answer: Answer) -> Operation {
+    let about = "`next_cursor` of the previous page, a UUID. The page has the records with greater ids, as they are at \
+                 the time of the request. The record of the cursor may be gone. Empty: the first page.";
+    Operation::new("GET", path, id)
+        .size("limit", "Records in the answer", CRM_PAGE)
+        .parameter(json!({
+            "name": "cursor", "in": "query", "description": about,
+            "schema": { "type": "string", "pattern": "^([0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})?$" },
+        }))
+        .answers(answer.link(&[id], &[("cursor", "/next_cursor")], &[]))
+        .refuses([invalid("cursor", InvalidUuid)])
+}
+
+fn merged() -> Problem {
+    let into = ContactId::parse("019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f7a");
+    Problem::ContactMerged(into.expect("the example is a UUID"))
+}
+
+fn contacts() -> Vec<Operation> {
+    let link = |answer: Answer, id: &str| {
+        answer
+            .link(&["updateContact"], &[("id", id)], &[])
+            .link(&["createOpportunity"], &[], &[("contactId", id)])
+            .link(&["findTimes"], &[], &[("leadId", id)])
+    };
+    let answer = |status, name, given| {
+        let answer = Answer::with_record::<Contact>(status, "ContactResult", "contact");
+        link(answer.example(name, json!({ "contact": given })), "/contact/id")
+    };
+    let created = json!({ "phone": null, "marketing": { "email": false, "sms": false } });
+    let suppressed = json!({ "doNotContact": true, "updatedAt": at("09:12:30.250") });
+    vec![
+        list("/v1/crm/contacts", "listContacts", link(Answer::page_of::<Contact>("ContactPage"), "/data/0/id")),
+        Operation::new("POST", "/v1/crm/contacts", "createContact")
+            .body("CreateContact", ContactDraft::schema())
+            .example("contact", json!({ "name": "Grace Hopper", "email": "grace@example.com" }))
+            .answers(answer(201, "contact", created))
+            .refuses([invalid("email", "is required")]),
+        Operation::new("PATCH", "/v1/crm/contacts/{id}", "updateContact")
+            .body("UpdateContact", ContactPatch::schema())
+            .example("suppress", json!({ "doNotContact": true }))
+            .example("rename", json!({ "name": "Rear Admiral Grace Hopper" }))
+            .answers(answer(200, "suppressed", suppressed))
+            .refuses([merged()]),
+    ]
+}
+
+fn opportunities() -> Vec<Operation> {
+    let link = |answer: Answer, id: &str| answer.link(&["updateOpportunity"], &[("id", id)], &[]);
+    let page = Answer::page_of::<OpportunityView>("OpportunityPage");
+    let answer = |status| link(Answer::of::<OpportunityResult>(status), "/opportunity/id");
+    let lost = json!({
+        "stage": "lost", "status": "lost", "lostReason": "Chose another coach.", "updatedAt": at("17:40:05.125"),
+    });
+    let stages = ["new", "qualified", "lost"].map(|id| StageId::parse(id).expect("the example is the id of a stage"));
+    vec![
+        list("/v1/crm/opportunities", "listOpportunities", link(page, "/data/0/id")),
+        Operation::new("POST", "/v1/crm/opportunities", "createOpportunity")
+            .body("CreateOpportunity", OpportunityDraft::schema())
+            .example("least", json!({ "contactId": CONTACT_ID }))
+            .example("most", json!({ "contactId": CONTACT_ID, "name": "Twelve weeks", "valueCents": 180_000 }))
+            .answers(answer(201))
+            .refuses([invalid("contactId", InvalidUuid), Problem::NotFound("contact"), merged()]),
+        Operation::new("PATCH", "/v1/crm/opportunities/{id}", "updateOpportunity")
+            .body("UpdateOpportunity", OpportunityPatch::schema())
+            .example("move", json!({ "stage": "qualified", "valueCents": 240_000 }))
+            .example("lose", json!({ "stage": "lost", "lostReason": "Chose another coach." }))
+            .example("rename", json!({ "name": "Six months" }))
+            .answers(answer(200).example("lost", json!({ "opportunity": lost })))
+            .refuses([
+                Problem::StageUnknown(stages.into()),
+                Problem::LostReasonRequired,
+                Problem::LostReasonNotAllowed,
+                Problem::StagePaymentControlled,
+            ]),
+    ]
+}
+
+fn bookings() -> Vec<Operation> {
+    let link = |answer: Answer, id: &str, lead: &str| {
+        answer.link(&["rescheduleBooking", "cancelBooking"], &[("id", id)], &[("leadId", lead)])
+    };
+    let page = Answer::page_of::<Booking>("BookingPage");
+    let calendars =
+        Answer::page_of::<CalendarView>("CalendarPage").link(&["findTimes"], &[], &[("calendarId", "/data/0/id")]);
+    let outcome = |status, name, given| {
+        link(Answer::of::<BookingOutcome>(status).example(name, given), "/booking/id", "/booking/leadId")
+    };
+    let write = |method, path, id| {
+        let refusals = [invalid("leadId", InvalidUuid), Problem::NotFound("contact"), merged()];
+        Operation::new(method, path, id).refuses(refusals)
+    };
+    let moved = json!({
+        "booking": {
+            "startsAt": "2026-11-23T16:00:00.000Z", "endsAt": "2026-11-23T16:30:00.000Z", "time": "11:00",
+            "updatedAt": at("10:12:40.000"),
+        },
+        "previousStartsAt": "2026-11-23T14:30:00.000Z",
+    });
+    let cancelled = json!({ "booking": { "status": "cancelled", "updatedAt": at("10:15:02.000") } });
+    let time = json!({ "leadId": CONTACT_ID, "calendarId": CALENDAR_ID, "date": "2026-11-23", "time": "09:30" });
+    vec![
+        list("/v1/crm/calendars", "listCalendars", calendars),
+        find_times(),
+        write("POST", "/v1/crm/bookings", "createBooking")
+            .body("CreateBooking", BookingDraft::schema())
+            .example("booking", time)
+            .answers(outcome(201, "booked", json!({})))
+            .refuses([
+                Problem::NotFound("calendar"),
+                Problem::SlotUnavailable,
+                Problem::CheckoutRequired("https://coach.example/book/programme-review".to_owned()),
+            ]),
+        list("/v1/crm/bookings", "listBookings", link(page, "/data/0/id", "/data/0/leadId")),
+        write("PATCH", "/v1/crm/bookings/{id}", "rescheduleBooking")
+            .body("RescheduleBooking", RescheduleDraft::schema())
+            .example("booking", json!({ "leadId": CONTACT_ID, "date": "2026-11-23", "time": "11:00" }))
+            .answers(outcome(200, "moved", moved))
+            .refuses([Problem::NotFound("calendar"), Problem::SlotUnavailable, Problem::BookingNotActive]),
+        write("DELETE", "/v1/crm/bookings/{id}", "cancelBooking")
+            .optional_body("CancelBooking", CancelDraft::schema())
+            .example("booking", json!({ "leadId": CONTACT_ID }))
+            .in_query("leadId", uuid())
+            .answers(outcome(200, "cancelled", cancelled))
+            .refuses([invalid("leadId", "must be the same in the body and in the query"), Problem::BookingNotActive]),
+    ]
+}
+
+fn find_times() -> Operation {
+    let rule = format!(
+        "is required here: all calendars together have over {MAX_CANDIDATES} times to look at; ask for one at a time"
+    );
+    let slot = [
+        ("leadId", "$request.body#/leadId"),
+        ("calendarId", "/calendars/0/id"),
+        ("date", "/calendars/0/days/0/date"),
+        ("time", "/calendars/0/days/0/slots/0"),
+    ];
+    Operation::new("POST", "/v1/crm/bookings/availability", "findTimes")
+        .body("FindTimes", AvailabilityRequest::schema())
+        .example("one_calendar", json!({ "leadId": CONTACT_ID, "calendarId": CALENDAR_ID }))
+        .example("all_calendars", json!({ "leadId": CONTACT_ID }))
+        .answers(Answer::of::<Availability>(200).link(&["createBooking"], &[], &slot))
+        .refuses([invalid("calendarId", rule), Problem::NotFound("contact"), Problem::NotFound("calendar"), merged()])
+}
+
+fn workflows() -> Vec<Operation> {
+    vec![list("/v1/crm/workflows", "listWorkflows", Answer::page_of::<Workflow>("WorkflowPage"))]
+}

@@ -1,0 +1,95 @@
+//! Operations for partner keys.
+
+use domain::check_in::CheckInList;
+use domain::client::{
+    ClientDetail, ClientList, ClientProfile, CreateClientResult, MAX_CLIENT_EMAIL_CHARS, MAX_GOALS_CHARS,
+};
+use domain::client_draft::{ClientDraft, activation_schema};
+use domain::compliance::{Compliance, WINDOW_DAYS};
+use domain::daily_log::DailyLogDates;
+use domain::list::{CHECK_IN_PAGE, CLIENT_PAGE, DAILY_LOG_PAGE};
+use domain::login_link::LoginLink;
+use domain::ping::PingResult;
+use domain::time::DATE_RULE;
+use edge::Problem;
+use serde_json::json;
+
+use crate::document::answer::Answer;
+use crate::document::operation::{Operation, invalid};
+
+pub(super) fn operations() -> Vec<Operation> {
+    let date = || json!({ "type": "string", "format": "date" });
+    let email = json!({ "type": "string", "maxLength": MAX_CLIENT_EMAIL_CHARS });
+    let long_email = format!("must be at most {MAX_CLIENT_EMAIL_CHARS} characters");
+    vec![
+        Operation::new("GET", "/v1/ping", "ping").answers(Answer::of::<PingResult>(200)),
+        Operation::new("GET", "/v1/clients", "listClients")
+            .size("limit", "Clients in the answer", CLIENT_PAGE)
+            .in_query("active", json!({ "type": "string" }))
+            .in_query("email", email)
+            .cursor(json!({ "type": "string", "format": "cursor" }))
+            .answers(Answer::of::<ClientList>(200))
+            .refuses([invalid("email", long_email)]),
+        create_client(),
+        Operation::new("GET", "/v1/clients/{clientId}", "readClient").answers(Answer::of::<ClientDetail>(200)),
+        Operation::new("PATCH", "/v1/clients/{clientId}", "updateClient")
+            .body("UpdateClient", activation_schema())
+            .example("off", json!({ "is_active": false }))
+            .example("on", json!({ "is_active": true }))
+            .answers(Answer::of::<ClientProfile>(200))
+            .refuses([invalid("is_active", "is required and must be a boolean")]),
+        Operation::new("POST", "/v1/clients/{clientId}/login-link", "createLoginLink")
+            .answers(Answer::of::<LoginLink>(200))
+            .refuses([Problem::NoLoginEmail, Problem::ClientInactive]),
+        Operation::new("GET", "/v1/clients/{clientId}/compliance", "readCompliance")
+            .size("window_days", "Dates in the window", WINDOW_DAYS)
+            .answers(Answer::of::<Compliance>(200)),
+        Operation::new("GET", "/v1/clients/{clientId}/check-ins", "listCheckIns")
+            .size("limit", "Check-ins in the answer", CHECK_IN_PAGE)
+            .answers(Answer::of::<CheckInList>(200)),
+        Operation::new("GET", "/v1/clients/{clientId}/daily-logs", "listDailyLogs")
+            .size("limit", "Dates in the answer", DAILY_LOG_PAGE)
+            .in_query("from", date())
+            .in_query("to", date())
+            .answers(Answer::of::<DailyLogDates>(200))
+            .refuses([invalid("from", DATE_RULE)]),
+    ]
+}
+
+fn create_client() -> Operation {
+    let to_deliver_yourself = json!({
+        "welcome_email_sent": false, "temp_password": "mRtd-7yKe-Wq3v-Hn5b",
+        "intake_url": "https://coach.example/intake/q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA",
+    });
+    let answer = Answer::of::<CreateClientResult>(201)
+        .example("mailed", json!({}))
+        .example("to_deliver_yourself", to_deliver_yourself)
+        .link(
+            &["readClient", "updateClient", "createLoginLink", "readCompliance", "listCheckIns", "listDailyLogs"],
+            &[("clientId", "/client_id")],
+            &[],
+        );
+    let long_goals = format!("must be at most {MAX_GOALS_CHARS} characters; it has {}", MAX_GOALS_CHARS + 381);
+    Operation::new("POST", "/v1/clients", "createClient")
+        .idempotent(false, None)
+        .body("CreateClient", ClientDraft::schema())
+        .example(
+            "mailed",
+            json!({ "email": "grace@example.com", "full_name": "Grace Hopper", "phone": "+1 415 555 0132" }),
+        )
+        .example(
+            "to_deliver_yourself",
+            json!({
+                "email": "ada@example.com", "full_name": "Ada Lovelace", "goals": "Sleep through the night.",
+                "height_in": 65.5, "weight_lbs": 140, "external_id": "patient-1815", "send_welcome": false,
+            }),
+        )
+        .answers(answer)
+        .refuses([
+            invalid("goals", long_goals),
+            Problem::IdempotencyKeyInvalid,
+            Problem::EmailTaken,
+            Problem::PlanFull,
+            Problem::TeamFull,
+        ])
+}

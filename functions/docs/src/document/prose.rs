@@ -1,0 +1,99 @@
+//! The prose of the document: Markdown files in `reference`, `index` for the whole and one file for each tag.
+//!
+//! A file starts with a title and a description. A section `## id: Summary` describes an operation. A list describes
+//! parameters by name and answers by status, those of all operations at the top of a file. Descriptions of `index`
+//! count for all files.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+/// Part of a file: its top, or the section of an operation.
+#[derive(Default)]
+pub(super) struct Section {
+    /// The title of the file, or the summary of the operation.
+    pub(super) title: String,
+    /// The description, in Markdown.
+    pub(super) about: String,
+    /// Descriptions of parameters and answers.
+    pub(super) parts: BTreeMap<String, String>,
+}
+
+/// A file.
+pub(super) struct Page {
+    pub(super) top: Section,
+    /// The operations, by id.
+    pub(super) operations: BTreeMap<String, Section>,
+}
+
+macro_rules! pages {
+    ($($name:literal)*) => {
+        [$(Page::read(include_str!(concat!("../../reference/", $name, ".md")))),*]
+    };
+}
+
+/// The description of the whole service.
+pub(super) static INDEX: LazyLock<Page> = LazyLock::new(|| Page::read(include_str!("../../reference/index.md")));
+
+/// The tags, in the order of the reference page.
+pub(super) static TAGS: LazyLock<[Page; 13]> = LazyLock::new(|| {
+    pages! {
+        "key" "clients" "client-records" "sign-in" "crm-contacts" "crm-opportunities" "crm-bookings" "crm-workflows"
+        "settings-workspace" "settings-keys" "settings-webhooks" "portal" "documentation"
+    }
+});
+
+/// Everything that the files say about an operation.
+#[derive(Clone, Copy)]
+pub(super) struct Prose {
+    pub(super) tag: &'static Page,
+    pub(super) section: &'static Section,
+}
+
+impl Prose {
+    /// Returns the prose of an operation.
+    pub(super) fn of(id: &str) -> Self {
+        let tag = TAGS.iter().find(|page| page.operations.contains_key(id));
+        let tag = tag.unwrap_or_else(|| panic!("functions/docs/reference has no section `## {id}: ..`"));
+        Self { tag, section: &tag.operations[id] }
+    }
+
+    /// Returns the description of a parameter or an answer.
+    pub(super) fn part(self, name: &str) -> Option<&'static str> {
+        let sections = [self.section, &self.tag.top, &INDEX.top];
+        sections.into_iter().find_map(|section| section.parts.get(name)).map(String::as_str)
+    }
+}
+
+impl Page {
+    fn read(text: &str) -> Self {
+        let mut sections = text.split("\n## ");
+        let top = sections.next().and_then(|top| top.strip_prefix("# ")).expect("the file starts with a title");
+        let operations = sections.map(|section| {
+            let (id, section) = section.split_once(": ").expect("the section starts with an id and a summary");
+            (id.to_owned(), Section::read(section))
+        });
+        Self { top: Section::read(top), operations: operations.collect() }
+    }
+}
+
+impl Section {
+    fn read(text: &str) -> Self {
+        let mut section = Self::default();
+        let (title, rest) = text.split_once('\n').expect("the title is a line");
+        section.title = title.to_owned();
+        for paragraph in rest.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty()) {
+            if let Some(list) = paragraph.strip_prefix("- `") {
+                let items = list.split("\n- `").map(|item| item.split_once("`: ").expect("an item has a name"));
+                section.parts.extend(items.map(|(name, about)| (name.to_owned(), on_one_line(about))));
+            } else {
+                let gap = if section.about.is_empty() { "" } else { "\n\n" };
+                section.about += &format!("{gap}{}", on_one_line(paragraph));
+            }
+        }
+        section
+    }
+}
+
+fn on_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

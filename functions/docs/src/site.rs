@@ -1,0 +1,41 @@
+//! Contents of the documentation: its version, its guides, and the files of the reference page.
+
+/// Version of the interface, which its owner sets. Additions do not raise it.
+pub(crate) const VERSION: &str = "1.2.0";
+
+/// Path of the reference page.
+pub(crate) const REFERENCE: &str = "/docs";
+
+/// Names of the reference page's files.
+pub(crate) const FILES: [&str; 4] = ["swagger-ui-bundle.js", "swagger-ui.css", "reference.js", "style.css"];
+
+/// A guide: its name in the path, its title and its Markdown.
+pub(crate) struct Guide {
+    pub(crate) name: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) text: &'static str,
+}
+
+macro_rules! guide {
+    ($name:literal, $title:literal) => {
+        Guide { name: $name, title: $title, text: include_str!(concat!("../pages/", $name, ".md")) }
+    };
+}
+
+/// All guides, in reading order.
+pub(crate) static GUIDES: [Guide; 7] = [
+    guide!("getting-started", "Getting started"),
+    guide!("crm", "The CRM"),
+    guide!("idempotency", "Idempotency"),
+    guide!("errors", "Errors"),
+    guide!("limits", "Limits"),
+    guide!("events", "Events"),
+    guide!("verifying", "Verify webhooks"),
+];
+
+impl Guide {
+    /// Path at which the guide is served.
+    pub(crate) fn path(&self) -> String {
+        format!("/docs/guides/{}", self.name)
+    }
+}
