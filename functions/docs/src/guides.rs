@@ -8,7 +8,7 @@ use edge::Resource;
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
 use crate::layout;
-use crate::site::{GUIDES, Guide};
+use crate::site::{GUIDES, Guide, without_marks};
 
 /// `Content-Security-Policy` of a guide: text with our style sheet, no scripts.
 const POLICY: &str =
@@ -22,11 +22,11 @@ const RECEIVERS: [(&str, &str); 4] = [
     ("receiver.rs", include_str!("../../../tests/receivers/receiver.rs")),
 ];
 
-/// Inserts the code of the receivers.
-fn with_receivers(text: &str) -> String {
+/// Removes the marks behind numbers, and inserts the code of the receivers.
+fn markdown(text: &str) -> String {
     RECEIVERS
         .iter()
-        .fold(text.to_owned(), |text, (name, file)| text.replace(&format!("<<{name}>>\n"), without_header(file)))
+        .fold(without_marks(text), |text, (name, file)| text.replace(&format!("<<{name}>>\n"), without_header(file)))
 }
 
 /// Cuts the header of a file, which ends at the first blank line.
@@ -44,7 +44,7 @@ pub(crate) fn pages() -> BTreeMap<&'static str, Resource> {
 }
 
 fn page(guide: &Guide, next: Option<&Guide>) -> String {
-    let mut main = format!("<article>\n{}</article>\n", render_html(&with_receivers(guide.text)));
+    let mut main = format!("<article>\n{}</article>\n", render_html(&markdown(guide.text)));
     if let Some(next) = next {
         main.push_str(&format!("<p class=\"next\">Next: <a href=\"{}\">{}</a></p>", next.path(), next.title));
     }

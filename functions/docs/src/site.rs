@@ -39,3 +39,10 @@ impl Guide {
         format!("/docs/guides/{}", self.name)
     }
 }
+
+/// Removes the marks behind numbers, such as `<!-- MAX_KEY_CHARS -->`. The tests compare the numbers with the constants.
+pub(crate) fn without_marks(text: &str) -> String {
+    let mut parts = text.split("<!-- ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + part.split_once(" -->").map_or(part, |(_, rest)| rest))
+}

@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use crate::site::without_marks;
+
 /// Part of a file: its top, or the section of an operation.
 #[derive(Default)]
 pub(super) struct Section {
@@ -66,6 +68,7 @@ impl Prose {
 
 impl Page {
     fn read(text: &str) -> Self {
+        let text = without_marks(text);
         let mut sections = text.split("\n## ");
         let top = sections.next().and_then(|top| top.strip_prefix("# ")).expect("the file starts with a title");
         let operations = sections.map(|section| {

@@ -1,41 +1,192 @@
-//! Numbers in the guides. Every number of a guide stands in a phrase that is built from the code's constants, so a page
-//! cannot state what the code does not do.
+//! Numbers in Markdown. A mark behind a number names the constant that backs it, as in
+//! `15 minutes<!-- LOGIN_LINK_LIFE -->`, so a page cannot state what the code does not do.
 //!
-//! Statuses and code are left out. Small counts in words, such as "the two headers", are no limits; with a unit they
-//! have to be digits.
+//! A mark names a constant of `lib` or `functions`, as `module::NAME` if several have the name, or a value of
+//! [`computed`]. The mark `fact` is for numbers of others, such as a port. Statuses and code need no mark. Small counts
+//! in words, such as "the two headers", are no limits; with a unit they have to be digits.
 
-mod phrases;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
-use compare::assert_same;
+use domain::delivery::{CHAIN_RETENTION, DELIVERY_RETENTION};
+use domain::pace::PERMITS;
+use domain::rate_limit::{Limit, WINDOW_S};
+use domain::retry::{CHAIN_HOURS, GAPS_S, MAX_ATTEMPTS};
+use domain::wall_clock::TZ_DATABASE;
 use edge::Code;
 
-use super::GUIDES;
-use phrases::{PHRASES, guides, of_other_documents, read};
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// Folders of Markdown, and those pages on which every number needs a mark. Other pages also state measured numbers.
+const PAGES: [&str; 4] = ["functions/docs/pages", "functions/docs/reference", "infra/guides", "."];
+const WHOLE: [&str; 3] = ["functions/docs/pages/", "functions/docs/reference/", "infra/guides/settings-api.md"];
 
 /// Words after which a number counts something, and is no status.
 const UNITS: &str = "characters second seconds minute minutes hours days weeks requests events attempts secrets times levels \
                      keys endpoints mails KiB KB MB possible free";
 /// Numbers in words, which have to be digits before a unit.
 const WORDS: &str = "two three four five six seven eight nine ten twelve twenty hundred";
+/// Words before the number of a standard.
+const STANDARDS: &str = "RFC OpenAPI Webhooks";
 
 fn is_in(words: &str, word: &str) -> bool {
     words.split(' ').any(|listed| listed == word)
 }
 
-/// The text on one line, without marks of numbered lists. With or without blocks of code.
-fn joined(text: &str, with_code: bool) -> String {
-    let mut is_code = false;
-    let mut words = Vec::new();
-    for line in text.lines() {
-        if line.trim_start().starts_with("```") {
-            is_code = !is_code;
-        } else if with_code || !is_code {
-            let line = line.trim_start();
-            let mark = line.split_once(". ").filter(|(mark, _)| mark.bytes().all(|byte| byte.is_ascii_digit()));
-            words.extend(mark.map_or(line, |(_, rest)| rest).split_whitespace());
+fn read(path: impl AsRef<Path>) -> String {
+    let path = Path::new(ROOT).join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Files with this extension in a folder, and in its folders if `deep`.
+fn files(folder: &str, extension: &str, deep: bool) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(Path::new(ROOT).join(folder)).unwrap().map(|entry| entry.unwrap());
+    let inside = entries.flat_map(|entry| {
+        let path = format!("{folder}/{}", entry.file_name().to_string_lossy());
+        if entry.path().is_dir() {
+            if deep { files(&path, extension, deep) } else { Vec::new() }
+        } else {
+            vec![PathBuf::from(path.trim_start_matches("./"))]
+        }
+    });
+    inside.filter(|path| path.extension().is_some_and(|own| own == extension)).collect()
+}
+
+/// Texts by the marks that name them.
+fn values() -> BTreeMap<String, String> {
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for path in ["lib", "functions"].iter().flat_map(|folder| files(folder, "rs", true)) {
+        let module = path.file_stem().unwrap().to_string_lossy().into_owned();
+        for line in read(&path).lines() {
+            let constant = line.split_once("const ").and_then(|(_, rest)| rest.strip_suffix(';')?.split_once(": "));
+            let Some((name, (kind, value))) = constant.and_then(|(name, rest)| Some((name, rest.split_once(" = ")?)))
+            else {
+                continue;
+            };
+            let members = value.split(['{', '}']).nth(1).filter(|_| kind == "PageSize").unwrap_or_default();
+            let members = members.split(',').filter_map(|member| member.trim().split_once(": "));
+            let own = [(name.to_owned(), value)].into_iter();
+            for (name, value) in own.chain(members.map(|(member, value)| (format!("{name}.{member}"), value))) {
+                found.entry(format!("{module}::{name}")).or_default().push(as_text(value));
+                found.entry(name).or_default().push(as_text(value));
+            }
         }
     }
-    words.join(" ")
+    // A name that several constants have stands for none of them.
+    let unique =
+        found.into_iter().filter_map(|(name, mut values)| Some((name, values.pop().filter(|_| values.is_empty())?)));
+    unique.chain(computed().map(|(name, value)| (name.to_owned(), value))).collect()
+}
+
+/// `15 minutes` for `TimeDelta::minutes(15)`. Other code stays.
+fn as_text(code: &str) -> String {
+    let call = code.strip_suffix(')').and_then(|code| code.rsplit_once("::")?.1.split_once('('));
+    call.map_or(code.to_owned(), |(unit, value)| format!("{value} {}", unit.replace("from_secs", "seconds")))
+}
+
+/// Values that are no literals in the code.
+fn computed() -> [(&'static str, String); 15] {
+    let spelled = |time_s: u32| match (time_s / 3_600, time_s % 3_600 / 60) {
+        (0, 0) => format!("{time_s} s"),
+        (0, minutes) => format!("{minutes} min"),
+        (hours, 0) => format!("{hours} h"),
+        (hours, minutes) => format!("{hours} h {minutes} min"),
+    };
+    let gaps = GAPS_S.map(spelled);
+    let (last, others) = gaps.split_last().expect("there is a retry");
+    let per_minute = |limit: Limit| limit.per_minute().to_string();
+    let template = read("template.yaml");
+    let stated = |before: &str| {
+        let (_, rest) = template.split_once(before).unwrap_or_else(|| panic!("template.yaml has no `{before}`"));
+        rest.split(['\n', ')']).next().unwrap().to_owned()
+    };
+    let batch =
+        stated("DeliveriesQueue.Arn\n            Enabled: !If [HoldsOutgoing, false, true]\n            BatchSize: ");
+    let at_once = PERMITS * batch.parse::<i32>().unwrap();
+    [
+        ("CHAIN_HOURS", format!("{CHAIN_HOURS} hours")),
+        ("GAPS_S", format!("{} and {last}", others.join(", "))),
+        ("MAX_ATTEMPTS", MAX_ATTEMPTS.to_string()),
+        ("DELIVERY_RETENTION + CHAIN_RETENTION", format!("{} days", (DELIVERY_RETENTION + CHAIN_RETENTION).num_days())),
+        ("PERMITS * BatchSize", at_once.to_string()),
+        ("BatchSize", batch),
+        ("TZ_DATABASE", TZ_DATABASE.to_owned()),
+        ("Limit::Requests", per_minute(Limit::Requests)),
+        ("Limit::Requests + 1", (Limit::Requests.per_minute() + 1).to_string()),
+        ("Limit::Requests / WINDOW_S - 1", (Limit::Requests.per_minute() / WINDOW_S - 1).to_string()),
+        ("Limit::SettingsRequests", per_minute(Limit::SettingsRequests)),
+        ("Limit::LoginLinks", per_minute(Limit::LoginLinks)),
+        ("Limit::TestEvents", per_minute(Limit::TestEvents)),
+        ("WelcomeMailsPerDay", stated("WelcomeMailsPerDay:\n    Type: Number\n    Default: ")),
+        ("Schedule", stated("Schedule: rate(")),
+    ]
+}
+
+/// A number in seconds or bytes if it has a unit of time or size: `15 minutes`, `64 * 1024`, `2,048`.
+fn quantity(text: &str) -> Option<u64> {
+    let factor = |unit: &str| match unit.trim_end_matches('s') {
+        "second" => Some(1),
+        "minute" => Some(60),
+        "hour" => Some(3_600),
+        "day" => Some(86_400),
+        "KB" => Some(1_000),
+        "KiB" => Some(1_024),
+        _ => None,
+    };
+    let with_unit = text.rsplit_once(' ').and_then(|(number, unit)| Some((number, factor(unit)?)));
+    let (number, factor) = with_unit.unwrap_or((text, 1));
+    let parts = number.split(" * ").map(|part| part.trim_end_matches(".0").replace([',', '_'], "").parse::<u64>().ok());
+    Some(parts.product::<Option<u64>>()? * factor)
+}
+
+/// Splits the number off that a text ends with, with the word behind the number if there is one.
+fn split_number(text: &str) -> (&str, String) {
+    let start = |text: &str| text.trim_end().rfind(' ').map_or(0, |space| space + 1);
+    let mut at = start(text);
+    if !text[at..].contains(|c: char| c.is_ascii_digit()) {
+        at = start(&text[..at]);
+    }
+    let (number, word) = text[at..].split_once(' ').unwrap_or((&text[at..], ""));
+    let number = number.trim_matches(|c: char| !c.is_ascii_digit());
+    let stated = [number, word].join(" ");
+    (&text[..at], if quantity(&stated).is_some() { stated } else { number.to_owned() })
+}
+
+/// The text without numbers that have a mark. A mark that does not hold is a fault.
+fn without_backed(text: &str, values: &BTreeMap<String, String>, faults: &mut Vec<String>) -> String {
+    let mut parts = text.split("<!-- ");
+    let mut rest = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (mark, after) = part.split_once(" -->").expect("a mark ends");
+        let ends_code = rest.ends_with('`');
+        let (before, stated) = split_number(&rest);
+        let value = values.get(mark);
+        let wanted = value.map(|value| quantity(value).ok_or(value));
+        rest = match wanted {
+            _ if mark == "fact" => before.to_owned(),
+            Some(Ok(wanted)) if quantity(&stated) == Some(wanted) => before.to_owned(),
+            Some(Err(text)) if rest.ends_with(text.as_str()) => rest[..rest.len() - text.len()].to_owned(),
+            _ => {
+                faults.push(format!("`{stated}` is marked as {mark}, which is {value:?}"));
+                before.to_owned()
+            }
+        };
+        // The mark follows the code that ends with the number.
+        rest.extend(ends_code.then_some('`'));
+        rest += after;
+    }
+    rest
+}
+
+/// The text on one line, without blocks of code and marks of numbered lists.
+fn joined(text: &str) -> String {
+    let prose = text.split("```").step_by(2).flat_map(str::lines).map(str::trim_start);
+    let without_mark = |line: &'_ str| match line.split_once(". ") {
+        Some((mark, rest)) if mark.bytes().all(|byte| byte.is_ascii_digit()) => rest.to_owned(),
+        _ => line.to_owned(),
+    };
+    let lines: Vec<String> = prose.map(without_mark).collect();
+    lines.iter().flat_map(|line| line.split_whitespace()).collect::<Vec<_>>().join(" ")
 }
 
 /// The text without inline code and targets of links.
@@ -62,43 +213,60 @@ fn numbers(text: &str) -> Vec<String> {
             && !is_in(UNITS, bare(i + 1))
             && !["most", "than", "of"].contains(&bare(i.saturating_sub(1)))
     };
+    let is_standard = |i: usize| i > 0 && is_in(STANDARDS, bare(i - 1));
+    let is_lower_bound = |i: usize| {
+        let before = bare(i.saturating_sub(1));
+        bare(i + 1) == "to" && is_in("0 1", bare(i)) || bare(i) == "0" && is_in("above not", before)
+    };
     let is_in_words = |i: usize| {
         is_in(WORDS, &bare(i).to_lowercase())
             && (is_in(UNITS, bare(i + 1)) || bare(i + 1) == "a" && is_in(UNITS, bare(i + 2)))
     };
-    let has_digit = |i: usize| bare(i).bytes().any(|byte| byte.is_ascii_digit());
-    let found = (0..words.len()).filter(|i| has_digit(*i) && !is_status(*i) || is_in_words(*i));
+    // A word such as SHA-256 is a name.
+    let is_number = |i: usize| bare(i).starts_with(|c: char| c.is_ascii_digit());
+    let is_none = |i: usize| is_status(i) || is_standard(i) || is_lower_bound(i);
+    let found = (0..words.len()).filter(|i| is_number(*i) && !is_none(*i) || is_in_words(*i));
     found.map(|i| words[i.saturating_sub(4)..(i + 5).min(words.len())].join(" ")).collect()
 }
 
 #[test]
 fn every_number_of_a_guide_is_the_codes() {
-    let guides = guides();
-    let served = GUIDES.iter().map(|guide| format!("functions/docs/pages/{}.md", guide.name));
-    let checked = guides.iter().map(|(file, _)| file).filter(|file| file.starts_with("functions/docs/pages/"));
-    assert_same(&format!("`guides` in {PHRASES}"), checked, served);
-    let of_others = of_other_documents().into_iter().map(|(file, phrase)| (file.to_owned(), vec![phrase]));
+    let values = values();
     let mut faults = Vec::new();
-    for (file, phrases) in guides.iter().cloned().chain(of_others) {
-        let text = joined(&read(&file), true);
-        let missing = phrases.iter().filter(|phrase| !text.contains(phrase.as_str()));
-        faults.extend(
-            missing.map(|phrase| {
-                format!("{file} does not say `{phrase}`: write that, or correct the phrase in {PHRASES}")
-            }),
-        );
+    for page in PAGES.iter().flat_map(|folder| files(folder, "md", false)) {
+        let page = page.to_string_lossy();
+        let mut own = Vec::new();
+        let rest = without_backed(&joined(&read(&*page)), &values, &mut own);
+        if WHOLE.iter().any(|whole| page.starts_with(whole)) {
+            own.extend(numbers(&rest).into_iter().map(|around| format!("no mark backs the number in `{around}`")));
+        }
+        faults.extend(own.into_iter().map(|fault| format!("{page}: {fault}")));
     }
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
-    for (file, mut phrases) in guides {
-        // A phrase may be a part of a longer one.
-        phrases.sort_by_key(|phrase| std::cmp::Reverse(phrase.len()));
-        let rest =
-            phrases.iter().fold(joined(&read(&file), false), |text, phrase| text.replace(phrase.as_str(), " | "));
-        faults.extend(numbers(&rest).into_iter().map(|around| {
-            format!("{file}: no constant backs the number in `{around}`: add the phrase with its constant to {PHRASES}")
-        }));
+}
+
+#[test]
+fn a_mark_holds_for_its_value_in_any_unit() {
+    let values = [("HOUR", "1 hours"), ("KIB", "64 * 1024"), ("MANY", "2_048"), ("GAPS", "5 s and 1 min")];
+    let values = BTreeMap::from(values.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    for (text, holds) in [
+        ("at most 1 hour<!-- HOUR -->, or", true),
+        ("(60 minutes<!-- HOUR -->)", true),
+        ("(`Retry-After: 3600`<!-- HOUR -->)", true),
+        ("up to 64 KiB<!-- KIB --> and 2,048<!-- MANY --> characters", true),
+        ("2048 characters<!-- MANY -->.", true),
+        ("after 5 s and 1 min<!-- GAPS -->", true),
+        ("port 9000<!-- fact -->", true),
+        ("1 minute<!-- HOUR -->", false),
+        ("64 KB<!-- KIB -->", false),
+        ("after 5 s<!-- GAPS -->", false),
+        ("2048<!-- OTHER -->", false),
+    ] {
+        let mut faults = Vec::new();
+        let left = without_backed(text, &values, &mut faults);
+        assert_eq!(faults.is_empty(), holds, "{text}");
+        assert!(numbers(&left).is_empty(), "{left}");
     }
-    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
 }
 
 #[test]

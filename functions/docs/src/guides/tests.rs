@@ -8,6 +8,7 @@ use domain::audit::AuditAction;
 use domain::event::{EventCatalog, EventKind};
 use domain::fact::{Fact, Known};
 use domain::id::EventId;
+use domain::rate_limit::{Limit, WINDOW_S};
 use domain::signature::{SigningSecret, signature_header};
 use edge::Code;
 use edge::routes::{Access, ROUTES};
@@ -118,8 +119,14 @@ fn the_guide_to_errors_has_every_code_with_its_status() {
 }
 
 #[test]
+fn the_guide_to_limits_shows_the_policy_of_every_key() {
+    let policy = format!("\"{}\";q={};w={WINDOW_S}", Limit::Requests.policy(), Limit::Requests.per_minute());
+    assert!(text_of("limits").contains(&policy), "functions/docs/pages/limits.md: show `{policy}`");
+}
+
+#[test]
 fn the_guide_to_verifying_shows_each_receiver_once_and_complete() {
-    let page = with_receivers(&text_of("verifying"));
+    let page = markdown(&text_of("verifying"));
     for (name, file) in RECEIVERS {
         let code = without_header(file);
         assert!(file.ends_with(code) && code.contains("webhook-id"), "{name}");
