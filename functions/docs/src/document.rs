@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use crate::site::VERSION;
 use components::{Responses, Schemas};
-use prose::{INDEX, TAGS};
+use prose::{EVENTS, INDEX, TAGS};
 
 /// Builds the document.
 pub fn document() -> Value {
@@ -35,10 +35,7 @@ pub fn document() -> Value {
         paths[path][method] = operation.render(&mut schemas, &mut responses);
     }
     let tag = |name: &str, about: &str| json!({ "name": name, "description": about });
-    let events = [
-        tag(webhooks::EMITTED, "Events that an endpoint subscribes to."),
-        tag(webhooks::COMPUTED, "Events that the Webhook step of an automation sends."),
-    ];
+    let events = [webhooks::EMITTED, webhooks::COMPUTED].map(|name| tag(name, &EVENTS.top.parts[name]));
     let mut document = json!({
         "openapi": "3.1.0",
         "info": { "title": INDEX.top.title, "version": VERSION, "summary": summary, "description": description },

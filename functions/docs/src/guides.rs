@@ -2,8 +2,6 @@
 //!
 //! The operators' guides in `infra/guides` are not served. The tests here check both against the code's constants.
 
-use std::collections::BTreeMap;
-
 use edge::Resource;
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
@@ -34,13 +32,12 @@ fn without_header(file: &str) -> &str {
     file.split_once("\n\n").map_or(file, |(_, rest)| rest)
 }
 
-/// Creates the guides' pages, by name.
-pub(crate) fn pages() -> BTreeMap<&'static str, Resource> {
-    let page = |(i, guide): (usize, &'static Guide)| {
+/// Creates the guides' pages, by path.
+pub(crate) fn resources() -> impl Iterator<Item = (String, Resource)> {
+    GUIDES.iter().enumerate().map(|(i, guide)| {
         let next = GUIDES.get(i + 1);
-        (guide.name, Resource::new(move || page(guide, next), "text/html; charset=utf-8", POLICY))
-    };
-    GUIDES.iter().enumerate().map(page).collect()
+        (guide.path(), Resource::new(move || page(guide, next), "text/html; charset=utf-8", POLICY))
+    })
 }
 
 fn page(guide: &Guide, next: Option<&Guide>) -> String {

@@ -18,45 +18,31 @@ use axum::routing::get;
 use edge::{Inbound, Problem, Reply, Resource};
 use runtime::{BoxError, Environment};
 
-#[derive(Clone)]
-struct App(Arc<Library>);
-
-/// All resources. Each is rendered at its first request.
-struct Library {
-    document: Resource,
-    reference: Resource,
-    files: BTreeMap<&'static str, Resource>,
-    guides: BTreeMap<&'static str, Resource>,
-}
+/// All resources by path. Each is rendered at its first request.
+type Library = Arc<BTreeMap<String, Resource>>;
 
 /// `Content-Security-Policy` of the document: JSON loads and runs nothing.
 const JSON_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
 
 /// Builds the function's routes.
 pub async fn router(_: &Environment) -> Result<Router, BoxError> {
-    let library = Library {
-        document: Resource::new(|| document::document().to_string(), edge::reply::JSON, JSON_POLICY),
-        reference: viewer::page(),
-        files: viewer::files(),
-        guides: guides::pages(),
-    };
+    let document = Resource::new(|| document::document().to_string(), edge::reply::JSON, JSON_POLICY);
+    let library =
+        [("/openapi.json".to_owned(), document)].into_iter().chain(viewer::resources()).chain(guides::resources());
     let router = Router::new()
-        .route("/openapi.json", get(async |State(app): State<App>, inbound: Inbound| app.0.document.answer(&inbound)))
-        .route("/docs", get(async |State(app): State<App>, inbound: Inbound| app.0.reference.answer(&inbound)))
-        .route(
-            "/docs/{file}",
-            get(async |State(app): State<App>, inbound: Inbound| find_and_answer(&app.0.files, "file", &inbound)),
-        )
-        .route(
-            "/docs/guides/{page}",
-            get(async |State(app): State<App>, inbound: Inbound| find_and_answer(&app.0.guides, "guide", &inbound)),
-        );
-    Ok(router.with_state(App(Arc::new(library))))
+        .route("/openapi.json", get(answer))
+        .route("/docs", get(answer))
+        .route("/docs/{file}", get(answer))
+        .route("/docs/guides/{page}", get(answer));
+    Ok(router.with_state(Arc::new(library.collect())))
 }
 
-fn find_and_answer(resources: &BTreeMap<&str, Resource>, noun: &'static str, inbound: &Inbound) -> Response {
-    match resources.get(inbound.parameter(0)) {
-        Some(resource) => resource.answer(inbound),
-        None => Reply::problem(&Problem::NotFound(noun), inbound).into_response_for(inbound),
+async fn answer(State(library): State<Library>, inbound: Inbound) -> Response {
+    match library.get(&inbound.path) {
+        Some(resource) => resource.answer(&inbound),
+        None => {
+            let noun = if inbound.path.starts_with("/docs/guides/") { "guide" } else { "file" };
+            Reply::problem(&Problem::NotFound(noun), &inbound).into_response_for(&inbound)
+        }
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! `swagger-ui-dist` rather than `utoipa-swagger-ui`: the viewer is current.
 
-use std::collections::BTreeMap;
 use std::convert::identity;
 
 use axum::Router;
@@ -29,16 +28,27 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 /// `Content-Security-Policy` of the page's files: a file by itself loads and runs nothing.
 const FILE_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
 
-/// Renders the page at its first request.
-pub(crate) fn page() -> Resource {
+/// Creates the page and its files, by path.
+pub(crate) fn resources() -> impl Iterator<Item = (String, Resource)> {
+    let page = Resource::new(page, "text/html; charset=utf-8", POLICY);
+    let files = [
+        Resource::new(|| bundled(SCRIPT), JAVASCRIPT, FILE_POLICY),
+        Resource::new(bundled_style, CSS, FILE_POLICY),
+        Resource::new(|| include_str!("reference.js"), JAVASCRIPT, FILE_POLICY),
+        Resource::new(|| include_str!("style.css"), CSS, FILE_POLICY),
+    ];
+    let files = FILES.iter().zip(files).map(|(name, file)| (format!("{REFERENCE}/{name}"), file));
+    [(REFERENCE.to_owned(), page)].into_iter().chain(files)
+}
+
+fn page() -> String {
     let head = format!(
         "<link rel=\"stylesheet\" href=\"/docs/{STYLE}\">\n<script src=\"/docs/{SCRIPT}\" defer></script>\n\
          <script src=\"/docs/reference.js\" defer></script>\n"
     );
     let main = "<h1>Reference</h1>\n<div id=\"reference\"><noscript><p>The reference needs JavaScript. \
                 The OpenAPI document <a href=\"/openapi.json\">openapi.json</a> has the same content.</p></noscript></div>";
-    let page = move || layout::page("Reference", REFERENCE, &head, main);
-    Resource::new(page, "text/html; charset=utf-8", POLICY)
+    layout::page("Reference", REFERENCE, &head, main)
 }
 
 /// Reads a file of `swagger-ui-dist` through its routes, because the crate has no other access to its files. The routes
@@ -62,14 +72,4 @@ fn bundled_style() -> Bytes {
     let style = bundled(STYLE);
     let source_map = style.windows(SOURCE_MAP.len()).rposition(|text| text == SOURCE_MAP);
     style.slice(..source_map.unwrap_or(style.len()))
-}
-
-/// The page's files, by name.
-pub(crate) fn files() -> BTreeMap<&'static str, Resource> {
-    BTreeMap::from([
-        (SCRIPT, Resource::new(|| bundled(SCRIPT), JAVASCRIPT, FILE_POLICY)),
-        (STYLE, Resource::new(bundled_style, CSS, FILE_POLICY)),
-        (FILES[2], Resource::new(|| include_str!("reference.js"), JAVASCRIPT, FILE_POLICY)),
-        (FILES[3], Resource::new(|| include_str!("style.css"), CSS, FILE_POLICY)),
-    ])
 }

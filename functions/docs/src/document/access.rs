@@ -7,24 +7,15 @@ use serde_json::{Value, json};
 
 use super::examples::at;
 use super::headers::{
-    AUTHENTICATE, PAYLOAD_MISMATCH, RATE_LIMIT, RATE_LIMIT_POLICY, REPLAY, REQUEST_ID, RETRY_AFTER, ResponseHeader,
-    always, sometimes,
+    AUTHENTICATE, PAYLOAD_MISMATCH, RATE_LIMIT, RATE_LIMIT_POLICY, REPLAY, REQUEST_ID, RETRY_AFTER, always, sometimes,
 };
+use super::prose::INDEX;
 
 /// Statuses of responses that are recorded and replayed.
 const RECORDED: [u16; 6] = [200, 201, 202, 400, 404, 409];
 
-/// Statuses of the gateway's own answers, with their descriptions.
-pub(super) const GATEWAY: [(u16, &str); 4] = [
-    (413, "From the gateway: the body is larger than 10 MB."),
-    (429, "From the gateway: all callers together send too much."),
-    (500, "From the gateway: the function died or ran out of time. A write may have happened."),
-    (
-        503,
-        "From the gateway: no function could handle the request, or the answer took too long. A write may have \
-         happened.",
-    ),
-];
+/// Statuses of the gateway's own answers.
+pub(super) const GATEWAY: [u16; 4] = [413, 429, 500, 503];
 
 /// Returns true if the gateway itself may answer with this status.
 pub(super) fn may_come_from_gateway(access: Access, status: u16) -> bool {
@@ -32,7 +23,7 @@ pub(super) fn may_come_from_gateway(access: Access, status: u16) -> bool {
         // The gateway throttles public routes, and the function's concurrency is reserved.
         Access::Public => matches!(status, 429 | 503),
         Access::Session if status == 401 => true,
-        _ => GATEWAY.iter().any(|(gateway_status, _)| *gateway_status == status),
+        _ => GATEWAY.contains(&status),
     }
 }
 
@@ -48,22 +39,15 @@ pub(super) fn name_of(access: Access) -> &'static str {
 
 /// Renders the components of the security schemes.
 pub(super) fn security_schemes() -> Value {
-    let bearer = |about: &str| json!({ "type": "http", "scheme": "bearer", "description": about });
-    let header = |about: &str| json!({ "type": "apiKey", "in": "header", "name": "X-Api-Key", "description": about });
+    let bearer = json!({ "type": "http", "scheme": "bearer" });
+    let header = json!({ "type": "apiKey", "in": "header", "name": "X-Api-Key" });
     let mut schemes = json!({
-        "apiKey": bearer(
-            "A partner key: `Authorization: Bearer svc_live_...`. The coach creates it under Settings, Private \
-             Integrations.",
-        ),
-        "apiKeyHeader": header("The same key in the header `X-Api-Key`. Send one of the two headers."),
-        "crmKey": bearer(
-            "A CRM key with the permission that the operation needs: `Authorization: Bearer crm_live_...`. Partner \
-             keys do not open the CRM, and CRM keys open nothing else.",
-        ),
-        "crmKeyHeader": header("The same CRM key in the header `X-Api-Key`. Send one of the two headers."),
-        "coachSession": bearer("The application's token of a signed-in coach. API keys do not open the settings."),
+        "apiKey": bearer, "apiKeyHeader": header, "crmKey": bearer, "crmKeyHeader": header,
+        "coachSession": { "type": "http", "scheme": "bearer", "bearerFormat": "JWT" },
     });
-    schemes["coachSession"]["bearerFormat"] = json!("JWT");
+    for (name, scheme) in schemes.as_object_mut().into_iter().flatten() {
+        scheme["description"] = json!(INDEX.top.parts[name]);
+    }
     schemes
 }
 
@@ -110,9 +94,9 @@ pub(super) fn refusals(access: Access) -> Vec<Problem> {
 }
 
 /// Returns the headers that follow from the credential and the status. A response may be a replay if `replays`.
-pub(super) fn headers(access: Access, status: u16, replays: bool) -> Vec<ResponseHeader> {
+pub(super) fn headers(access: Access, status: u16, replays: bool) -> Vec<String> {
     // The gateway's own answers lack our headers. The count is unknown if the write that counts has failed.
-    let unless_gateway = if may_come_from_gateway(access, status) { sometimes } else { always };
+    let unless_gateway: fn(&str) -> String = if may_come_from_gateway(access, status) { sometimes } else { always };
     let mut headers = vec![unless_gateway(REQUEST_ID)];
     match (access, status) {
         (_, 401) => headers.push(always(AUTHENTICATE)),

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::components::Schemas;
-use super::headers::{self, ResponseHeader};
+use super::headers;
 use super::prose::Prose;
 
 /// A response, built step by step. `reference` describes it.
@@ -19,10 +19,9 @@ pub(super) struct Answer {
     schemas: Schemas,
     /// Values of examples that differ from those of the schema, by name.
     examples: Map<String, Value>,
-    /// Bodies without examples, by media type.
-    content: Map<String, Value>,
-    headers: Vec<ResponseHeader>,
-    links: Map<String, Value>,
+    headers: Vec<String>,
+    /// The response as JSON, without the rest.
+    rendered: Map<String, Value>,
 }
 
 impl Answer {
@@ -68,11 +67,15 @@ impl Answer {
 
     /// Adds a body of a media type.
     pub(super) fn content(mut self, media_type: &str, schema: Value) -> Self {
-        self.content.insert(media_type.to_owned(), json!({ "schema": schema }));
+        self.member("content")[media_type] = json!({ "schema": schema });
         self
     }
 
-    pub(super) fn header(mut self, header: ResponseHeader) -> Self {
+    fn member(&mut self, name: &str) -> &mut Value {
+        self.rendered.entry(name).or_insert_with(|| json!({}))
+    }
+
+    pub(super) fn header(mut self, header: String) -> Self {
         self.headers.push(header);
         self
     }
@@ -88,29 +91,28 @@ impl Answer {
             if !body.is_empty() {
                 link["x-request-body"] = json!(expressions(body));
             }
-            self.links.insert((*id).to_owned(), link);
+            self.member("links")[*id] = link;
         }
         self
     }
 
-    /// Adds a link to the next page of the list with this id and path.
-    pub(super) fn link_to_next_page(self, id: &str, path: &str) -> Self {
-        let ids = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-        let same: Vec<(&str, String)> = ids.map(|name| (name, format!("$request.path.{name}"))).collect();
-        let same = same.iter().map(|(name, place)| (*name, place.as_str()));
-        let parameters: Vec<(&str, &str)> = same.chain([("cursor", "/next_cursor")]).collect();
-        self.link(&[id], &parameters, &[])
+    /// Adds a link to the next page of the list that answers.
+    pub(super) fn link_to_next_page(self, list: &Value, path: &str) -> Self {
+        let parameters = [("id", "$request.path.id"), ("cursor", "/next_cursor")];
+        let parameters = if path.contains("{id}") { &parameters[..] } else { &parameters[1..] };
+        self.link(&[list["operationId"].as_str().unwrap_or_default()], parameters, &[])
     }
 
     /// Renders the response as JSON. Its schemas go to the components.
-    pub(super) fn render(mut self, prose: Prose, mut headers: Vec<ResponseHeader>, schemas: &mut Schemas) -> Value {
+    pub(super) fn render(mut self, prose: Prose, mut headers: Vec<String>, schemas: &mut Schemas) -> Value {
         let status = self.status.to_string();
         let about = prose.part(&status);
         let about = about.unwrap_or_else(|| panic!("reference: `{}` lacks `{status}`", prose.section.title));
         headers.append(&mut self.headers);
-        let mut response = json!({ "description": about, "headers": headers::references(&headers) });
+        self.rendered.insert("description".to_owned(), json!(about));
+        self.rendered.insert("headers".to_owned(), headers::references(&headers));
         schemas.0.append(&mut self.schemas.0);
-        if let Some(schema) = self.schema {
+        if let Some(schema) = self.schema.take() {
             let example = |given: Option<&Value>| schemas.example("an answer", &schema, given);
             let named =
                 self.examples.iter().map(|(name, given)| (name.clone(), json!({ "value": example(Some(given)) })));
@@ -118,15 +120,9 @@ impl Answer {
                 named if named.is_empty() => json!({ "schema": schema, "example": example(None) }),
                 named => json!({ "schema": schema, "examples": named }),
             };
-            self.content.insert("application/json".to_owned(), body);
+            self.member("content")["application/json"] = body;
         }
-        if !self.content.is_empty() {
-            response["content"] = Value::Object(self.content);
-        }
-        if !self.links.is_empty() {
-            response["links"] = Value::Object(self.links);
-        }
-        response
+        Value::Object(self.rendered)
     }
 }
 

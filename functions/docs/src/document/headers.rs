@@ -16,34 +16,26 @@ pub(super) const ETAG: &str = "ETag";
 pub(super) const CACHE_CONTROL: &str = "Cache-Control";
 pub(super) const LOCATION: &str = "Location";
 
-/// A header of a response, required or optional.
-#[derive(Clone, Copy)]
-pub(super) struct ResponseHeader {
-    name: &'static str,
-    required: bool,
+/// End of the names of components for headers that a response may lack.
+const OPTIONAL: &str = ".optional";
+
+/// Returns the component of a header that every such response has.
+pub(super) fn always(name: &str) -> String {
+    name.to_owned()
 }
 
-/// A header that every such response has.
-pub(super) const fn always(name: &'static str) -> ResponseHeader {
-    ResponseHeader { name, required: true }
+/// Returns the component of a header that such a response may have.
+pub(super) fn sometimes(name: &str) -> String {
+    format!("{name}{OPTIONAL}")
 }
 
-/// A header that such a response may have.
-pub(super) const fn sometimes(name: &'static str) -> ResponseHeader {
-    ResponseHeader { name, required: false }
-}
-
-/// Renders references to the headers' components.
-pub(super) fn references(headers: &[ResponseHeader]) -> Value {
-    let reference = |header: &ResponseHeader| {
-        let component = component(header.name, header.required);
-        (header.name.to_owned(), json!({ "$ref": format!("#/components/headers/{component}") }))
+/// Renders references to components, by the headers' names.
+pub(super) fn references(components: &[String]) -> Value {
+    let reference = |component: &String| {
+        let name = component.trim_end_matches(OPTIONAL).to_owned();
+        (name, json!({ "$ref": format!("#/components/headers/{component}") }))
     };
-    Value::Object(headers.iter().map(reference).collect())
-}
-
-fn component(name: &str, required: bool) -> String {
-    if required { name.to_owned() } else { format!("{name}.optional") }
+    Value::Object(components.iter().map(reference).collect())
 }
 
 /// Renders the components of all headers, each once as required and once as optional.
@@ -68,9 +60,9 @@ pub(super) fn components() -> Value {
     ];
     let render = |(name, schema, example): (&str, &Value, Value)| {
         let about = &INDEX.top.parts[name];
-        [true, false].map(|required| {
+        [(always(name), true), (sometimes(name), false)].map(|(component, required)| {
             let header = json!({ "description": about, "required": required, "schema": schema, "example": example });
-            (component(name, required), header)
+            (component, header)
         })
     };
     Value::Object(headers.into_iter().flat_map(render).collect())

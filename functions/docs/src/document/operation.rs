@@ -3,9 +3,11 @@
 //! An operation names its route, its parameters and the types of its bodies. `reference` has the words. The parameters,
 //! headers and refusals that follow from the route are added by rule.
 
+use std::fmt::Display;
+
 use domain::fields::Invalid;
 use domain::id::InvalidUuid;
-use domain::idempotency::{MAX_KEY_CHARS, RETENTION, SECRET_RETENTION};
+use domain::idempotency::MAX_KEY_CHARS;
 use domain::list::PageSize;
 use domain::openapi::Body;
 use edge::Problem;
@@ -39,10 +41,9 @@ const PATH_IDS: [PathId; 8] = [
 /// An operation, built step by step.
 pub(super) struct Operation {
     pub(super) route: &'static Route,
-    pub(super) id: &'static str,
     prose: Prose,
-    parameters: Vec<Value>,
-    body: Option<Value>,
+    /// The operation as JSON, without its responses.
+    rendered: Value,
     answers: Vec<Answer>,
     refusals: Vec<Problem>,
     replays: bool,
@@ -52,15 +53,26 @@ pub(super) struct Operation {
 
 impl Operation {
     /// Creates the operation of a route, with everything that follows from the route.
-    pub(super) fn new(method: &str, path: &str, id: &'static str) -> Self {
+    pub(super) fn new(method: &str, path: &str, id: &str) -> Self {
         let route = ROUTES.iter().find(|route| (route.method, route.path) == (method, path));
         let route = route.unwrap_or_else(|| panic!("ROUTES in lib/edge/src/routes.rs lacks {method} {path}"));
+        let prose = Prose::of(id, access::name_of(route.access));
+        let mut about = prose.section.about.clone();
+        let mut rendered = json!({
+            "operationId": id, "tags": [prose.tag.top.title], "summary": prose.section.title,
+            "security": access::security(route.access),
+        });
+        if let Access::Crm(permission) = route.access {
+            rendered["x-permission"] = json!(permission.as_str());
+            about += &format!("\n\nNeeds the permission `{}`.", permission.as_str());
+        }
+        if !about.is_empty() {
+            rendered["description"] = json!(about);
+        }
         let operation = Self {
             route,
-            id,
-            prose: Prose::of(id),
-            parameters: Vec::new(),
-            body: None,
+            prose,
+            rendered,
             answers: Vec::new(),
             refusals: access::refusals(route.access),
             replays: false,
@@ -70,8 +82,14 @@ impl Operation {
         let ids = PATH_IDS.into_iter().filter(|(start, ..)| path == *start || path.starts_with(&format!("{start}/")));
         let operation = ids.fold(operation, Self::with_path_id);
         match route.access {
-            Access::Crm(permission) if permission.is_write() => operation.idempotent_for_the_crm(),
-            Access::Session if method == "POST" => operation.idempotent_for_coaches(),
+            Access::Crm(permission) if permission.is_write() => operation.idempotent(true).refuses([
+                Problem::IdempotencyKeyRequired,
+                Problem::IdempotencyPayloadMismatch,
+                Problem::Unconfirmed(Fault { doing: "", source: "".into() }),
+            ]),
+            Access::Session if method == "POST" => operation
+                .idempotent(false)
+                .refuses([Problem::IdempotencyKeyInvalid, Problem::IdempotencyPayloadMismatch]),
             _ => operation,
         }
     }
@@ -81,47 +99,20 @@ impl Operation {
         // Outside the CRM an invalid id is 404, like an unknown one.
         let is_uuid = path.starts_with("/v1/crm/");
         let schema = if is_uuid { uuid() } else { json!({ "type": "string", "minLength": 1 }) };
-        let mut operation = self.in_path(name, schema).refuses(missing.map(Problem::NotFound));
-        operation
-            .parameters
-            .iter_mut()
-            .filter(|one| one["name"] == name)
-            .for_each(|one| one["example"] = json!(example));
+        let operation = self.parameter(json!({
+            "name": name, "in": "path", "required": true, "schema": schema, "example": example,
+        }));
+        let operation = operation.refuses(missing.map(Problem::NotFound));
         operation.refuses(is_uuid.then(|| invalid("id", InvalidUuid)))
     }
 
-    /// Accepts an idempotency key, as every POST of the settings does.
-    fn idempotent_for_coaches(self) -> Self {
-        let about = format!(
-            "One key for each action of the coach. The service does the same request under the same key once and \
-             replays its answer for {} hours. It replays a key or secret in the answer for {} minutes.",
-            RETENTION.num_hours(),
-            SECRET_RETENTION.num_minutes(),
-        );
-        self.idempotent(false, Some(&about))
-            .refuses([Problem::IdempotencyKeyInvalid, Problem::IdempotencyPayloadMismatch])
-    }
-
-    /// Requires an idempotency key, as every write of the CRM does.
-    fn idempotent_for_the_crm(self) -> Self {
-        let about =
-            "One key for each task. The service does the same request under the same key once and replays its answer.";
-        self.idempotent(true, Some(about)).refuses([
-            Problem::IdempotencyKeyRequired,
-            Problem::IdempotencyPayloadMismatch,
-            Problem::Unconfirmed(Fault { doing: "", source: "".into() }),
-        ])
-    }
-
-    /// Takes an idempotency key, and replays recorded answers. `reference` describes the key if `about` does not.
-    pub(super) fn idempotent(mut self, required: bool, about: Option<&str>) -> Self {
+    /// Takes an idempotency key, and replays recorded answers.
+    pub(super) fn idempotent(mut self, required: bool) -> Self {
         self.replays = true;
-        let mut parameter = json!({
+        self.refuses([Problem::IdempotencyInProgress]).parameter(json!({
             "name": "Idempotency-Key", "in": "header", "required": required, "example": "order-20261120-0017",
             "schema": { "type": "string", "minLength": 1, "maxLength": MAX_KEY_CHARS },
-        });
-        about.into_iter().for_each(|about| parameter["description"] = json!(about));
-        self.parameter(parameter).refuses([Problem::IdempotencyInProgress])
+        }))
     }
 
     /// Adds a path parameter.
@@ -152,9 +143,9 @@ impl Operation {
     }
 
     /// Adds the parameter for the next page, and a link to the next page.
-    pub(super) fn cursor(mut self, schema: Value) -> Self {
+    pub(super) fn cursor(mut self, schema: Value, rule: impl Display) -> Self {
         self.has_pages = true;
-        self.in_query("cursor", schema).refuses([invalid("cursor", "must be the next_cursor of an earlier answer")])
+        self.in_query("cursor", schema).refuses([invalid("cursor", rule)])
     }
 
     /// Adds a parameter of any kind. `reference` describes it, unless it has a description.
@@ -163,15 +154,18 @@ impl Operation {
         if let (None, Some(about)) = (parameter.get("description"), about) {
             parameter["description"] = json!(about);
         }
-        self.parameters.push(parameter);
+        match &mut self.rendered["parameters"] {
+            Value::Array(parameters) => parameters.push(parameter),
+            none => *none = json!([parameter]),
+        }
         self
     }
 
     /// Sets the JSON body. `name` is the name of its schema. Examples are added by [`Operation::example`].
     pub(super) fn body(mut self, name: &str, body: Body) -> Self {
         let schema = self.schemas.insert(name, body.into_json());
-        self.body =
-            Some(json!({ "required": true, "content": { "application/json": { "schema": schema, "examples": {} } } }));
+        let content = json!({ "application/json": { "schema": schema, "examples": {} } });
+        self.rendered["requestBody"] = json!({ "required": true, "content": content });
         // The CRM answers every invalid body with one code, `invalid_request`.
         let is_crm = matches!(self.route.access, Access::Crm(_));
         let invalid_json = || Problem::InvalidJson("EOF while parsing an object at line 1 column 1".to_owned());
@@ -181,14 +175,14 @@ impl Operation {
     /// Sets a JSON body that callers may omit.
     pub(super) fn optional_body(self, name: &str, body: Body) -> Self {
         let mut operation = self.body(name, body);
-        operation.body.as_mut().expect("the operation has a body")["required"] = json!(false);
+        operation.rendered["requestBody"]["required"] = json!(false);
         operation
     }
 
     /// Adds an example of the body.
     pub(super) fn example(mut self, name: &str, value: Value) -> Self {
-        let body = self.body.as_mut().expect("the operation has a body");
-        body["content"]["application/json"]["examples"][name] = json!({ "value": value });
+        let content = &mut self.rendered["requestBody"]["content"]["application/json"];
+        content["examples"][name] = json!({ "value": value });
         self
     }
 
@@ -205,31 +199,13 @@ impl Operation {
 
     /// Renders the operation as JSON. Its schemas and refusals go to the components.
     pub(super) fn render(self, schemas: &mut Schemas, responses: &mut Responses) -> Value {
-        let (access, replays, prose) = (self.route.access, self.replays, self.prose);
-        let mut operation = json!({
-            "operationId": self.id, "tags": [prose.tag.top.title], "summary": prose.section.title,
-            "security": access::security(access),
-        });
-        let mut about = prose.section.about.clone();
-        if let Access::Crm(permission) = access {
-            operation["x-permission"] = json!(permission.as_str());
-            about += &format!("\n\nNeeds the permission `{}`.", permission.as_str());
-        }
-        if !about.is_empty() {
-            operation["description"] = json!(about);
-        }
-        if !self.parameters.is_empty() {
-            operation["parameters"] = json!(self.parameters);
-        }
-        if let Some(body) = self.body {
-            operation["requestBody"] = body;
-        }
+        let (access, replays, mut operation) = (self.route.access, self.replays, self.rendered);
         schemas.0.extend(self.schemas.0);
         let mut by_status = Map::new();
         for answer in self.answers {
             let headers = access::headers(access, answer.status, replays);
-            let answer = if self.has_pages { answer.link_to_next_page(self.id, self.route.path) } else { answer };
-            by_status.insert(answer.status.to_string(), answer.render(prose, headers, schemas));
+            let answer = if self.has_pages { answer.link_to_next_page(&operation, self.route.path) } else { answer };
+            by_status.insert(answer.status.to_string(), answer.render(self.prose, headers, schemas));
         }
         let mut refusals = self.refusals;
         refusals.sort_by_key(|refusal| refusal.code().status());
@@ -238,8 +214,8 @@ impl Operation {
             let (name, response) = problems::response(status, group, access, replays);
             by_status.insert(status.to_string(), responses.add(&name, response));
         }
-        for (status, about) in GATEWAY.into_iter().filter(|(status, _)| may_come_from_gateway(access, *status)) {
-            let response = || responses.add("Gateway", problems::gateway_response(about));
+        for status in GATEWAY.into_iter().filter(|status| may_come_from_gateway(access, *status)) {
+            let response = || responses.add("Gateway", problems::gateway_response(status));
             by_status.entry(status.to_string()).or_insert_with(response);
         }
         operation["responses"] = Value::Object(by_status);
@@ -247,11 +223,18 @@ impl Operation {
     }
 }
 
+pub(super) fn matching(pattern: &str) -> Value {
+    json!({ "type": "string", "pattern": pattern })
+}
+
 pub(super) fn uuid() -> Value {
     json!({ "type": "string", "format": "uuid" })
 }
 
+/// The rule of a cursor.
+pub(super) const CURSOR_RULE: &str = "must be the next_cursor of an earlier answer";
+
 /// Refusal of a field or parameter.
-pub(super) fn invalid(field: &str, rule: impl std::fmt::Display) -> Problem {
+pub(super) fn invalid(field: &str, rule: impl Display) -> Problem {
     Problem::Invalid(Invalid::field(field, rule))
 }

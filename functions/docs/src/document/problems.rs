@@ -8,16 +8,22 @@ use serde_json::{Map, Value, json};
 use super::access::{self, GATEWAY, may_come_from_gateway};
 use super::components::{Schemas, reference};
 use super::headers::{self, RETRY_AFTER, sometimes};
+use super::prose::INDEX;
 
 /// Member of a response that lists its codes.
 pub(super) const CODES: &str = "x-codes";
 const EXAMPLE_REQUEST_ID: &str = "JKJaXmPLvHcESHA=";
 const EXAMPLE_FAULT_ID: &str = "err_6f1ed002ab5595859014ebf0";
 
+/// Describes the gateway's own answer with a status.
+fn of_gateway(status: u16) -> &'static str {
+    &INDEX.top.parts[&format!("Gateway.{status}")]
+}
+
 /// Renders the response of a status that only the gateway answers with.
-pub(super) fn gateway_response(about: &str) -> Value {
+pub(super) fn gateway_response(status: u16) -> Value {
     let content = json!({ "application/json": { "schema": reference("GatewayError") } });
-    json!({ "description": about, "headers": {}, "content": content })
+    json!({ "description": of_gateway(status), "headers": {}, "content": content })
 }
 
 /// Renders the response for the problems of one status, with the name that operations share it under. The codes stand
@@ -33,7 +39,7 @@ pub(super) fn response(status: u16, group: &[Problem], access: Access, replays: 
     let error = reference("Error");
     let schema = if from_gateway { json!({ "anyOf": [error, reference("GatewayError")] }) } else { error };
     let response = json!({
-        "description": description(&codes, GATEWAY.iter().find(|(own, _)| from_gateway && *own == status)),
+        "description": description(&codes, (from_gateway && GATEWAY.contains(&status)).then(|| of_gateway(status))),
         CODES: codes.iter().map(|code| code.as_str()).collect::<Vec<_>>(),
         "headers": headers::references(&headers),
         "content": {
@@ -48,12 +54,12 @@ fn camel(code: Code) -> String {
     code.as_str().split('_').map(|word| word[..1].to_uppercase() + &word[1..]).collect()
 }
 
-fn description(codes: &[Code], from_gateway: Option<&(u16, &str)>) -> String {
+fn description(codes: &[Code], from_gateway: Option<&str>) -> String {
     if let (&[code], None) = (codes, from_gateway) {
         return code.meaning().to_owned();
     }
     let with_code = codes.iter().map(|code| format!("- `{code}`: {}", code.meaning()));
-    let lines = with_code.chain(from_gateway.map(|(_, about)| format!("- Without `code`: {about}")));
+    let lines = with_code.chain(from_gateway.map(|about| format!("- Without `code`: {about}")));
     lines.collect::<Vec<_>>().join("\n")
 }
 

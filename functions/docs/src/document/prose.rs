@@ -2,7 +2,7 @@
 //!
 //! A file starts with a title and a description. A section `## id: Summary` describes an operation. A list describes
 //! parameters by name and answers by status, those of all operations at the top of a file. Descriptions of `index`
-//! count for all files.
+//! count for all files, those of its section of a credential for operations with the credential.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -36,6 +36,9 @@ macro_rules! pages {
 /// The description of the whole service.
 pub(super) static INDEX: LazyLock<Page> = LazyLock::new(|| Page::read(include_str!("../../reference/index.md")));
 
+/// The requests that receivers get.
+pub(super) static EVENTS: LazyLock<Page> = LazyLock::new(|| Page::read(include_str!("../../reference/events.md")));
+
 /// The tags, in the order of the reference page.
 pub(super) static TAGS: LazyLock<[Page; 13]> = LazyLock::new(|| {
     pages! {
@@ -49,20 +52,22 @@ pub(super) static TAGS: LazyLock<[Page; 13]> = LazyLock::new(|| {
 pub(super) struct Prose {
     pub(super) tag: &'static Page,
     pub(super) section: &'static Section,
+    /// The section of `index` for all operations with the same credential.
+    shared: Option<&'static Section>,
 }
 
 impl Prose {
     /// Returns the prose of an operation.
-    pub(super) fn of(id: &str) -> Self {
+    pub(super) fn of(id: &str, credential: &str) -> Self {
         let tag = TAGS.iter().find(|page| page.operations.contains_key(id));
         let tag = tag.unwrap_or_else(|| panic!("functions/docs/reference has no section `## {id}: ..`"));
-        Self { tag, section: &tag.operations[id] }
+        Self { tag, section: &tag.operations[id], shared: INDEX.operations.get(credential) }
     }
 
     /// Returns the description of a parameter or an answer.
     pub(super) fn part(self, name: &str) -> Option<&'static str> {
-        let sections = [self.section, &self.tag.top, &INDEX.top];
-        sections.into_iter().find_map(|section| section.parts.get(name)).map(String::as_str)
+        let sections = [Some(self.section), Some(&self.tag.top), self.shared, Some(&INDEX.top)];
+        sections.into_iter().flatten().find_map(|section| section.parts.get(name)).map(String::as_str)
     }
 }
 

@@ -1,14 +1,12 @@
 //! The `webhooks` of the document: the requests that receivers get.
 
-use domain::delivery::ATTEMPT_TIMEOUT;
-use domain::endpoint::SECRET_OVERLAP;
 use domain::event::{ContactDetails, EventExamples, EventName, EventSchema};
 use domain::openapi::NamedSchema;
-use domain::retry::MAX_ATTEMPTS;
 use serde_json::{Map, Value, json};
 
 use super::components::{Schemas, reference};
 use super::examples::{EVENT_ID, at};
+use super::prose::EVENTS;
 
 /// Tags of the two kinds of events.
 pub(super) const EMITTED: &str = "Emitted events";
@@ -29,10 +27,9 @@ fn render(event: EventName, schemas: &mut Schemas) -> Value {
         EventName::Emitted(_) => (EMITTED, "Subscribe an endpoint to it."),
         EventName::Computed(_) => (COMPUTED, "Sent by the Webhook step of an automation."),
     };
-    let timeout_s = ATTEMPT_TIMEOUT.num_seconds();
-    let other_answers = format!(
-        "Any other answer is a failure, redirects included. The service retries: {MAX_ATTEMPTS} attempts in all."
-    );
+    let content = json!({ "schema": body_schema(event, schemas), "examples": examples(event) });
+    let answer = |status: &str| (status.to_owned(), json!({ "description": EVENTS.top.parts[status] }));
+    let answers: Map<_, _> = ["2XX", "410", "default"].map(answer).into_iter().collect();
     json!({
         "post": {
             "operationId": name,
@@ -41,51 +38,27 @@ fn render(event: EventName, schemas: &mut Schemas) -> Value {
             "description": format!("{} {sender}", event.description()),
             "security": [],
             "parameters": headers(name),
-            "requestBody": {
-                "required": true,
-                "content": { "application/json": { "schema": body_schema(event, schemas), "examples": examples(event) } },
-            },
-            "responses": {
-                "2XX": { "description": format!("The receiver has the event. Answer within {timeout_s} seconds.") },
-                "410": { "description": "The service sets the endpoint to `gone` for good and sends nothing more." },
-                "default": { "description": other_answers },
-            },
+            "requestBody": { "required": true, "content": { "application/json": content } },
+            "responses": answers,
         },
     })
 }
 
 fn headers(event: &str) -> Value {
-    let header = |name: &str, about: &str, schema: Value, example: Value| {
+    let signature = "v1,eZC7pNfBfbYV4fJpIo2TwU+JO+y5dW4XaGaVlqLCFGQ=";
+    let headers = [
+        ("webhook-id", json!({ "type": "string" }), json!(EVENT_ID)),
+        ("webhook-timestamp", json!({ "type": "integer" }), json!(at("09:30:01.000").unix_s())),
+        ("webhook-signature", json!({ "type": "string" }), json!(signature)),
+        ("x-service-event", json!({ "type": "string", "const": event }), json!(event)),
+    ];
+    let render = |(name, schema, example): (&str, Value, Value)| {
         json!({
-            "name": name, "in": "header", "required": true, "description": about,
+            "name": name, "in": "header", "required": true, "description": EVENTS.top.parts[name],
             "schema": schema, "example": example,
         })
     };
-    json!([
-        header(
-            "webhook-id",
-            "The id of the event, the same in every attempt. Store it, and skip an id that you have.",
-            json!({ "type": "string" }),
-            json!(EVENT_ID),
-        ),
-        header(
-            "webhook-timestamp",
-            "When this attempt was signed, in Unix seconds.",
-            json!({ "type": "integer" }),
-            json!(at("09:30:01.000").unix_s()),
-        ),
-        header(
-            "webhook-signature",
-            &format!(
-                "The signature by Standard Webhooks 1.0.0: `v1,` and base64. For {} hours after a rotation of the secret: \
-                 one signature by each secret, separated by spaces.",
-                SECRET_OVERLAP.num_hours()
-            ),
-            json!({ "type": "string" }),
-            json!("v1,eZC7pNfBfbYV4fJpIo2TwU+JO+y5dW4XaGaVlqLCFGQ="),
-        ),
-        header("x-service-event", "The event's name.", json!({ "type": "string", "const": event }), json!(event)),
-    ])
+    headers.into_iter().map(render).collect()
 }
 
 fn body_schema(event: EventName, schemas: &mut Schemas) -> Value {

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::document::answer::Answer;
 use crate::document::examples::{CALENDAR_ID, CONTACT_ID, at};
-use crate::document::operation::{Operation, invalid, uuid};
+use crate::document::operation::{Operation, invalid, matching, uuid};
 
 pub(super) fn operations() -> Vec<Operation> {
     [contacts(), opportunities(), bookings(), workflows()].into_iter().flatten().collect()
@@ -21,16 +21,11 @@ pub(super) fn operations() -> Vec<Operation> {
 
 /// A list, with the parameters and refusals that all lists share.
 fn list(path: &str, id: &'static str, answer: Answer) -> Operation {
-    let about = "`next_cursor` of the previous page, a UUID. The page has the records with greater ids, as they are at \
-                 the time of the request. The record of the cursor may be gone. Empty: the first page.";
+    let cursor = matching("^([0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})?$");
     Operation::new("GET", path, id)
         .size("limit", "Records in the answer", CRM_PAGE)
-        .parameter(json!({
-            "name": "cursor", "in": "query", "description": about,
-            "schema": { "type": "string", "pattern": "^([0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})?$" },
-        }))
-        .answers(answer.link(&[id], &[("cursor", "/next_cursor")], &[]))
-        .refuses([invalid("cursor", InvalidUuid)])
+        .cursor(cursor, InvalidUuid)
+        .answers(answer)
 }
 
 fn merged() -> Problem {

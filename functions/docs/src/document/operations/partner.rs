@@ -15,7 +15,7 @@ use edge::Problem;
 use serde_json::json;
 
 use crate::document::answer::Answer;
-use crate::document::operation::{Operation, invalid};
+use crate::document::operation::{CURSOR_RULE, Operation, invalid};
 
 pub(super) fn operations() -> Vec<Operation> {
     let date = || json!({ "type": "string", "format": "date" });
@@ -27,7 +27,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .size("limit", "Clients in the answer", CLIENT_PAGE)
             .in_query("active", json!({ "type": "string" }))
             .in_query("email", email)
-            .cursor(json!({ "type": "string", "format": "cursor" }))
+            .cursor(json!({ "type": "string", "format": "cursor" }), CURSOR_RULE)
             .answers(Answer::of::<ClientList>(200))
             .refuses([invalid("email", long_email)]),
         create_client(),
@@ -71,7 +71,7 @@ fn create_client() -> Operation {
         );
     let long_goals = format!("must be at most {MAX_GOALS_CHARS} characters; it has {}", MAX_GOALS_CHARS + 381);
     Operation::new("POST", "/v1/clients", "createClient")
-        .idempotent(false, None)
+        .idempotent(false)
         .body("CreateClient", ClientDraft::schema())
         .example(
             "mailed",

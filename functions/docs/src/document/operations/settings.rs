@@ -12,18 +12,14 @@ use domain::list::{AUDIT_PAGE, DELIVERY_PAGE, KEY_PAGE};
 use domain::test_event;
 use domain::workspace::WorkspaceView;
 use edge::Problem;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::document::answer::Answer;
 use crate::document::examples::at;
-use crate::document::operation::{Operation, invalid};
+use crate::document::operation::{CURSOR_RULE, Operation, invalid, matching};
 
 pub(super) fn operations() -> Vec<Operation> {
     [workspace(), keys(), endpoints(), deliveries()].into_iter().flatten().collect()
-}
-
-fn matching(pattern: &str) -> Value {
-    json!({ "type": "string", "pattern": pattern })
 }
 
 fn workspace() -> Vec<Operation> {
@@ -35,7 +31,7 @@ fn workspace() -> Vec<Operation> {
             .answers(Answer::of::<EventCatalog>(200).example("one_event", json!(catalog))),
         Operation::new("GET", "/settings/audit", "listAudit")
             .size("limit", "Lines in the answer", AUDIT_PAGE)
-            .cursor(matching(AuditCursor::PATTERN))
+            .cursor(matching(AuditCursor::PATTERN), CURSOR_RULE)
             .answers(Answer::of::<AuditPage>(200)),
     ]
 }
@@ -56,7 +52,7 @@ fn keys() -> Vec<Operation> {
         Operation::new("GET", "/settings/keys", "listKeys")
             .size("limit", "Keys in the answer", KEY_PAGE)
             .filter("status", json!({ "type": "string", "enum": ["live"] }))
-            .cursor(matching(KeyCursor::PATTERN))
+            .cursor(matching(KeyCursor::PATTERN), CURSOR_RULE)
             .answers(Answer::of::<KeyList>(200).example("keys", json!({ "keys": [{}, replaced] })))
             .refuses([invalid("status", "must be live, or left out")]),
         Operation::new("POST", "/settings/keys", "createKey")
@@ -171,7 +167,7 @@ fn log(operation: Operation) -> Operation {
         .filter("since", time())
         .filter("until", time())
         .size("limit", "Deliveries in the answer", DELIVERY_PAGE)
-        .cursor(matching("^(dlv_[0-9a-f]{32})?$"))
+        .cursor(matching("^(dlv_[0-9a-f]{32})?$"), CURSOR_RULE)
         .answers(Answer::of::<DeliveryPage>(200))
         .refuses([Problem::Invalid(Invalid::unknown_parameter("state", &["status"]))])
 }
