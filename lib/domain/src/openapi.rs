@@ -7,7 +7,7 @@ mod named_schema;
 
 use serde_json::{Map, Value, json};
 
-pub use named_schema::{NamedSchema, SCHEMA_PREFIX, is_scalar, referenced, simplify_nullable};
+pub use named_schema::{NamedSchema, SCHEMA_PREFIX, referenced};
 
 /// Refuses NUL: no field has a use for it.
 const NO_NUL: &str = r"^[^\x00]*$";

@@ -2,9 +2,8 @@
 
 use domain::list::CrmPage;
 use domain::openapi::NamedSchema;
-use serde::Serialize;
 use serde_json::{Map, Value, json};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::ToSchema;
 
 use super::components::Schemas;
 use super::headers;
@@ -46,9 +45,10 @@ impl Answer {
     }
 
     /// Creates the answer of a CRM list. `name` is the name of its schema.
-    pub(super) fn page_of<T: ToSchema + Serialize>(name: &str) -> Self {
+    pub(super) fn page_of<T: ToSchema>(name: &str) -> Self {
         let mut answer = Self::of::<T>(200);
-        let mut page = json!(CrmPage::<T>::schema());
+        let NamedSchema { name: own, mut schemas } = NamedSchema::of::<CrmPage<T>>();
+        let mut page = schemas.remove(&own).unwrap_or_default();
         page["properties"]["data"]["items"] = json!(answer.schema);
         answer.schema = Some(answer.schemas.insert(name, page));
         answer
