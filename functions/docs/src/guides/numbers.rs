@@ -167,7 +167,12 @@ fn without_backed(text: &str, values: &BTreeMap<String, String>, faults: &mut Ve
             Some(Ok(wanted)) if quantity(&stated) == Some(wanted) => before.to_owned(),
             Some(Err(text)) if rest.ends_with(text.as_str()) => rest[..rest.len() - text.len()].to_owned(),
             _ => {
-                faults.push(format!("`{stated}` is marked as {mark}, which is {value:?}"));
+                faults.push(match value {
+                    Some(value) => format!("`{stated}` has the mark {mark}, which is {value}"),
+                    None => format!(
+                        "`{stated}` has the mark {mark}: name one constant, as `module::NAME` if there are more"
+                    ),
+                });
                 before.to_owned()
             }
         };
