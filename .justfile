@@ -6,6 +6,10 @@ check:
 run *args:
     cargo run -- {{args}}
 
+# Measure, and replace the figures in infra/bench/README.md.
+bench *args:
+    cargo run --package bench --release -- {{args}}
+
 fmt:
     cargo fmt --all
 

@@ -1,186 +1,97 @@
-//! Measures the cost of each kind of request: calls, capacity units, CPU time, instructions.
+//! Requests: a typical read and a typical write of each family of routes.
 
-use std::path::Path;
-use std::time::Duration;
+use chrono::TimeDelta;
+use edge::routes::{Access, Routed, find};
+use http::Method;
+use local_stack::demo::crm::{CALL_CALENDAR_ID, LEAD_ID, OPPORTUNITY_ID};
+use local_stack::demo::facts::CLIENT_ID;
+use runtime::BoxError;
+use serde_json::{Value, json};
 
-use chrono::{NaiveDate, TimeDelta};
-use serde_json::json;
+use crate::bench::{Bench, Work};
 
-use crate::error::BenchError;
-use crate::fleet::Fleet;
-use crate::process::{Mode, instructions};
-use crate::seed::{CALENDAR, CLIENT, Credentials, LEAD, OPPORTUNITY};
-use crate::stack::{ApiCall, BenchStack, Cost, Variables};
+const REPEATS: usize = 200;
 
-/// Unmeasured requests before the measurement.
-const WARM_UP: usize = 20;
-/// Measured requests under callgrind.
-const COUNTED: usize = 10;
-/// Unmeasured requests under callgrind before them.
-const COUNTED_WARM_UP: usize = 3;
+/// A kind of request: function, method, and the n-th path and body.
+type Request = (&'static str, Method, fn(usize, &Bench) -> (String, Value));
 
-/// A kind of request.
-pub(crate) struct Route {
-    pub(crate) name: &'static str,
-    pub(crate) function: &'static str,
-    /// Number of measured requests, fewer for those that create records.
-    repeats: usize,
-    call: fn(usize, &Credentials) -> ApiCall,
-}
-
-/// The measured cost of a route.
-pub(crate) struct RouteFigures {
-    pub(crate) cost: Cost,
-    pub(crate) cpu: Duration,
-    /// `None` without valgrind.
-    pub(crate) instructions: Option<u64>,
-}
-
-const fn route(
-    name: &'static str,
-    function: &'static str,
-    repeats: usize,
-    call: fn(usize, &Credentials) -> ApiCall,
-) -> Route {
-    Route { name, function, repeats, call }
-}
-
-/// One route of each kind.
-pub(crate) const ROUTES: [Route; 22] = [
-    route("GET /v1/ping", "ping", 300, |n, auth| ApiCall::get("/v1/ping").bearer(auth.partner(n))),
-    route("GET /v1/clients", "clients", 300, |n, auth| ApiCall::get("/v1/clients?limit=50").bearer(auth.partner(n))),
-    route("GET /v1/clients?email=", "clients", 300, |n, auth| {
-        ApiCall::get(format!("/v1/clients?email={CLIENT}@bench.example")).bearer(auth.partner(n))
+/// All measured requests.
+pub(crate) const ROUTES: [Request; 19] = [
+    ("ping", Method::GET, |_, _| get("/v1/ping")),
+    // Before all requests that cause deliveries, which the list of webhooks counts.
+    ("settings", Method::GET, |_, _| get("/settings/webhooks")),
+    ("settings", Method::PATCH, |n, bench| {
+        (format!("/settings/webhooks/{}", bench.demo.endpoint_id), json!({ "description": format!("Receiver {n}") }))
     }),
-    route("GET /v1/clients/{clientId}", "clients", 300, |n, auth| {
-        ApiCall::get(format!("/v1/clients/{CLIENT}")).bearer(auth.partner(n))
+    ("clients", Method::POST, |n, _| {
+        let email = format!("new{n}@bench.example");
+        ("/v1/clients".to_owned(), json!({ "full_name": "New Client", "email": email, "send_welcome": false }))
     }),
-    route("GET /v1/clients/{clientId}/compliance", "client-records", 300, |n, auth| {
-        ApiCall::get(format!("/v1/clients/{CLIENT}/compliance")).bearer(auth.partner(n))
+    ("clients", Method::GET, |_, _| get("/v1/clients?limit=50")),
+    ("clients", Method::GET, |_, _| get(format!("/v1/clients/{CLIENT_ID}"))),
+    ("clients", Method::PATCH, |n, _| (format!("/v1/clients/{CLIENT_ID}"), json!({ "is_active": n % 2 == 1 }))),
+    ("client-records", Method::GET, |_, _| get(format!("/v1/clients/{CLIENT_ID}/compliance"))),
+    ("login-links", Method::POST, |_, _| (format!("/v1/clients/{CLIENT_ID}/login-link"), json!({}))),
+    ("crm-contacts", Method::GET, |_, _| get("/v1/crm/contacts")),
+    ("crm-contacts", Method::POST, |n, _| {
+        ("/v1/crm/contacts".to_owned(), json!({ "name": "New Lead", "email": format!("lead{n}@bench.example") }))
     }),
-    route("GET /v1/clients/{clientId}/check-ins", "client-records", 300, |n, auth| {
-        ApiCall::get(format!("/v1/clients/{CLIENT}/check-ins")).bearer(auth.partner(n))
+    ("crm-opportunities", Method::GET, |_, _| get("/v1/crm/opportunities")),
+    ("crm-opportunities", Method::PATCH, |n, _| {
+        let stage = if n.is_multiple_of(2) { "proposal" } else { "qualified" };
+        (format!("/v1/crm/opportunities/{OPPORTUNITY_ID}"), json!({ "stage": stage }))
     }),
-    route("GET /v1/clients/{clientId}/daily-logs", "client-records", 300, |n, auth| {
-        ApiCall::get(format!("/v1/clients/{CLIENT}/daily-logs")).bearer(auth.partner(n))
+    ("crm-bookings", Method::GET, |_, _| get("/v1/crm/bookings")),
+    ("crm-bookings", Method::POST, |_, _| {
+        let body = json!({ "leadId": LEAD_ID, "calendarId": CALL_CALENDAR_ID });
+        ("/v1/crm/bookings/availability".to_owned(), body)
     }),
-    route("PATCH /v1/clients/{clientId}", "clients", 200, |n, auth| {
-        ApiCall::patch(format!("/v1/clients/{CLIENT}"), json!({ "is_active": n % 2 == 1 })).bearer(auth.partner(n))
+    ("crm-bookings", Method::POST, |n, bench| {
+        // Eight a day, at hours that every day has.
+        let date = (bench.now() + TimeDelta::days(5 + n as i64 / 8)).date_naive();
+        let time = format!("{:02}:00", 8 + n % 8);
+        let body = json!({ "leadId": LEAD_ID, "calendarId": CALL_CALENDAR_ID, "date": date, "time": time });
+        ("/v1/crm/bookings".to_owned(), body)
     }),
-    route("POST /v1/clients", "clients", 60, |n, auth| {
-        let body =
-            json!({ "full_name": "New Client", "email": format!("new{n}@bench.example"), "send_welcome": false });
-        ApiCall::post("/v1/clients", body).bearer(auth.partner(n))
-    }),
-    route("POST /v1/clients/{clientId}/login-link", "login-links", 200, |n, auth| {
-        ApiCall::post(format!("/v1/clients/{CLIENT}/login-link"), json!({})).bearer(auth.partner(n))
-    }),
-    route("GET /v1/crm/contacts", "crm-contacts", 300, |n, auth| ApiCall::get("/v1/crm/contacts").bearer(auth.crm(n))),
-    route("POST /v1/crm/contacts", "crm-contacts", 200, |n, auth| {
-        let body = json!({ "name": "New Lead", "email": format!("lead{n}@bench.example") });
-        ApiCall::post("/v1/crm/contacts", body).bearer(auth.crm(n)).idempotency_key(format!("contact-{n}"))
-    }),
-    route("GET /v1/crm/opportunities", "crm-opportunities", 300, |n, auth| {
-        ApiCall::get("/v1/crm/opportunities").bearer(auth.crm(n))
-    }),
-    route("PATCH /v1/crm/opportunities/{id}", "crm-opportunities", 200, |n, auth| {
-        let stage = if n.is_multiple_of(2) { "qualified" } else { "new" };
-        let path = format!("/v1/crm/opportunities/{OPPORTUNITY}");
-        ApiCall::patch(path, json!({ "stage": stage })).bearer(auth.crm(n)).idempotency_key(format!("opportunity-{n}"))
-    }),
-    route("GET /v1/crm/calendars", "crm-bookings", 300, |n, auth| {
-        ApiCall::get("/v1/crm/calendars").bearer(auth.crm(n))
-    }),
-    route("GET /v1/crm/bookings", "crm-bookings", 300, |n, auth| ApiCall::get("/v1/crm/bookings").bearer(auth.crm(n))),
-    route("POST /v1/crm/bookings/availability", "crm-bookings", 200, |n, auth| {
-        let body = json!({ "leadId": LEAD, "calendarId": CALENDAR });
-        ApiCall::post("/v1/crm/bookings/availability", body).bearer(auth.crm(n))
-    }),
-    route("POST /v1/crm/bookings", "crm-bookings", 200, |n, auth| {
-        let (date, time) = slot(n);
-        let body = json!({ "leadId": LEAD, "calendarId": CALENDAR, "date": date, "time": time });
-        ApiCall::post("/v1/crm/bookings", body).bearer(auth.crm(n)).idempotency_key(format!("booking-{n}"))
-    }),
-    route("GET /v1/crm/workflows", "crm-workflows", 300, |n, auth| {
-        ApiCall::get("/v1/crm/workflows").bearer(auth.crm(n))
-    }),
-    // One coach makes these requests, so their number stays below the limit for a minute.
-    route("GET /settings/keys", "settings", 80, |_, auth| ApiCall::get("/settings/keys").bearer(&auth.session)),
-    route("GET /settings/webhooks", "settings", 80, |_, auth| ApiCall::get("/settings/webhooks").bearer(&auth.session)),
-    route("GET /openapi.json", "docs", 100, |_, _| ApiCall::get("/openapi.json")),
+    ("crm-workflows", Method::GET, |_, _| get("/v1/crm/workflows")),
+    ("docs", Method::GET, |_, _| get("/openapi.json")),
+    ("portal", Method::GET, |_, _| get("/portal")),
 ];
 
-/// Returns the date and time of the n-th booking: eight a day, at times without one of the day's two events.
-#[expect(clippy::disallowed_methods, reason = "what can be booked depends on the day")]
-fn slot(n: usize) -> (NaiveDate, String) {
-    let n = i64::try_from(n).unwrap_or_default();
-    let day = (chrono::Utc::now() + TimeDelta::days(2 + n / 8)).date_naive();
-    (day, format!("{:02}:30", 2 * (n % 8) + 5))
+fn get(path: impl Into<String>) -> (String, Value) {
+    (path.into(), Value::Null)
 }
 
-/// Measures one route.
-pub(crate) async fn measure(
-    route: &Route,
-    stack: &BenchStack,
-    fleet: &Fleet,
-    auth: &Credentials,
-    counts: Option<&Path>,
-) -> Result<RouteFigures, BenchError> {
-    let mut number = 0;
-    let mut send = async |count: usize| {
-        for _ in 0..count {
-            stack.call((route.call)(number, auth)).await?;
-            number += 1;
-        }
-        Ok::<_, BenchError>(())
-    };
-    send(WARM_UP).await?;
-    stack.settle().await?;
-    let (before, calls) = (fleet.usage(route.function).await.cpu, stack.totals(route.function));
-    send(route.repeats).await?;
-    let cpu = (fleet.usage(route.function).await.cpu - before) / u32::try_from(route.repeats).unwrap_or(1);
-    let cost = Cost::between(calls, stack.totals(route.function), route.repeats);
-    stack.settle().await?;
-
-    let mut counted = Vec::new();
-    if let Some(dir) = counts {
-        let file = dir.join(format!("callgrind.out.{}", route.name.replace(['/', ' '], "_")));
-        for count in [COUNTED_WARM_UP, COUNTED_WARM_UP + COUNTED] {
-            fleet.run_as(Mode::Counted(file.clone()), Variables::new());
-            fleet.restart(route.function).await?;
-            send(count).await?;
-            fleet.end(route.function).await;
-            counted.push(instructions(&file)?);
-        }
-        fleet.run_as(Mode::Plain, Variables::new());
-        stack.settle().await?;
+/// Measures all requests.
+pub(crate) async fn measure(bench: &Bench) -> Result<(), BoxError> {
+    open_calendar(bench).await?;
+    for (function, method, request) in &ROUTES {
+        let (path, _) = request(0, bench);
+        let path = path.split('?').next().unwrap_or_default();
+        let Routed::Known(route) = find(method, path) else { return Err(format!("no route {method} {path}").into()) };
+        let work = Work { name: format!("`{route}`"), functions: std::slice::from_ref(function), repeats: REPEATS };
+        let run = async |n: usize| {
+            let (path, body) = request(n, bench);
+            let bearer = match route.access {
+                Access::Public => String::new(),
+                Access::Partner => bench.demo.partner_key.clone(),
+                Access::Crm(_) => bench.demo.crm_key.clone(),
+                Access::Session => bench.session(),
+            };
+            bench.call(method, &path, &bearer, &body).await.map(drop)
+        };
+        bench.measure(work, run).await?;
     }
-    let instructions = match counted[..] {
-        [few, many] => Some(many.saturating_sub(few) / COUNTED as u64),
-        _ => None,
-    };
-    Ok(RouteFigures { cost, cpu, instructions })
+    Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use edge::routes::Access;
-
-    use super::*;
-
-    #[test]
-    fn every_read_of_the_api_is_measured_and_every_measured_route_exists() {
-        let name = |route: &edge::routes::Route| format!("{} {}", route.method, route.path);
-        let measured: BTreeSet<&str> =
-            ROUTES.iter().map(|route| route.name.split('?').next().unwrap_or_default()).collect();
-        let known: BTreeSet<String> = edge::routes::ROUTES.iter().map(name).collect();
-        assert!(measured.iter().all(|name| known.contains(*name)), "{measured:?}");
-        for route in edge::routes::ROUTES {
-            let is_read = route.method == "GET" && matches!(route.access, Access::Partner | Access::Crm(_));
-            let is_measured = measured.contains(name(route).as_str());
-            assert!(!is_read || is_measured, "add {} to ROUTES in infra/bench/src/routes.rs", name(route));
-        }
+/// Opens the demo's calendar at all times, for 60 days.
+async fn open_calendar(bench: &Bench) -> Result<(), BoxError> {
+    let mut calendar = local_stack::demo::crm::calendar(CALL_CALENDAR_ID, "Introduction call", 30, 0);
+    calendar["coach_id"] = json!(local_stack::demo::COACH_ID);
+    calendar["horizon_days"] = json!(60);
+    for hours in calendar["weekly"].as_object_mut().into_iter().flat_map(|week| week.values_mut()) {
+        *hours = json!([["00:00", "24:00"]]);
     }
+    bench.put_facts(vec![bench.fact("calendar.saved", calendar)]).await
 }

@@ -3,27 +3,31 @@
 //! The first start creates the workspace as in production: it puts facts on the bus, then creates keys and an endpoint
 //! through the settings API. Later starts read the result from `demo.json`.
 
-mod crm;
-mod facts;
+pub mod crm;
+pub mod facts;
 mod print;
 mod seed;
 
 use serde::{Deserialize, Serialize};
 
 pub use print::{print_bare, print_ready, seed_and_print};
+pub use seed::{SeedError, call, load_or_create, put_facts};
 
 /// The coach who owns the demo workspace.
-const COACH_ID: &str = "coach_demo";
+pub const COACH_ID: &str = "coach_demo";
 /// The demo receiver's hook, the last segment of its URL.
 const HOOK: &str = "demo";
 const FILE: &str = "demo.json";
 
 /// The keys and the endpoint that the first start created.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Demo {
+pub struct Demo {
     base_url: String,
-    partner_key: String,
-    crm_key: String,
-    endpoint_id: String,
+    /// A partner key.
+    pub partner_key: String,
+    /// A CRM key with all permissions.
+    pub crm_key: String,
+    /// The endpoint, which is subscribed to all events.
+    pub endpoint_id: String,
     webhook_secret: String,
 }

@@ -12,10 +12,13 @@ pub(super) const PIPELINE_ID: &str = "pipeline_demo";
 /// The pipeline's initial stage.
 pub(super) const INITIAL_STAGE: &str = "new";
 
-const LEAD_ID: &str = "0199de00-c0de-7000-8000-000000000001";
+/// A contact with an opportunity.
+pub const LEAD_ID: &str = "0199de00-c0de-7000-8000-000000000001";
 const CALLED_ID: &str = "0199de00-c0de-7000-8000-000000000002";
-const OPPORTUNITY_ID: &str = "0199de00-0b0e-7000-8000-000000000001";
-const CALL_CALENDAR_ID: &str = "0199de00-ca1e-7000-8000-000000000001";
+/// The contact's opportunity.
+pub const OPPORTUNITY_ID: &str = "0199de00-0b0e-7000-8000-000000000001";
+/// The calendar of free calls.
+pub const CALL_CALENDAR_ID: &str = "0199de00-ca1e-7000-8000-000000000001";
 const REVIEW_CALENDAR_ID: &str = "0199de00-ca1e-7000-8000-000000000002";
 const BOOKING_ID: &str = "0199de00-eeee-7000-8000-000000000001";
 const PRIVATE_ID: &str = "0199de00-eeee-7000-8000-000000000002";
@@ -82,7 +85,7 @@ fn opportunity() -> Value {
 }
 
 /// A calendar that is open every day except Sunday.
-fn calendar(id: &str, name: &str, minutes: u32, price_cents: u32) -> Value {
+pub fn calendar(id: &str, name: &str, minutes: u32, price_cents: u32) -> Value {
     let (workday, saturday) = (json!([["09:00", "12:00"], ["13:00", "17:00"]]), json!([["10:00", "14:00"]]));
     json!({
         "calendar_id": id, "name": name, "time_zone": "America/New_York", "price_cents": price_cents, "currency": "USD",

@@ -8,13 +8,13 @@ use super::crm::{INITIAL_STAGE, PIPELINE_ID};
 use crate::control::rendered;
 
 /// The demo's only client.
-const CLIENT_ID: &str = "client_demo";
+pub const CLIENT_ID: &str = "client_demo";
 const DOSE_ID: &str = "dose_magnesium";
 /// Days of the client's history.
 const DAYS: i64 = 14;
 
 /// A fact's name and its detail.
-pub(super) type Fact = (&'static str, Value);
+pub type Fact = (&'static str, Value);
 
 /// The client's doses, daily logs and check-ins so far.
 pub(super) fn history(now: DateTime<Utc>) -> Vec<Fact> {
@@ -37,7 +37,7 @@ pub(super) fn history(now: DateTime<Utc>) -> Vec<Fact> {
 }
 
 /// The workspace, whose clients sign in at `base_url`.
-pub(super) fn workspace(now: DateTime<Utc>, base_url: &str) -> Fact {
+pub fn workspace(now: DateTime<Utc>, base_url: &str) -> Fact {
     let detail = json!({
         "coach_id": COACH_ID, "email": "coach@demo.example", "name": "Demo Coaching", "team_id": null,
         "canonical_host": base_url, "time_zone": "America/New_York", "country": "US", "plan": { "client_cap": 50 },
@@ -56,7 +56,7 @@ pub(super) fn backfill_fact(now: DateTime<Utc>, n: usize, name: &'static str, mu
 }
 
 /// The client's master data.
-pub(super) fn client(now: DateTime<Utc>) -> Fact {
+pub fn client(now: DateTime<Utc>) -> Fact {
     let detail = json!({
         "client_id": CLIENT_ID, "coach_id": COACH_ID, "email": "katherine@demo.example", "full_name": "Katherine Johnson",
         "phone": "+1 212 555 0199", "goals": "Sleep eight hours", "health_notes": null, "height_in": 65, "weight_lbs": null,

@@ -9,6 +9,7 @@ use http::{Method, Request};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
+use super::facts::Fact;
 use super::{COACH_ID, Demo, FILE, HOOK, crm, facts};
 use crate::stack::Running;
 use crate::template::STACK_NAME;
@@ -19,10 +20,10 @@ const MAX_ANSWER_BYTES: usize = 1024 * 1024;
 /// Maximum number of entries in a PutEvents request.
 const MAX_ENTRIES: usize = 10;
 
-/// The reason why the demo was not created.
+/// The reason why the demo was not created, or a call to the stack failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct SeedError(String);
+pub struct SeedError(String);
 
 impl SeedError {
     fn new(message: impl std::fmt::Display) -> Self {
@@ -31,7 +32,7 @@ impl SeedError {
 }
 
 /// Loads the demo of an earlier start and moves it to the current address, or creates a new one.
-pub(super) async fn load_or_create(running: &Running) -> Result<Demo, SeedError> {
+pub async fn load_or_create(running: &Running) -> Result<Demo, SeedError> {
     let state = &running.stack.state;
     let earlier = state.read(FILE).map_err(|error| SeedError::new(format!("{FILE} cannot be read: {error}")))?;
     let base_url = running.stack.base_url.clone();
@@ -94,7 +95,7 @@ fn hook_url(base_url: &str) -> String {
 }
 
 /// Puts facts on the bus as the application does, and waits until they are applied.
-async fn put_facts(running: &Running, facts: Vec<(&'static str, Value)>) -> Result<(), SeedError> {
+pub async fn put_facts(running: &Running, facts: Vec<Fact>) -> Result<(), SeedError> {
     let entries: Vec<Value> = facts
         .into_iter()
         .map(|(name, detail)| {
@@ -130,7 +131,8 @@ async fn call_settings(running: &Running, method: Method, path: &str, body: Valu
     call(running.router(), request).await
 }
 
-async fn call(router: Router, request: Request<Body>) -> Result<Value, SeedError> {
+/// Sends a request and returns the body of its answer. A status other than 2xx is an error.
+pub async fn call(router: Router, request: Request<Body>) -> Result<Value, SeedError> {
     let path = request.uri().path().to_owned();
     let answer = match router.oneshot(request).await {
         Ok(answer) => answer,
