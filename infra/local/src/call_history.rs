@@ -1,7 +1,7 @@
 //! The calls of the latest finished invocations, for `GET /_local/calls`.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use local_aws::Call;
 use serde::Serialize;
@@ -24,55 +24,27 @@ pub struct Finished {
     pub calls: Vec<Call>,
 }
 
-/// Sums over all invocations of a function since the stack was started.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Totals {
-    /// Number of finished invocations.
-    pub invocations: u64,
-    /// Number of calls to AWS.
-    pub calls: u64,
-    /// Consumed read capacity units.
-    pub read_units: f64,
-    /// Consumed write capacity units.
-    pub write_units: f64,
-}
-
-/// The latest finished invocations, and the totals of all invocations.
+/// The latest finished invocations.
 #[derive(Debug, Default)]
-pub struct CallHistory(Mutex<HistoryState>);
-
-#[derive(Debug, Default)]
-struct HistoryState {
-    latest: VecDeque<Finished>,
-    totals: BTreeMap<String, Totals>,
-}
+pub struct CallHistory(Mutex<VecDeque<Finished>>);
 
 impl CallHistory {
     pub(crate) fn add(&self, finished: Finished) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let totals = state.totals.entry(finished.function.clone()).or_default();
-        totals.invocations += 1;
-        for call in &finished.calls {
-            totals.calls += 1;
-            totals.read_units += call.read_units;
-            totals.write_units += call.write_units;
+        let mut latest = self.lock();
+        if latest.len() == MAX_INVOCATIONS {
+            latest.pop_back();
         }
-        if state.latest.len() == MAX_INVOCATIONS {
-            state.latest.pop_back();
-        }
-        state.latest.push_front(finished);
-    }
-
-    /// Returns the totals of a function so far.
-    pub fn totals(&self, function: &str) -> Totals {
-        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.totals.get(function).copied().unwrap_or_default()
+        latest.push_front(finished);
     }
 
     /// Returns the latest invocations, newest first.
     pub fn latest(&self, function: Option<&str>, limit: usize) -> Vec<Finished> {
-        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let wanted = state.latest.iter().filter(|finished| function.is_none_or(|name| finished.function == name));
+        let latest = self.lock();
+        let wanted = latest.iter().filter(|finished| function.is_none_or(|name| finished.function == name));
         wanted.take(limit).cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Finished>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

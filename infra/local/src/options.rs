@@ -1,7 +1,6 @@
 //! The command-line options.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Parser;
 
@@ -35,14 +34,6 @@ pub struct Options {
     /// Append the permissions that functions use to this file: a line `function action resource` for each, once.
     #[arg(long, value_name = "FILE")]
     pub record_permissions: Option<PathBuf>,
-
-    /// Maximum number of concurrent batches of a queue. By default, derived from the template's limit.
-    #[arg(skip)]
-    pub batches_at_once: Option<usize>,
-
-    /// Interval at which streams are polled. By default, a stream is read after each write.
-    #[arg(skip)]
-    pub stream_poll_interval: Option<Duration>,
 
     /// Log on stderr: a level (error, warn, info, debug), or filters such as local_stack=debug,warn. `json` prints the
     /// lines of AWS Lambda instead, also with filters: json,debug.

@@ -148,7 +148,7 @@ impl Running {
         let (ending, aws_ending) = (watch::Sender::new(false), watch::Sender::new(false));
         let aws_server = serve(aws_listener, aws.router().layer(from_fn(loopback::guard)), &aws_ending);
         let parts = Parts { aws, clock, state, base_url, aws_url, port };
-        let (stack, pollers) = assemble(&template, functions, options, parts)?;
+        let (stack, pollers) = assemble(&template, functions, parts)?;
         let router = router(Arc::clone(&stack));
         let server = serve(listener, router.clone(), &ending);
         Ok(Self { stack, port, aws_port, router, ending, server, aws_ending, aws_server, pollers })
@@ -278,11 +278,9 @@ struct Parts {
 fn assemble(
     template: &Template,
     functions: &Functions,
-    options: &Options,
     parts: Parts,
 ) -> Result<(Arc<Stack>, Vec<JoinHandle<()>>), StartError> {
     let Parts { aws, clock, state, base_url, aws_url, port } = parts;
-    let Options { batches_at_once, stream_poll_interval, .. } = *options;
     let stack_clock = Arc::clone(&clock) as Arc<dyn Clock>;
     let history = Arc::new(CallHistory::default());
     let pool_context = PoolContext {
@@ -313,10 +311,10 @@ fn assemble(
             match trigger {
                 Trigger::Http(route) => gateway.add(&route, pool)?,
                 Trigger::Sqs(source) => {
-                    queues.push(Arc::new(SqsMapping { source, pool, batches_at_once, aws, work }));
+                    queues.push(Arc::new(SqsMapping { source, pool, aws, work }));
                 }
                 Trigger::Stream(source) => {
-                    streams.push(Arc::new(StreamMapping::new(&name, source, stream_poll_interval, pool, aws, work)?));
+                    streams.push(Arc::new(StreamMapping::new(&name, source, pool, aws, work)?));
                 }
                 Trigger::Schedule(source) => schedules.add(&name, &source, pool, clock.now())?,
             }

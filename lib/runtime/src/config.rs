@@ -48,11 +48,6 @@ impl Config {
     pub fn parse<T: FromStr<Err: std::fmt::Display>>(&self, name: &str) -> Result<T, ConfigError> {
         self.get(name)?.parse().map_err(|reason| ConfigError::new(name, reason))
     }
-
-    /// All variables, for a host that starts a function as a process of its own.
-    pub fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
-    }
 }
 
 /// Values may be secrets: only the names are shown.

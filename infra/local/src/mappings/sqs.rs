@@ -28,8 +28,6 @@ pub struct SqsMapping {
     pub source: SqsSource,
     /// The function.
     pub pool: Arc<Pool>,
-    /// Maximum number of concurrent batches. `None` derives it from the template's limit.
-    pub batches_at_once: Option<usize>,
     /// The AWS endpoint that holds the queue.
     pub aws: Aws,
     /// The count of running invocations.
@@ -45,8 +43,7 @@ fn concurrency(limit: Option<usize>) -> usize {
 impl SqsMapping {
     /// Polls the queue and invokes the function until the stack ends.
     pub async fn run(self: Arc<Self>) {
-        let at_once = self.batches_at_once.unwrap_or_else(|| concurrency(self.source.maximum_concurrency()));
-        let permits = Arc::new(Semaphore::new(at_once));
+        let permits = Arc::new(Semaphore::new(concurrency(self.source.maximum_concurrency())));
         let queue = self.source.queue_name();
         let mut changes = self.aws.changes();
         loop {

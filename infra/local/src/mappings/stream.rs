@@ -4,7 +4,7 @@
 //! is left. A record that fails more often than the template allows is skipped and logged by its sequence number.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use local_aws::{Aws, Pattern, StoreError, StreamBatch};
 use serde_json::{Value, json};
@@ -23,7 +23,6 @@ pub struct StreamMapping {
     source: StreamSource,
     patterns: Vec<Pattern>,
     reader: Reader,
-    poll_interval: Option<Duration>,
     pool: Arc<Pool>,
     aws: Aws,
     work: Work,
@@ -48,18 +47,16 @@ struct RetryState {
 }
 
 impl StreamMapping {
-    /// Creates a mapping. `name` is the event's name in the template and distinguishes mappings of one stream. Without
-    /// `poll_interval`, the stream is read after each write.
+    /// Creates a mapping. `name` is the event's name in the template and distinguishes mappings of one stream.
     pub fn new(
         name: &str,
         source: StreamSource,
-        poll_interval: Option<Duration>,
         pool: Arc<Pool>,
         aws: Aws,
         work: Work,
     ) -> Result<Self, crate::template::TemplateError> {
         let reader = Reader { table: source.table_name().to_owned(), consumer: format!("{}-{name}", pool.name()) };
-        Ok(Self { patterns: source.patterns()?, source, reader, poll_interval, pool, aws, work })
+        Ok(Self { patterns: source.patterns()?, source, reader, pool, aws, work })
     }
 
     /// The reader whose backlog `settle` waits for.
@@ -71,7 +68,6 @@ impl StreamMapping {
     pub async fn run(self: Arc<Self>) {
         let mut changes = self.aws.changes();
         let mut retry = RetryState::default();
-        let began = Instant::now();
         loop {
             changes.borrow_and_update();
             let limit = retry.limit.unwrap_or(self.source.batch_size);
@@ -80,9 +76,6 @@ impl StreamMapping {
                     retry = RetryState::default();
                     if changes.changed().await.is_err() {
                         return;
-                    }
-                    if let Some(interval) = self.poll_interval {
-                        tokio::time::sleep(until_next_poll(began.elapsed(), interval)).await;
                     }
                     continue;
                 }
@@ -173,12 +166,6 @@ fn outcome(answer: &Value, records: &[Value]) -> BatchOutcome {
     }
 }
 
-/// Returns the time until the next poll. Polls have fixed times, independent of writes.
-fn until_next_poll(elapsed: Duration, interval: Duration) -> Duration {
-    let polls = elapsed.as_nanos() / interval.as_nanos().max(1) + 1;
-    (interval * u32::try_from(polls).unwrap_or(u32::MAX)).saturating_sub(elapsed)
-}
-
 fn backoff(attempts: u64) -> Duration {
     let doublings = u32::try_from(attempts.saturating_sub(1)).unwrap_or(u32::MAX).min(10);
     (FIRST_PAUSE * 2_u32.pow(doublings)).min(LONGEST_PAUSE)
@@ -210,16 +197,6 @@ mod tests {
     #[case(failed(&[""]), BatchOutcome::BatchFailed)]
     fn the_checkpoint_moves_to_the_first_failure(#[case] answer: Value, #[case] wanted: BatchOutcome) {
         assert_eq!(outcome(&answer, &records()), wanted);
-    }
-
-    #[rstest::rstest]
-    #[case(0, 250)]
-    #[case(1, 249)]
-    #[case(250, 250)]
-    #[case(1_100, 150)]
-    fn polls_come_at_fixed_times(#[case] elapsed_ms: u64, #[case] rest_ms: u64) {
-        let rest = until_next_poll(Duration::from_millis(elapsed_ms), Duration::from_millis(250));
-        assert_eq!(rest, Duration::from_millis(rest_ms));
     }
 
     #[test]
