@@ -1,5 +1,6 @@
 //! Rules for the source tree and template.yaml.
 
+mod circles;
 mod gateway;
 mod language;
 mod names;

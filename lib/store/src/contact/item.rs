@@ -1,6 +1,6 @@
-//! Items under a contact's key, and the key: a live, merged or erased contact. A merged contact keeps its id and its address, so a
-//! POST with the address finds the surviving contact. Bookings and opportunities keep the id that they were created
-//! with.
+//! Items under a contact's key, and the keys: a live, merged or erased contact. A merged contact keeps its id and its
+//! address, so a POST with the address finds the surviving contact. Bookings and opportunities keep the id that they
+//! were created with.
 
 use domain::contact::{Contact, KnownContact};
 use domain::email::{Email, EmailKey};

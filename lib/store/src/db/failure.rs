@@ -34,8 +34,8 @@ impl StoreError {
         Self::Unavailable { operation: "TransactWriteItems", source: format!("contention on {what}").into() }
     }
 
-    /// Builds the error for a record of an unexpected form. Serde's messages quote values, which must not reach the log.
-    /// Only "missing field" quotes none.
+    /// Builds the error for a record of an unexpected form. Serde's messages quote values, which must not reach the
+    /// log. Only "missing field" quotes none.
     pub(crate) fn unreadable(entity: &'static str, error: impl std::fmt::Display) -> Self {
         let text = error.to_string();
         let reason = if text.starts_with("missing field") { text } else { "a member has another form".to_owned() };
