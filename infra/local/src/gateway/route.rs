@@ -1,29 +1,16 @@
-//! Route matching by API Gateway's rules: a literal segment beats `{param}`, which beats `{proxy+}`. Then the method
-//! beats `ANY`. `$default` takes every other request.
+//! Route matching by API Gateway's rules: the most specific path of a method wins, then of `ANY`. `$default` takes
+//! every other request.
 
 use std::collections::BTreeMap;
 
+use matchit::Router;
 use percent_encoding::percent_decode_str;
-
-/// A route's path and method.
-#[derive(Debug, Clone)]
-struct Pattern {
-    method: String,
-    segments: Vec<Segment>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Segment {
-    // In order of precedence.
-    Literal(String),
-    Parameter(String),
-    Rest(String),
-}
 
 /// The API's routes with their targets.
 #[derive(Debug, Clone)]
 pub(super) struct Routes<T> {
-    patterns: Vec<(Pattern, String, T)>,
+    /// The routes of each method, with their keys.
+    by_method: BTreeMap<String, Router<(String, T)>>,
     default: Option<T>,
 }
 
@@ -40,7 +27,7 @@ pub(super) struct Matched<'a, T> {
 
 impl<T> Default for Routes<T> {
     fn default() -> Self {
-        Self { patterns: Vec::new(), default: None }
+        Self { by_method: BTreeMap::new(), default: None }
     }
 }
 
@@ -51,74 +38,25 @@ impl<T> Routes<T> {
             return self.default.replace(target).is_none();
         }
         let method = method.to_uppercase();
-        let segments: Vec<Segment> = path.split('/').skip(1).map(Segment::parse).collect();
         let key = format!("{method} {path}");
-        let fresh = self.patterns.iter().all(|(_, other, _)| *other != key);
-        self.patterns.push((Pattern { method, segments }, key, target));
-        fresh
+        // A greedy parameter: `{proxy+}` is `{*proxy}` here.
+        let path = path.split('/').map(|segment| match segment.strip_suffix("+}") {
+            Some(greedy) => greedy.replacen('{', "{*", 1) + "}",
+            None => segment.to_owned(),
+        });
+        self.by_method.entry(method).or_default().insert(path.collect::<Vec<_>>().join("/"), (key, target)).is_ok()
     }
 
     /// Finds the route for a request's method and raw path.
     pub(super) fn find(&self, method: &str, path: &str) -> Option<Matched<'_, T>> {
-        let given: Vec<&str> = path.split('/').skip(1).collect();
-        let matching = self.patterns.iter().filter(|(pattern, _, _)| pattern.matches(method, &given));
-        let best = matching.min_by(|(a, _, _), (b, _, _)| a.precedence().cmp(&b.precedence()));
-        match best {
-            Some((pattern, key, target)) => Some(Matched { key, parameters: pattern.parameters(&given), target }),
-            None => {
-                let target = self.default.as_ref()?;
-                Some(Matched { key: "$default", parameters: BTreeMap::new(), target })
-            }
-        }
-    }
-}
-
-impl Segment {
-    fn parse(text: &str) -> Self {
-        match text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) {
-            Some(name) => match name.strip_suffix('+') {
-                Some(name) => Self::Rest(name.to_owned()),
-                None => Self::Parameter(name.to_owned()),
-            },
-            None => Self::Literal(text.to_owned()),
-        }
-    }
-
-    fn rank(&self) -> u8 {
-        match self {
-            Self::Literal(_) => 0,
-            Self::Parameter(_) => 1,
-            Self::Rest(_) => 2,
-        }
-    }
-}
-
-impl Pattern {
-    fn matches(&self, method: &str, given: &[&str]) -> bool {
-        if self.method != "ANY" && self.method != method {
-            return false;
-        }
-        let greedy = matches!(self.segments.last(), Some(Segment::Rest(_)));
-        let lengths_match =
-            if greedy { given.len() >= self.segments.len() } else { given.len() == self.segments.len() };
-        lengths_match
-            && self.segments.iter().zip(given).all(|(segment, given)| match segment {
-                Segment::Literal(literal) => literal == given,
-                Segment::Parameter(_) | Segment::Rest(_) => !given.is_empty(),
-            })
-    }
-
-    fn precedence(&self) -> (Vec<u8>, bool) {
-        (self.segments.iter().map(Segment::rank).collect(), self.method == "ANY")
-    }
-
-    fn parameters(&self, given: &[&str]) -> BTreeMap<String, String> {
-        let pairs = self.segments.iter().enumerate().filter_map(|(index, segment)| match segment {
-            Segment::Literal(_) => None,
-            Segment::Parameter(name) => Some((name.clone(), decoded(given[index]))),
-            Segment::Rest(name) => Some((name.clone(), decoded(&given[index..].join("/")))),
-        });
-        pairs.collect()
+        let matched = [method, "ANY"].into_iter().find_map(|method| self.by_method.get(method)?.at(path).ok());
+        let Some(matched) = matched else {
+            let target = self.default.as_ref()?;
+            return Some(Matched { key: "$default", parameters: BTreeMap::new(), target });
+        };
+        let parameters = matched.params.iter().map(|(name, value)| (name.to_owned(), decoded(value))).collect();
+        let (key, target) = matched.value;
+        Some(Matched { key, parameters, target })
     }
 }
 
