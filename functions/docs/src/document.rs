@@ -36,19 +36,22 @@ pub fn document() -> Value {
     }
     let tag = |name: &str, about: &str| json!({ "name": name, "description": about });
     let events = [webhooks::EMITTED, webhooks::COMPUTED].map(|name| tag(name, &EVENTS.top.parts[name]));
-    let mut document = json!({
+    let webhooks = webhooks::all(&mut schemas);
+    json!({
         "openapi": "3.1.0",
         "info": { "title": INDEX.top.title, "version": VERSION, "summary": summary, "description": description },
         "servers": [{ "url": "/" }],
         "externalDocs": { "url": "/docs", "description": "Reference and guides" },
         "tags": TAGS.iter().map(|page| tag(&page.top.title, &page.top.about)).chain(events).collect::<Vec<_>>(),
         "paths": paths,
-        "webhooks": webhooks::all(&mut schemas),
-        "components": { "securitySchemes": access::security_schemes(), "headers": headers::components() },
-    });
-    document["components"]["responses"] = json!(responses.0);
-    document["components"]["schemas"] = json!(schemas.0);
-    document
+        "webhooks": webhooks,
+        "components": {
+            "securitySchemes": access::security_schemes(),
+            "headers": headers::components(),
+            "responses": responses.0,
+            "schemas": schemas.0,
+        },
+    })
 }
 
 #[cfg(test)]

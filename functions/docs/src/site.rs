@@ -40,7 +40,7 @@ impl Guide {
     }
 }
 
-/// Removes the marks behind numbers, such as `<!-- MAX_KEY_CHARS -->`. The tests compare the numbers with the constants.
+/// Removes the marks behind numbers, such as `<!-- MAX_KEY_CHARS -->`. Tests compare the numbers with the constants.
 pub(crate) fn without_marks(text: &str) -> String {
     let mut parts = text.split("<!-- ");
     let first = parts.next().unwrap_or_default().to_owned();

@@ -83,27 +83,22 @@ fn examples(group: &[Problem], as_problem: bool) -> Value {
 /// Adds the schemas of errors: of the service's own, as JSON and as a problem detail, and of the gateway's.
 pub(super) fn add_schemas(schemas: &mut Schemas) {
     let codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+    let text = |about: &str| json!({ "type": "string", "description": about });
     let error = json!({
         "type": "object",
         "description": "A refusal or fault.",
         "required": ["error", "code", "request_id"],
         "properties": {
-            "error": { "type": "string", "description": "A sentence for people. It changes without notice." },
+            "error": text("A sentence for people. It changes without notice."),
             "code": { "type": "string", "enum": codes, "description": "A stable name. Each code has one status." },
-            "request_id": { "type": "string", "description": "The id of the request." },
-            "field": {
-                "type": "string",
-                "description": "The field or parameter at fault, if there is one. A nested field has dots.",
-            },
+            "request_id": text("The id of the request."),
+            "field": text("The field or parameter at fault, if there is one. A nested field has dots."),
             "mergedIntoId": {
                 "type": "string", "format": "uuid",
                 "description": "With `contact_merged` only: the contact to use instead.",
             },
-            "bookingUrl": {
-                "type": "string",
-                "description": "With `checkout_required` only: the page on which the person books and pays.",
-            },
-            "event_id": { "type": "string", "description": "With 500 only: the reference for support." },
+            "bookingUrl": text("With `checkout_required` only: the page on which the person books and pays."),
+            "event_id": text("With 500 only: the reference for support."),
         },
     });
     let details = json!({
@@ -111,9 +106,9 @@ pub(super) fn add_schemas(schemas: &mut Schemas) {
         "required": ["type", "title", "status", "detail"],
         "properties": {
             "type": { "type": "string", "const": "about:blank" },
-            "title": { "type": "string", "description": "The status in words." },
+            "title": text("The status in words."),
             "status": { "type": "integer" },
-            "detail": { "type": "string", "description": "The same as `error`." },
+            "detail": text("The same as `error`."),
         },
     });
     let problem = json!({

@@ -63,30 +63,23 @@ fn headers(event: &str) -> Value {
 
 fn body_schema(event: EventName, schemas: &mut Schemas) -> Value {
     let EventSchema { members: own, automation } = EventSchema::of(event);
-    let client = json!({ "anyOf": [reference("ClientContact"), reference("ClientReference")] });
-    let mut members = Map::new();
-    members.insert("client".to_owned(), client);
-    members.insert(
-        "test".to_owned(),
-        json!({
-            "type": "boolean", "const": true,
-            "description": "Present and true in a test event, which the coach sends from the settings.",
-        }),
-    );
+    let mut common = json!({
+        "type": "object",
+        "required": ["client"],
+        "properties": {
+            "client": { "anyOf": [reference("ClientContact"), reference("ClientReference")] },
+            "test": { "type": "boolean", "const": true, "description": EVENTS.top.parts["test"] },
+        },
+    });
     if let Some(automation) = automation {
-        members.insert("automation".to_owned(), schemas.add(automation));
+        common["properties"]["automation"] = schemas.add(automation);
     }
-    let common = json!({ "type": "object", "required": ["client"], "properties": members });
     json!({
         "type": "object",
         "required": ["type", "timestamp", "data"],
         "properties": {
             "type": { "type": "string", "const": event.as_str() },
-            "timestamp": {
-                "type": "string",
-                "format": "date-time",
-                "description": "When the event happened. For a computed event: when the client started to match.",
-            },
+            "timestamp": { "type": "string", "format": "date-time", "description": EVENTS.top.parts["timestamp"] },
             "data": { "allOf": [common, schemas.add(own)] },
         },
     })
