@@ -14,6 +14,7 @@ use domain::rate_limit::{Limit, WINDOW_S};
 use domain::retry::{CHAIN_HOURS, GAPS_S, MAX_ATTEMPTS};
 use domain::wall_clock::TZ_DATABASE;
 use edge::Code;
+use regex_lite::{Captures, Regex};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
@@ -54,27 +55,23 @@ fn files(folder: &str, extension: &str, deep: bool) -> Vec<PathBuf> {
 
 /// Texts by the marks that name them.
 fn values() -> BTreeMap<String, String> {
+    let constant = Regex::new(r"const (\w+): ([^=\n]+) = ([^\n]+);\n").unwrap();
+    let member = Regex::new(r"(\w+): (\d+)").unwrap();
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for path in ["lib", "functions"].iter().flat_map(|folder| files(folder, "rs", true)) {
         let module = path.file_stem().unwrap().to_string_lossy().into_owned();
-        for line in read(&path).lines() {
-            let constant = line.split_once("const ").and_then(|(_, rest)| rest.strip_suffix(';')?.split_once(": "));
-            let Some((name, (kind, value))) = constant.and_then(|(name, rest)| Some((name, rest.split_once(" = ")?)))
-            else {
-                continue;
-            };
-            let members = value.split(['{', '}']).nth(1).filter(|_| kind == "PageSize").unwrap_or_default();
-            let members = members.split(',').filter_map(|member| member.trim().split_once(": "));
-            let own = [(name.to_owned(), value)].into_iter();
-            for (name, value) in own.chain(members.map(|(member, value)| (format!("{name}.{member}"), value))) {
-                found.entry(format!("{module}::{name}")).or_default().push(as_text(value));
-                found.entry(name).or_default().push(as_text(value));
+        for (_, [name, kind, value]) in constant.captures_iter(&read(&path)).map(|found| found.extract()) {
+            let members = member.captures_iter(value).filter(|_| kind == "PageSize").map(|found| found.extract());
+            let members = members.map(|(_, [member, value])| (format!("{name}.{member}"), value.to_owned()));
+            for (name, value) in members.chain([(name.to_owned(), as_text(value))]) {
+                found.entry(format!("{module}::{name}")).or_default().push(value.clone());
+                found.entry(name).or_default().push(value);
             }
         }
     }
     // A name that several constants have stands for none of them.
     let unique =
-        found.into_iter().filter_map(|(name, mut values)| Some((name, values.pop().filter(|_| values.is_empty())?)));
+        found.into_iter().filter(|(_, values)| values.len() == 1).map(|(name, values)| (name, values.concat()));
     unique.chain(computed().map(|(name, value)| (name.to_owned(), value))).collect()
 }
 
@@ -139,48 +136,28 @@ fn quantity(text: &str) -> Option<u64> {
     Some(parts.product::<Option<u64>>()? * factor)
 }
 
-/// Splits the number off that a text ends with, with the word behind the number if there is one.
-fn split_number(text: &str) -> (&str, String) {
-    let start = |text: &str| text.trim_end().rfind(' ').map_or(0, |space| space + 1);
-    let mut at = start(text);
-    if !text[at..].contains(|c: char| c.is_ascii_digit()) {
-        at = start(&text[..at]);
-    }
-    let (number, word) = text[at..].split_once(' ').unwrap_or((&text[at..], ""));
-    let number = number.trim_matches(|c: char| !c.is_ascii_digit());
-    let stated = [number, word].join(" ");
-    (&text[..at], if quantity(&stated).is_some() { stated } else { number.to_owned() })
-}
-
 /// The text without numbers that have a mark. A mark that does not hold is a fault.
 fn without_backed(text: &str, values: &BTreeMap<String, String>, faults: &mut Vec<String>) -> String {
-    let mut parts = text.split("<!-- ");
-    let mut rest = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let (mark, after) = part.split_once(" -->").expect("a mark ends");
-        let ends_code = rest.ends_with('`');
-        let (before, stated) = split_number(&rest);
-        let value = values.get(mark);
-        let wanted = value.map(|value| quantity(value).ok_or(value));
-        rest = match wanted {
-            _ if mark == "fact" => before.to_owned(),
-            Some(Ok(wanted)) if quantity(&stated) == Some(wanted) => before.to_owned(),
-            Some(Err(text)) if rest.ends_with(text.as_str()) => rest[..rest.len() - text.len()].to_owned(),
-            _ => {
-                faults.push(match value {
-                    Some(value) => format!("`{stated}` has the mark {mark}, which is {value}"),
-                    None => format!(
-                        "`{stated}` has the mark {mark}: name one constant, as `module::NAME` if there are more"
-                    ),
-                });
-                before.to_owned()
-            }
-        };
-        // The mark follows the code that ends with the number.
-        rest.extend(ends_code.then_some('`'));
-        rest += after;
-    }
-    rest
+    let is_number = |value: &String| quantity(value).is_some();
+    // Some values are lists of numbers or names.
+    let texts = values.iter().filter(|(_, value)| !is_number(value));
+    let rest = texts.fold(text.to_owned(), |rest, (name, text)| rest.replace(&format!("{text}<!-- {name} -->"), ""));
+    let marked = Regex::new(r"(\d[\d,]*)(?:st)?( [[:alpha:]%]+)?(`?)<!-- ([^>]+) -->").unwrap();
+    let rest = marked.replace_all(&rest, |found: &Captures<'_>| {
+        let (number, mark) = (&found[1], &found[4]);
+        let stated = found.get(2).and_then(|unit| quantity(&format!("{number}{}", unit.as_str())));
+        let value = values.get(mark).and_then(|value| quantity(value));
+        if mark != "fact" && (value.is_none() || value != stated.or(quantity(number))) {
+            let wanted =
+                values.get(mark).map_or("backed by one constant (`module::NAME` if there are more)", String::as_str);
+            faults.push(format!("`{}` is not {wanted}", &found[0]));
+        }
+        found[3].to_owned()
+    });
+    faults.extend(
+        rest.split_once("<!-- ").map(|(_, mark)| format!("the mark {mark:.40} follows no number of its value")),
+    );
+    rest.into_owned()
 }
 
 /// The text on one line, without blocks of code and marks of numbered lists.

@@ -107,8 +107,7 @@ fn the_guide_to_errors_has_every_member() {
 fn a_table_has_a_row_for_every_name_of_the_code() {
     let codes = Code::ALL.iter().map(|code| ("errors", format!("| {} | `{code}` | ", code.status().as_u16())));
     let actions = AuditAction::ALL.iter().map(|action| ("settings-api", format!("| `{}` | ", action.as_str())));
-    let permissions =
-        Permission::ALL.map(|one| ("settings-api", format!("| `{}` | {} |", one.as_str(), one.title())));
+    let permissions = Permission::ALL.map(|one| ("settings-api", format!("| `{}` | {} |", one.as_str(), one.title())));
     for (guide, row) in codes.chain(actions).chain(permissions) {
         assert_eq!(text_of(guide).matches(&row).count(), 1, "write one row `{row}..` in {guide}.md");
     }
