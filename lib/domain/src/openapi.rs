@@ -270,59 +270,41 @@ mod tests {
         }
     }
 
+    /// The case of a type with a parser and a schema, under the name of its schema.
+    macro_rules! case {
+        ($name:literal, $draft:ty, $minimal:expr) => {
+            Case::new($name, <$draft>::schema(), $minimal, |body| <$draft>::parse(body).map(drop))
+        };
+    }
+
     fn cases() -> Vec<Case> {
+        let key = json!({ "name": "CRM", "scope": "crm", "permissions": ["contacts.read"] });
+        let endpoint = json!({ "url": "https://a.example/", "events": ["new_client"], "payload_mode": "identifiers" });
         vec![
-            Case::new("CreateClient", ClientDraft::schema(), json!({ "email": "ada@example.com" }), |body| {
-                ClientDraft::parse(body).map(drop)
-            }),
+            case!("CreateClient", ClientDraft, json!({ "email": "ada@example.com" })),
             Case::new("UpdateClient", activation_schema(), json!({ "is_active": true }), |body| {
                 parse_activation(body).map(drop)
             }),
-            Case::new(
-                "CreateKey",
-                KeyDraft::schema(),
-                json!({ "name": "CRM", "scope": "crm", "permissions": ["contacts.read"] }),
-                |body| KeyDraft::parse(Fields::body(body)?, Timestamp::from_ms(0)).map(drop),
-            ),
+            Case::new("CreateKey", KeyDraft::schema(), key, |body| {
+                KeyDraft::parse(Fields::body(body)?, Timestamp::from_ms(0)).map(drop)
+            }),
             Case::new("UpdateKey", KeyChange::schema(), json!({ "name": "CRM" }), |body| {
                 KeyChange::parse(Fields::body(body)?, Timestamp::from_ms(0)).map(drop)
             }),
-            Case::new(
-                "CreateEndpoint",
-                EndpointDraft::schema(),
-                json!({ "url": "https://a.example/", "events": ["new_client"], "payload_mode": "identifiers" }),
-                |body| EndpointDraft::parse(Fields::body(body)?, Reach::Public).map(drop),
-            ),
+            Case::new("CreateEndpoint", EndpointDraft::schema(), endpoint, |body| {
+                EndpointDraft::parse(Fields::body(body)?, Reach::Public).map(drop)
+            }),
             Case::new("UpdateEndpoint", EndpointChange::schema(), json!({ "enabled": true }), |body| {
                 EndpointChange::parse(Fields::body(body)?, Reach::Public).map(drop)
             }),
-            Case::new(
-                "CreateContact",
-                ContactDraft::schema(),
-                json!({ "name": "Ada", "email": "ada@example.com" }),
-                |body| ContactDraft::parse(body).map(drop),
-            ),
-            Case::new("UpdateContact", ContactPatch::schema(), json!({ "name": "Ada" }), |body| {
-                ContactPatch::parse(body).map(drop)
-            }),
-            Case::new("CreateOpportunity", OpportunityDraft::schema(), json!({ "contactId": UUID }), |body| {
-                OpportunityDraft::parse(body).map(drop)
-            }),
-            Case::new("UpdateOpportunity", OpportunityPatch::schema(), json!({ "name": "Package" }), |body| {
-                OpportunityPatch::parse(body).map(drop)
-            }),
-            Case::new("CreateBooking", BookingDraft::schema(), with_lead(&["calendarId", "date", "time"]), |body| {
-                BookingDraft::parse(body).map(drop)
-            }),
-            Case::new("RescheduleBooking", RescheduleDraft::schema(), with_lead(&["date", "time"]), |body| {
-                RescheduleDraft::parse(body).map(drop)
-            }),
-            Case::new("CancelBooking", CancelDraft::schema(), with_lead(&[]), |body| {
-                CancelDraft::parse(body).map(drop)
-            }),
-            Case::new("FindTimes", AvailabilityRequest::schema(), with_lead(&[]), |body| {
-                AvailabilityRequest::parse(body).map(drop)
-            }),
+            case!("CreateContact", ContactDraft, json!({ "name": "Ada", "email": "ada@example.com" })),
+            case!("UpdateContact", ContactPatch, json!({ "name": "Ada" })),
+            case!("CreateOpportunity", OpportunityDraft, json!({ "contactId": UUID })),
+            case!("UpdateOpportunity", OpportunityPatch, json!({ "name": "Package" })),
+            case!("CreateBooking", BookingDraft, with_lead(&["calendarId", "date", "time"])),
+            case!("RescheduleBooking", RescheduleDraft, with_lead(&["date", "time"])),
+            case!("CancelBooking", CancelDraft, with_lead(&[])),
+            case!("FindTimes", AvailabilityRequest, with_lead(&[])),
         ]
     }
 

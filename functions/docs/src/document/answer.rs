@@ -36,21 +36,22 @@ impl Answer {
         answer
     }
 
-    /// Creates an answer with one record. `name` is the name of its schema.
-    pub(super) fn with_record<T: ToSchema>(status: u16, name: &str, member: &str) -> Self {
+    /// Creates an answer with one record, under the record's name.
+    pub(super) fn with_record<T: ToSchema>(status: u16) -> Self {
         let mut answer = Self::of::<T>(status);
+        let member = T::name().to_lowercase();
         let object = json!({ "type": "object", "required": [member], "properties": { member: answer.schema } });
-        answer.schema = Some(answer.schemas.insert(name, object));
+        answer.schema = Some(answer.schemas.insert(&format!("{}Result", T::name()), object));
         answer
     }
 
-    /// Creates the answer of a CRM list. `name` is the name of its schema.
-    pub(super) fn page_of<T: ToSchema>(name: &str) -> Self {
+    /// Creates the answer of a CRM list.
+    pub(super) fn page_of<T: ToSchema>() -> Self {
         let mut answer = Self::of::<T>(200);
         let NamedSchema { name: own, mut schemas } = NamedSchema::of::<CrmPage<T>>();
         let mut page = schemas.remove(&own).unwrap_or_default();
         page["properties"]["data"]["items"] = json!(answer.schema);
-        answer.schema = Some(answer.schemas.insert(name, page));
+        answer.schema = Some(answer.schemas.insert(&format!("{}Page", T::name()), page));
         answer
     }
 
@@ -97,10 +98,10 @@ impl Answer {
     }
 
     /// Adds a link to the next page of the list that answers.
-    pub(super) fn link_to_next_page(self, list: &Value, path: &str) -> Self {
+    pub(super) fn link_to_next_page(self, list: &str, path: &str) -> Self {
         let parameters = [("id", "$request.path.id"), ("cursor", "/next_cursor")];
         let parameters = if path.contains("{id}") { &parameters[..] } else { &parameters[1..] };
-        self.link(&[list["operationId"].as_str().unwrap_or_default()], parameters, &[])
+        self.link(&[list], parameters, &[])
     }
 
     /// Renders the response as JSON. Its schemas go to the components.

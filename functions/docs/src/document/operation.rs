@@ -41,6 +41,7 @@ const PATH_IDS: [PathId; 8] = [
 /// An operation, built step by step.
 pub(super) struct Operation {
     pub(super) route: &'static Route,
+    id: &'static str,
     prose: Prose,
     /// The operation as JSON, without its responses.
     rendered: Value,
@@ -53,7 +54,7 @@ pub(super) struct Operation {
 
 impl Operation {
     /// Creates the operation of a route, with everything that follows from the route.
-    pub(super) fn new(method: &str, path: &str, id: &str) -> Self {
+    pub(super) fn new(method: &str, path: &str, id: &'static str) -> Self {
         let route = ROUTES.iter().find(|route| (route.method, route.path) == (method, path));
         let route = route.unwrap_or_else(|| panic!("ROUTES in lib/edge/src/routes.rs lacks {method} {path}"));
         let prose = Prose::of(id, access::name_of(route.access));
@@ -71,6 +72,7 @@ impl Operation {
         }
         let operation = Self {
             route,
+            id,
             prose,
             rendered,
             answers: Vec::new(),
@@ -161,9 +163,10 @@ impl Operation {
         self
     }
 
-    /// Sets the JSON body. `name` is the name of its schema. Examples are added by [`Operation::example`].
-    pub(super) fn body(mut self, name: &str, body: Body) -> Self {
-        let schema = self.schemas.insert(name, body.into_json());
+    /// Sets the JSON body. Its schema is named after the operation. Examples are added by [`Operation::example`].
+    pub(super) fn body(mut self, body: Body) -> Self {
+        let name = self.id[..1].to_uppercase() + &self.id[1..];
+        let schema = self.schemas.insert(&name, body.into_json());
         let content = json!({ "application/json": { "schema": schema, "examples": {} } });
         self.rendered["requestBody"] = json!({ "required": true, "content": content });
         // The CRM answers every invalid body with one code, `invalid_request`.
@@ -173,8 +176,8 @@ impl Operation {
     }
 
     /// Sets a JSON body that callers may omit.
-    pub(super) fn optional_body(self, name: &str, body: Body) -> Self {
-        let mut operation = self.body(name, body);
+    pub(super) fn optional_body(self, body: Body) -> Self {
+        let mut operation = self.body(body);
         operation.rendered["requestBody"]["required"] = json!(false);
         operation
     }
@@ -204,7 +207,7 @@ impl Operation {
         let mut by_status = Map::new();
         for answer in self.answers {
             let headers = access::headers(access, answer.status, replays);
-            let answer = if self.has_pages { answer.link_to_next_page(&operation, self.route.path) } else { answer };
+            let answer = if self.has_pages { answer.link_to_next_page(self.id, self.route.path) } else { answer };
             by_status.insert(answer.status.to_string(), answer.render(self.prose, headers, schemas));
         }
         let mut refusals = self.refusals;

@@ -41,20 +41,20 @@ fn contacts() -> Vec<Operation> {
             .link(&["findTimes"], &[], &[("leadId", id)])
     };
     let answer = |status, name, given| {
-        let answer = Answer::with_record::<Contact>(status, "ContactResult", "contact");
+        let answer = Answer::with_record::<Contact>(status);
         link(answer.example(name, json!({ "contact": given })), "/contact/id")
     };
     let created = json!({ "phone": null, "marketing": { "email": false, "sms": false } });
     let suppressed = json!({ "doNotContact": true, "updatedAt": at("09:12:30.250") });
     vec![
-        list("/v1/crm/contacts", "listContacts", link(Answer::page_of::<Contact>("ContactPage"), "/data/0/id")),
+        list("/v1/crm/contacts", "listContacts", link(Answer::page_of::<Contact>(), "/data/0/id")),
         Operation::new("POST", "/v1/crm/contacts", "createContact")
-            .body("CreateContact", ContactDraft::schema())
+            .body(ContactDraft::schema())
             .example("contact", json!({ "name": "Grace Hopper", "email": "grace@example.com" }))
             .answers(answer(201, "contact", created))
             .refuses([invalid("email", "is required")]),
         Operation::new("PATCH", "/v1/crm/contacts/{id}", "updateContact")
-            .body("UpdateContact", ContactPatch::schema())
+            .body(ContactPatch::schema())
             .example("suppress", json!({ "doNotContact": true }))
             .example("rename", json!({ "name": "Rear Admiral Grace Hopper" }))
             .answers(answer(200, "suppressed", suppressed))
@@ -64,7 +64,7 @@ fn contacts() -> Vec<Operation> {
 
 fn opportunities() -> Vec<Operation> {
     let link = |answer: Answer, id: &str| answer.link(&["updateOpportunity"], &[("id", id)], &[]);
-    let page = Answer::page_of::<OpportunityView>("OpportunityPage");
+    let page = Answer::page_of::<OpportunityView>();
     let answer = |status| link(Answer::of::<OpportunityResult>(status), "/opportunity/id");
     let lost = json!({
         "stage": "lost", "status": "lost", "lostReason": "Chose another coach.", "updatedAt": at("17:40:05.125"),
@@ -73,13 +73,13 @@ fn opportunities() -> Vec<Operation> {
     vec![
         list("/v1/crm/opportunities", "listOpportunities", link(page, "/data/0/id")),
         Operation::new("POST", "/v1/crm/opportunities", "createOpportunity")
-            .body("CreateOpportunity", OpportunityDraft::schema())
+            .body(OpportunityDraft::schema())
             .example("least", json!({ "contactId": CONTACT_ID }))
             .example("most", json!({ "contactId": CONTACT_ID, "name": "Twelve weeks", "valueCents": 180_000 }))
             .answers(answer(201))
             .refuses([invalid("contactId", InvalidUuid), Problem::NotFound("contact"), merged()]),
         Operation::new("PATCH", "/v1/crm/opportunities/{id}", "updateOpportunity")
-            .body("UpdateOpportunity", OpportunityPatch::schema())
+            .body(OpportunityPatch::schema())
             .example("move", json!({ "stage": "qualified", "valueCents": 240_000 }))
             .example("lose", json!({ "stage": "lost", "lostReason": "Chose another coach." }))
             .example("rename", json!({ "name": "Six months" }))
@@ -97,9 +97,8 @@ fn bookings() -> Vec<Operation> {
     let link = |answer: Answer, id: &str, lead: &str| {
         answer.link(&["rescheduleBooking", "cancelBooking"], &[("id", id)], &[("leadId", lead)])
     };
-    let page = Answer::page_of::<Booking>("BookingPage");
-    let calendars =
-        Answer::page_of::<CalendarView>("CalendarPage").link(&["findTimes"], &[], &[("calendarId", "/data/0/id")]);
+    let page = Answer::page_of::<Booking>();
+    let calendars = Answer::page_of::<CalendarView>().link(&["findTimes"], &[], &[("calendarId", "/data/0/id")]);
     let outcome = |status, name, given| {
         link(Answer::of::<BookingOutcome>(status).example(name, given), "/booking/id", "/booking/leadId")
     };
@@ -120,7 +119,7 @@ fn bookings() -> Vec<Operation> {
         list("/v1/crm/calendars", "listCalendars", calendars),
         find_times(),
         write("POST", "/v1/crm/bookings", "createBooking")
-            .body("CreateBooking", BookingDraft::schema())
+            .body(BookingDraft::schema())
             .example("booking", time)
             .answers(outcome(201, "booked", json!({})))
             .refuses([
@@ -130,12 +129,12 @@ fn bookings() -> Vec<Operation> {
             ]),
         list("/v1/crm/bookings", "listBookings", link(page, "/data/0/id", "/data/0/leadId")),
         write("PATCH", "/v1/crm/bookings/{id}", "rescheduleBooking")
-            .body("RescheduleBooking", RescheduleDraft::schema())
+            .body(RescheduleDraft::schema())
             .example("booking", json!({ "leadId": CONTACT_ID, "date": "2026-11-23", "time": "11:00" }))
             .answers(outcome(200, "moved", moved))
             .refuses([Problem::NotFound("calendar"), Problem::SlotUnavailable, Problem::BookingNotActive]),
         write("DELETE", "/v1/crm/bookings/{id}", "cancelBooking")
-            .optional_body("CancelBooking", CancelDraft::schema())
+            .optional_body(CancelDraft::schema())
             .example("booking", json!({ "leadId": CONTACT_ID }))
             .in_query("leadId", uuid())
             .answers(outcome(200, "cancelled", cancelled))
@@ -154,7 +153,7 @@ fn find_times() -> Operation {
         ("time", "/calendars/0/days/0/slots/0"),
     ];
     Operation::new("POST", "/v1/crm/bookings/availability", "findTimes")
-        .body("FindTimes", AvailabilityRequest::schema())
+        .body(AvailabilityRequest::schema())
         .example("one_calendar", json!({ "leadId": CONTACT_ID, "calendarId": CALENDAR_ID }))
         .example("all_calendars", json!({ "leadId": CONTACT_ID }))
         .answers(Answer::of::<Availability>(200).link(&["createBooking"], &[], &slot))
@@ -162,5 +161,5 @@ fn find_times() -> Operation {
 }
 
 fn workflows() -> Vec<Operation> {
-    vec![list("/v1/crm/workflows", "listWorkflows", Answer::page_of::<Workflow>("WorkflowPage"))]
+    vec![list("/v1/crm/workflows", "listWorkflows", Answer::page_of::<Workflow>())]
 }

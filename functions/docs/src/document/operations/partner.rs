@@ -33,7 +33,7 @@ pub(super) fn operations() -> Vec<Operation> {
         create_client(),
         Operation::new("GET", "/v1/clients/{clientId}", "readClient").answers(Answer::of::<ClientDetail>(200)),
         Operation::new("PATCH", "/v1/clients/{clientId}", "updateClient")
-            .body("UpdateClient", activation_schema())
+            .body(activation_schema())
             .example("off", json!({ "is_active": false }))
             .example("on", json!({ "is_active": true }))
             .answers(Answer::of::<ClientProfile>(200))
@@ -72,7 +72,7 @@ fn create_client() -> Operation {
     let long_goals = format!("must be at most {MAX_GOALS_CHARS} characters; it has {}", MAX_GOALS_CHARS + 381);
     Operation::new("POST", "/v1/clients", "createClient")
         .idempotent(false)
-        .body("CreateClient", ClientDraft::schema())
+        .body(ClientDraft::schema())
         .example(
             "mailed",
             json!({ "email": "grace@example.com", "full_name": "Grace Hopper", "phone": "+1 415 555 0132" }),

@@ -56,7 +56,7 @@ fn keys() -> Vec<Operation> {
             .answers(Answer::of::<KeyList>(200).example("keys", json!({ "keys": [{}, replaced] })))
             .refuses([invalid("status", "must be live, or left out")]),
         Operation::new("POST", "/settings/keys", "createKey")
-            .body("CreateKey", KeyDraft::schema())
+            .body(KeyDraft::schema())
             .example("partner", json!({ "name": "Booking desk", "scope": "partner" }))
             .example(
                 "crm",
@@ -72,7 +72,7 @@ fn keys() -> Vec<Operation> {
                 Problem::KeyLimit,
             ]),
         Operation::new("PATCH", "/settings/keys/{id}", "updateKey")
-            .body("UpdateKey", KeyChange::schema())
+            .body(KeyChange::schema())
             .example("name", json!({ "name": "Front desk" }))
             .example("expiry", json!({ "expires_at": "2126-01-01T00:00:00Z" }))
             .example("never", json!({ "expires_at": null }))
@@ -98,13 +98,13 @@ fn endpoints() -> Vec<Operation> {
     vec![
         Operation::new("GET", "/settings/webhooks", "listEndpoints").answers(Answer::of::<EndpointList>(200)),
         Operation::new("POST", "/settings/webhooks", "createEndpoint")
-            .body("CreateEndpoint", EndpointDraft::schema())
+            .body(EndpointDraft::schema())
             .example("endpoint", created)
             .answers(Answer::of::<NewEndpoint>(201).link(&links, &[("id", "/id")], &[]))
             .refuses([invalid_url(), Problem::EndpointLimit]),
         Operation::new("GET", "/settings/webhooks/{id}", "readEndpoint").answers(Answer::of::<EndpointView>(200)),
         Operation::new("PATCH", "/settings/webhooks/{id}", "updateEndpoint")
-            .body("UpdateEndpoint", EndpointChange::schema())
+            .body(EndpointChange::schema())
             .example("off", json!({ "enabled": false }))
             .example("moved", json!({ "url": "https://hooks.example.com/v2", "description": null }))
             .answers(Answer::of::<EndpointView>(200))
@@ -124,13 +124,13 @@ fn deliveries() -> Vec<Operation> {
     });
     vec![
         Operation::new("POST", "/settings/webhooks/{id}/test", "testEndpoint")
-            .optional_body("TestEndpoint", test_event::schema())
+            .optional_body(test_event::schema())
             .example("check_in_submitted", json!({ "type": "check_in_submitted" }))
             .example("compliance_drop", json!({ "type": "compliance_drop" }))
             .answers(Answer::of::<Ordered>(202))
             .refuses([invalid("type", no_event), Problem::EndpointDisabled, Problem::EndpointGone]),
         Operation::new("POST", "/settings/webhooks/{id}/recover", "recoverDeliveries")
-            .body("RecoverDeliveries", RecoveryRequest::schema())
+            .body(RecoveryRequest::schema())
             .example("since", json!({ "since": "2026-11-20T09:30:00Z" }))
             .example("count", counted)
             .answers(Answer::of::<Recovered>(200))
