@@ -12,6 +12,7 @@ mod answer;
 mod components;
 mod examples;
 mod headers;
+mod links;
 mod operation;
 mod operations;
 mod problems;

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use super::components::Schemas;
 use super::headers;
+use super::links;
 use super::prose::Prose;
 
 /// A response, built step by step. `reference` describes it.
@@ -81,27 +82,10 @@ impl Answer {
         self
     }
 
-    /// Adds links to other operations: their parameters, and members of their bodies, as places in this answer. The
-    /// members stand in an extension, because `requestBody` of a link can only be a whole body.
-    pub(super) fn link(mut self, ids: &[&str], parameters: &[(&str, &str)], body: &[(&str, &str)]) -> Self {
-        let expressions = |all: &[(&str, &str)]| -> Map<String, Value> {
-            all.iter().map(|(name, place)| ((*name).to_owned(), json!(expression(place)))).collect()
-        };
-        for id in ids {
-            let mut link = json!({ "operationId": id, "parameters": expressions(parameters) });
-            if !body.is_empty() {
-                link["x-request-body"] = json!(expressions(body));
-            }
-            self.member("links")[*id] = link;
-        }
+    /// Adds a link to the next page of the list with this id and path.
+    pub(super) fn link_to_next_page(mut self, id: &str, path: &str) -> Self {
+        self.member("links")[id] = links::to_next_page(id, path);
         self
-    }
-
-    /// Adds a link to the next page of the list that answers.
-    pub(super) fn link_to_next_page(self, list: &str, path: &str) -> Self {
-        let parameters = [("id", "$request.path.id"), ("cursor", "/next_cursor")];
-        let parameters = if path.contains("{id}") { &parameters[..] } else { &parameters[1..] };
-        self.link(&[list], parameters, &[])
     }
 
     /// Renders the response as JSON. Its schemas go to the components.
@@ -122,12 +106,10 @@ impl Answer {
                 named => json!({ "schema": schema, "examples": named }),
             };
             self.member("content")["application/json"] = body;
+            for (id, link) in links::of(&schema, schemas) {
+                self.member("links")[&id] = link;
+            }
         }
         Value::Object(self.rendered)
     }
-}
-
-/// Returns the runtime expression of a place in the answer. An expression stays as it is.
-fn expression(place: &str) -> String {
-    if place.starts_with('$') { place.to_owned() } else { format!("$response.body#{place}") }
 }

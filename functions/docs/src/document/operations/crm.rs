@@ -34,20 +34,12 @@ fn merged() -> Problem {
 }
 
 fn contacts() -> Vec<Operation> {
-    let link = |answer: Answer, id: &str| {
-        answer
-            .link(&["updateContact"], &[("id", id)], &[])
-            .link(&["createOpportunity"], &[], &[("contactId", id)])
-            .link(&["findTimes"], &[], &[("leadId", id)])
-    };
-    let answer = |status, name, given| {
-        let answer = Answer::with_record::<Contact>(status);
-        link(answer.example(name, json!({ "contact": given })), "/contact/id")
-    };
+    let answer =
+        |status, name, given| Answer::with_record::<Contact>(status).example(name, json!({ "contact": given }));
     let created = json!({ "phone": null, "marketing": { "email": false, "sms": false } });
     let suppressed = json!({ "doNotContact": true, "updatedAt": at("09:12:30.250") });
     vec![
-        list("/v1/crm/contacts", "listContacts", link(Answer::page_of::<Contact>(), "/data/0/id")),
+        list("/v1/crm/contacts", "listContacts", Answer::page_of::<Contact>()),
         Operation::new("POST", "/v1/crm/contacts", "createContact")
             .body(ContactDraft::schema())
             .example("contact", json!({ "name": "Grace Hopper", "email": "grace@example.com" }))
@@ -63,15 +55,13 @@ fn contacts() -> Vec<Operation> {
 }
 
 fn opportunities() -> Vec<Operation> {
-    let link = |answer: Answer, id: &str| answer.link(&["updateOpportunity"], &[("id", id)], &[]);
-    let page = Answer::page_of::<OpportunityView>();
-    let answer = |status| link(Answer::of::<OpportunityResult>(status), "/opportunity/id");
+    let answer = Answer::of::<OpportunityResult>;
     let lost = json!({
         "stage": "lost", "status": "lost", "lostReason": "Chose another coach.", "updatedAt": at("17:40:05.125"),
     });
     let stages = ["new", "qualified", "lost"].map(|id| StageId::parse(id).expect("the example is the id of a stage"));
     vec![
-        list("/v1/crm/opportunities", "listOpportunities", link(page, "/data/0/id")),
+        list("/v1/crm/opportunities", "listOpportunities", Answer::page_of::<OpportunityView>()),
         Operation::new("POST", "/v1/crm/opportunities", "createOpportunity")
             .body(OpportunityDraft::schema())
             .example("least", json!({ "contactId": CONTACT_ID }))
@@ -94,14 +84,7 @@ fn opportunities() -> Vec<Operation> {
 }
 
 fn bookings() -> Vec<Operation> {
-    let link = |answer: Answer, id: &str, lead: &str| {
-        answer.link(&["rescheduleBooking", "cancelBooking"], &[("id", id)], &[("leadId", lead)])
-    };
-    let page = Answer::page_of::<Booking>();
-    let calendars = Answer::page_of::<CalendarView>().link(&["findTimes"], &[], &[("calendarId", "/data/0/id")]);
-    let outcome = |status, name, given| {
-        link(Answer::of::<BookingOutcome>(status).example(name, given), "/booking/id", "/booking/leadId")
-    };
+    let outcome = |status, name, given| Answer::of::<BookingOutcome>(status).example(name, given);
     let write = |method, path, id| {
         let refusals = [invalid("leadId", InvalidUuid), Problem::NotFound("contact"), merged()];
         Operation::new(method, path, id).refuses(refusals)
@@ -116,7 +99,7 @@ fn bookings() -> Vec<Operation> {
     let cancelled = json!({ "booking": { "status": "cancelled", "updatedAt": at("10:15:02.000") } });
     let time = json!({ "leadId": CONTACT_ID, "calendarId": CALENDAR_ID, "date": "2026-11-23", "time": "09:30" });
     vec![
-        list("/v1/crm/calendars", "listCalendars", calendars),
+        list("/v1/crm/calendars", "listCalendars", Answer::page_of::<CalendarView>()),
         find_times(),
         write("POST", "/v1/crm/bookings", "createBooking")
             .body(BookingDraft::schema())
@@ -127,7 +110,7 @@ fn bookings() -> Vec<Operation> {
                 Problem::SlotUnavailable,
                 Problem::CheckoutRequired("https://coach.example/book/programme-review".to_owned()),
             ]),
-        list("/v1/crm/bookings", "listBookings", link(page, "/data/0/id", "/data/0/leadId")),
+        list("/v1/crm/bookings", "listBookings", Answer::page_of::<Booking>()),
         write("PATCH", "/v1/crm/bookings/{id}", "rescheduleBooking")
             .body(RescheduleDraft::schema())
             .example("booking", json!({ "leadId": CONTACT_ID, "date": "2026-11-23", "time": "11:00" }))
@@ -146,17 +129,11 @@ fn find_times() -> Operation {
     let rule = format!(
         "is required here: all calendars together have over {MAX_CANDIDATES} times to look at; ask for one at a time"
     );
-    let slot = [
-        ("leadId", "$request.body#/leadId"),
-        ("calendarId", "/calendars/0/id"),
-        ("date", "/calendars/0/days/0/date"),
-        ("time", "/calendars/0/days/0/slots/0"),
-    ];
     Operation::new("POST", "/v1/crm/bookings/availability", "findTimes")
         .body(AvailabilityRequest::schema())
         .example("one_calendar", json!({ "leadId": CONTACT_ID, "calendarId": CALENDAR_ID }))
         .example("all_calendars", json!({ "leadId": CONTACT_ID }))
-        .answers(Answer::of::<Availability>(200).link(&["createBooking"], &[], &slot))
+        .answers(Answer::of::<Availability>(200))
         .refuses([invalid("calendarId", rule), Problem::NotFound("contact"), Problem::NotFound("calendar"), merged()])
 }
 

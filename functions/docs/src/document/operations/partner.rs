@@ -63,12 +63,7 @@ fn create_client() -> Operation {
     });
     let answer = Answer::of::<CreateClientResult>(201)
         .example("mailed", json!({}))
-        .example("to_deliver_yourself", to_deliver_yourself)
-        .link(
-            &["readClient", "updateClient", "createLoginLink", "readCompliance", "listCheckIns", "listDailyLogs"],
-            &[("clientId", "/client_id")],
-            &[],
-        );
+        .example("to_deliver_yourself", to_deliver_yourself);
     let long_goals = format!("must be at most {MAX_GOALS_CHARS} characters; it has {}", MAX_GOALS_CHARS + 381);
     Operation::new("POST", "/v1/clients", "createClient")
         .idempotent(false)
