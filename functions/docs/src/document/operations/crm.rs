@@ -84,6 +84,9 @@ fn opportunities() -> Vec<Operation> {
 }
 
 fn bookings() -> Vec<Operation> {
+    let rule = format!(
+        "is required here: all calendars together have over {MAX_CANDIDATES} times to look at; ask for one at a time"
+    );
     let outcome = |status, name, given| Answer::of::<BookingOutcome>(status).example(name, given);
     let write = |method, path, id| {
         let refusals = [invalid("leadId", InvalidUuid), Problem::NotFound("contact"), merged()];
@@ -100,7 +103,17 @@ fn bookings() -> Vec<Operation> {
     let time = json!({ "leadId": CONTACT_ID, "calendarId": CALENDAR_ID, "date": "2026-11-23", "time": "09:30" });
     vec![
         list("/v1/crm/calendars", "listCalendars", Answer::page_of::<CalendarView>()),
-        find_times(),
+        Operation::new("POST", "/v1/crm/bookings/availability", "findTimes")
+            .body(AvailabilityRequest::schema())
+            .example("one_calendar", json!({ "leadId": CONTACT_ID, "calendarId": CALENDAR_ID }))
+            .example("all_calendars", json!({ "leadId": CONTACT_ID }))
+            .answers(Answer::of::<Availability>(200))
+            .refuses([
+                invalid("calendarId", rule),
+                Problem::NotFound("contact"),
+                Problem::NotFound("calendar"),
+                merged(),
+            ]),
         write("POST", "/v1/crm/bookings", "createBooking")
             .body(BookingDraft::schema())
             .example("booking", time)
@@ -123,18 +136,6 @@ fn bookings() -> Vec<Operation> {
             .answers(outcome(200, "cancelled", cancelled))
             .refuses([invalid("leadId", "must be the same in the body and in the query"), Problem::BookingNotActive]),
     ]
-}
-
-fn find_times() -> Operation {
-    let rule = format!(
-        "is required here: all calendars together have over {MAX_CANDIDATES} times to look at; ask for one at a time"
-    );
-    Operation::new("POST", "/v1/crm/bookings/availability", "findTimes")
-        .body(AvailabilityRequest::schema())
-        .example("one_calendar", json!({ "leadId": CONTACT_ID, "calendarId": CALENDAR_ID }))
-        .example("all_calendars", json!({ "leadId": CONTACT_ID }))
-        .answers(Answer::of::<Availability>(200))
-        .refuses([invalid("calendarId", rule), Problem::NotFound("contact"), Problem::NotFound("calendar"), merged()])
 }
 
 fn workflows() -> Vec<Operation> {

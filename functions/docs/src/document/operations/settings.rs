@@ -37,7 +37,6 @@ fn workspace() -> Vec<Operation> {
 }
 
 fn keys() -> Vec<Operation> {
-    let created = || Answer::of::<NewKey>(201);
     let works_until = at("08:00:00.000") + ROTATION_OVERLAP;
     let replaced = json!({
         "status": "replaced", "replaced_by": "key_0d5b2a7c9e1f4b6a8c3d7e9f1a2b4c6d", "works_until": works_until,
@@ -62,7 +61,7 @@ fn keys() -> Vec<Operation> {
                     "expires_at": "2126-01-01T00:00:00Z",
                 }),
             )
-            .answers(created())
+            .answers(Answer::of::<NewKey>(201))
             .refuses([
                 past(),
                 invalid("permissions", "must name at least one permission for a key of scope crm"),
@@ -75,7 +74,7 @@ fn keys() -> Vec<Operation> {
             .example("never", json!({ "expires_at": null }))
             .answers(Answer::of::<KeyView>(200))
             .refuses([past(), Problem::KeyRevoked, Problem::KeyNotActive]),
-        Operation::new("POST", "/settings/keys/{id}/rotate", "rotateKey").answers(created()).refuses([
+        Operation::new("POST", "/settings/keys/{id}/rotate", "rotateKey").answers(Answer::of::<NewKey>(201)).refuses([
             Problem::KeyLimit,
             Problem::KeyNotLive,
             Problem::KeyNotActive,
