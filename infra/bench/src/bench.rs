@@ -1,15 +1,18 @@
 //! The running stack, and the measurement of a kind of work on it.
 
 use std::cell::RefCell;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use axum::body::Body;
 use chrono::{DateTime, TimeDelta, Utc};
 use clap::Parser;
+use edge::routes::{Access, Route, Routed, find};
 use http::{Method, Request};
 use indicatif::{ProgressBar, ProgressStyle};
-use local_aws::{Call, FaultPlan};
-use local_stack::demo::facts::Fact;
+use local_aws::FaultPlan;
+use local_stack::demo::crm::{CALL_CALENDAR_ID, calendar};
+use local_stack::demo::facts::{Fact, workspace};
 use local_stack::demo::{self, COACH_ID, Demo};
 use local_stack::options::Options;
 use local_stack::stack::Running;
@@ -17,13 +20,18 @@ use runtime::{BoxError, Clock};
 use serde_json::{Value, json};
 
 use crate::cost::Cost;
-use crate::environments::Journal;
+use crate::environments::{Handled, on_threads};
 
 /// Time that each DynamoDB request takes longer than here: some latency of DynamoDB within its region.
 const STORE_LATENCY_MS: u32 = 4;
+/// Measured repeats of most work.
+pub(crate) const REPEATS: usize = 200;
 /// Repeats for each minute of the stack's clock. Limits on requests are by the minute, and 20 is the lowest.
 const REPEATS_A_MINUTE: usize = 20;
 const STYLE: &str = "[{bar:30}] {pos}/{len} {msg} ({elapsed})";
+
+/// The outcome of a step.
+pub(crate) type Done = Result<(), BoxError>;
 
 /// A kind of work.
 pub(crate) struct Work {
@@ -34,14 +42,14 @@ pub(crate) struct Work {
     pub(crate) repeats: usize,
 }
 
-/// A local stack with the demo workspace, without a limit on clients.
+/// A local stack with the demo workspace, and the figures so far.
 pub(crate) struct Bench {
-    running: Running,
+    pub(crate) running: Running,
     pub(crate) demo: Demo,
-    journal: Journal,
+    journal: Receiver<Handled>,
     only: String,
     bar: ProgressBar,
-    rows: RefCell<Vec<Cost>>,
+    rows: RefCell<String>,
 }
 
 impl Bench {
@@ -50,143 +58,118 @@ impl Bench {
         let bar = ProgressBar::new(u64::try_from(rows)?).with_style(ProgressStyle::with_template(STYLE)?);
         bar.enable_steady_tick(Duration::from_secs(1));
         let options = ["local-stack", "--port", "0", "--aws-port", "0", "--ephemeral"];
-        let journal = Journal::default();
-        let running = Running::start(&Options::parse_from(options), &journal.functions()).await?;
+        let (handled, journal) = channel();
+        let running = Running::start(&Options::parse_from(options), &on_threads(&handled)).await?;
         let demo = demo::load_or_create(&running).await?;
         let bench = Self { running, demo, journal, only, bar, rows: RefCell::default() };
-        let (name, mut workspace) = demo::facts::workspace(bench.now(), bench.base_url());
+        // Room for all repeats: clients without a limit, and a calendar that is always open.
+        let (_, mut workspace) = workspace(bench.now(), &bench.running.stack.base_url);
         workspace["plan"]["client_cap"] = Value::Null;
-        bench.put_facts(vec![bench.fact(name, workspace)]).await?;
+        let mut calendar = calendar(CALL_CALENDAR_ID, "Introduction call", 30, 0);
+        calendar["coach_id"] = json!(COACH_ID);
+        calendar["horizon_days"] = json!(60);
+        for day in ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] {
+            calendar["weekly"][day] = json!([["00:00", "24:00"]]);
+        }
+        bench.put_facts([("workspace.saved", workspace), ("calendar.saved", calendar)]).await?;
+        let latency = FaultPlan { store_latency_ms: Some(STORE_LATENCY_MS), ..FaultPlan::default() };
+        bench.running.stack.timeline.aws.faults().set(latency);
         Ok(bench)
     }
 
-    /// Ends the stack and returns the figures.
-    pub(crate) async fn end(self) -> Vec<Cost> {
+    /// Ends the stack and returns the rows of the table.
+    pub(crate) async fn end(self) -> String {
         self.bar.finish_and_clear();
         self.running.end().await;
         self.rows.into_inner()
     }
 
-    /// Measures work.
+    /// Measures work. `prepare` precedes each repeat, unmeasured.
     pub(crate) async fn measure(
         &self,
         work: Work,
-        run: impl AsyncFn(usize) -> Result<(), BoxError>,
-    ) -> Result<(), BoxError> {
-        self.measure_prepared(work, async |_| Ok(()), run).await
-    }
-
-    /// Measures work. `prepare` precedes each repeat, unmeasured.
-    pub(crate) async fn measure_prepared(
-        &self,
-        work: Work,
-        prepare: impl AsyncFn(usize) -> Result<(), BoxError>,
-        run: impl AsyncFn(usize) -> Result<(), BoxError>,
-    ) -> Result<(), BoxError> {
+        prepare: impl AsyncFn(usize) -> Done,
+        run: impl AsyncFn(usize) -> Done,
+    ) -> Done {
+        let Work { name, functions, repeats } = work;
         self.bar.inc(1);
-        if !work.name.contains(&self.only) {
+        self.bar.set_message(name.clone());
+        if !name.contains(&self.only) {
             return Ok(());
         }
-        self.bar.set_message(work.name.clone());
-        let Work { functions, repeats, .. } = work;
         let warm_up = repeats / 10;
-        let mut cost = Cost::new(work);
+        let mut cost = Cost::default();
+        let timeline = &self.running.stack.timeline;
         for n in 0..warm_up + repeats {
             if n.is_multiple_of(REPEATS_A_MINUTE) {
                 self.advance(TimeDelta::minutes(1)).await?;
             }
             prepare(n).await?;
-            self.settle().await?;
-            self.journal.take();
-            self.set_store_latency(STORE_LATENCY_MS);
+            timeline.settle().await?;
+            self.journal.try_iter().for_each(drop);
             run(n).await?;
-            self.settle().await?;
-            self.set_store_latency(0);
-            let mut handled = self.journal.take();
-            handled.retain(|handled| functions.contains(&handled.function));
-            let calls = self.latest_calls(functions, handled.len())?;
+            timeline.settle().await?;
+            let handled = self.journal.try_iter().filter(|event| functions.contains(&event.function));
+            let handled: Vec<Handled> = handled.collect();
+            let mut finished = self.running.stack.history.latest(None, usize::MAX);
+            finished.retain(|invocation| functions.contains(&invocation.function.as_str()));
+            if handled.is_empty() || finished.len() < handled.len() {
+                return Err(format!("{} of {} invocations are known", finished.len(), handled.len()).into());
+            }
             if n >= warm_up {
-                cost.add(&handled, &calls);
+                let latest = finished.into_iter().take(handled.len());
+                cost.add(&handled, &latest.flat_map(|invocation| invocation.calls).collect::<Vec<_>>());
             }
         }
-        self.bar.suspend(|| eprintln!("{cost}"));
-        self.rows.borrow_mut().push(cost);
+        self.bar.suspend(|| eprintln!("| {name} {cost}"));
+        self.rows.borrow_mut().push_str(&format!("| {name} {cost}\n"));
         Ok(())
     }
 
-    /// Returns the calls of the functions' latest invocations.
-    fn latest_calls(&self, functions: &[&str], invocations: usize) -> Result<Vec<Call>, BoxError> {
-        let mut finished = self.running.stack.history.latest(None, usize::MAX);
-        finished.retain(|one| functions.contains(&one.function.as_str()));
-        if invocations == 0 || finished.len() < invocations {
-            return Err(format!("{invocations} invocations, of which {} are in the history", finished.len()).into());
-        }
-        Ok(finished.into_iter().take(invocations).flat_map(|one| one.calls).collect())
-    }
-
-    fn set_store_latency(&self, ms: u32) {
-        let plan = FaultPlan { store_latency_ms: Some(ms), ..FaultPlan::default() };
-        self.running.stack.timeline.aws.faults().set(plan);
-    }
-
-    /// Sends a request to the API and expects a 2xx answer. `null` is no body.
-    pub(crate) async fn call(
-        &self,
-        method: &Method,
-        path: &str,
-        bearer: &str,
-        body: &Value,
-    ) -> Result<Value, BoxError> {
+    /// Sends a request to the API with the credential of its route. `null` is no body. Returns the body of a 2xx answer.
+    pub(crate) async fn call(&self, method: &Method, path: &str, body: &Value) -> Result<Value, BoxError> {
+        let credential = match route(method, path)?.access {
+            Access::Public => String::new(),
+            Access::Partner => self.demo.partner_key.clone(),
+            Access::Crm(_) => self.demo.crm_key.clone(),
+            Access::Session => self.running.stack.gateway.token(COACH_ID).unwrap_or_default(),
+        };
         let request = Request::builder()
             .method(method)
             .uri(path)
-            .header("authorization", format!("Bearer {bearer}"))
+            .header("authorization", format!("Bearer {credential}"))
             .header("content-type", "application/json")
             .header("idempotency-key", random_id());
         let body = if body.is_null() { Body::empty() } else { Body::from(body.to_string()) };
         Ok(demo::call(self.running.router(), request.body(body)?).await?)
     }
 
-    /// Calls the settings API as the demo's coach.
-    pub(crate) async fn settings(&self, method: &Method, path: &str, body: &Value) -> Result<Value, BoxError> {
-        self.call(method, path, &self.session(), body).await
-    }
-
-    /// Returns a session token of the demo's coach.
-    pub(crate) fn session(&self) -> String {
-        self.running.stack.gateway.token(COACH_ID).unwrap_or_default()
-    }
-
-    /// Builds a fact that happens now.
-    pub(crate) fn fact(&self, name: &'static str, mut detail: Value) -> Fact {
-        detail["id"] = json!(random_id());
-        detail["occurred_at"] = json!(self.now());
-        (name, detail)
-    }
-
-    /// Puts facts on the bus, and waits for them and their consequences.
-    pub(crate) async fn put_facts(&self, facts: Vec<Fact>) -> Result<(), BoxError> {
-        Ok(demo::put_facts(&self.running, facts).await?)
+    /// Puts facts that happen now on the bus, and waits for them and their consequences.
+    pub(crate) async fn put_facts(&self, facts: impl IntoIterator<Item = Fact>) -> Done {
+        let facts = facts.into_iter().map(|(name, mut detail)| {
+            detail["id"] = json!(random_id());
+            detail["occurred_at"] = json!(self.now());
+            (name, detail)
+        });
+        Ok(demo::put_facts(&self.running, facts.collect()).await?)
     }
 
     /// Advances the stack's clock with everything that becomes due.
-    pub(crate) async fn advance(&self, by: TimeDelta) -> Result<(), BoxError> {
-        self.running.stack.timeline.advance(by).await?;
-        Ok(())
-    }
-
-    async fn settle(&self) -> Result<(), BoxError> {
-        Ok(self.running.stack.timeline.settle().await?)
+    pub(crate) async fn advance(&self, by: TimeDelta) -> Done {
+        Ok(self.running.stack.timeline.advance(by).await.map(drop)?)
     }
 
     /// Returns the stack's time.
     pub(crate) fn now(&self) -> DateTime<Utc> {
         self.running.stack.timeline.clock.now()
     }
+}
 
-    /// Returns the address of the API.
-    pub(crate) fn base_url(&self) -> &str {
-        &self.running.stack.base_url
+/// Returns the route of a request.
+pub(crate) fn route(method: &Method, path: &str) -> Result<&'static Route, BoxError> {
+    match find(method, path.split('?').next().unwrap_or_default()) {
+        Routed::Known(route) => Ok(route),
+        unknown => Err(format!("{method} {path}: {unknown:?}").into()),
     }
 }
 

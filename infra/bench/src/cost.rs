@@ -5,56 +5,44 @@ use std::time::Duration;
 
 use local_aws::Call;
 
-use crate::bench::Work;
-use crate::environments::{Cause, Handled};
-use crate::prices::{Amounts, gb_seconds};
+use crate::environments::Handled;
+use crate::prices::{self, gb_seconds};
 
-/// Requests for each batch of a queue: one receives the messages, one deletes them.
-const REQUESTS_A_BATCH: f64 = 2.0;
-/// The function whose messages are facts. The bus has sent each of them to its queue.
-const TAKES_FACTS: &str = "ingest";
-
-/// The cost of all repeats of a kind of work. Displays as a row of the table, for one repeat.
+/// The sums over all repeats of a kind of work. Displays as a row of the table, without its name.
+#[derive(Debug, Default)]
 pub(crate) struct Cost {
-    work: Work,
-    amounts: Amounts,
     store_calls: usize,
+    read_units: f64,
+    write_units: f64,
     cpu: Duration,
     latencies: Vec<Duration>,
+    /// For a million.
+    dollars: f64,
 }
 
 impl Cost {
-    pub(crate) fn new(work: Work) -> Self {
-        Self { work, amounts: Amounts::default(), store_calls: 0, cpu: Duration::ZERO, latencies: Vec::new() }
-    }
-
     /// Adds a repeat: the events that the functions handled, and their calls to AWS.
     pub(crate) fn add(&mut self, handled: &[Handled], calls: &[Call]) {
-        let sum = &mut self.amounts;
-        for Handled { function, cause, began, ended, cpu } in handled {
-            self.cpu += *cpu;
-            sum.invocations += 1.0;
-            sum.gb_seconds += gb_seconds(function, (*ended - *began).as_secs_f64(), cpu.as_secs_f64());
-            match *cause {
-                Cause::Request => sum.api_requests += 1.0,
-                Cause::Messages(count) => {
-                    sum.queue_requests += REQUESTS_A_BATCH;
-                    if *function == TAKES_FACTS {
-                        sum.bus_events += count as f64;
-                        sum.queue_requests += count as f64;
-                    }
-                }
-                Cause::Other => {}
-            }
+        for event in handled {
+            self.cpu += event.cpu;
+            let gb_seconds = gb_seconds(event.function, event.ended - event.began, event.cpu);
+            self.dollars += prices::INVOCATION + prices::GB_SECOND * gb_seconds;
+            self.dollars += if event.is_request { prices::API_REQUEST } else { 0.0 };
+            // A batch is received with one request, and deleted with another.
+            self.dollars += if event.messages > 0 { 2.0 * prices::QUEUE_REQUEST } else { 0.0 };
+            // A fact comes to its queue by the bus.
+            let facts = if event.function == "ingest" { event.messages } else { 0 };
+            self.dollars += facts as f64 * (prices::BUS_EVENT + prices::QUEUE_REQUEST);
         }
         for call in calls {
             self.store_calls += usize::from(!call.tables.is_empty());
-            sum.read_units += call.read_units;
-            sum.write_units += call.write_units;
-            sum.queue_requests += f64::from(u8::from(call.operation.starts_with("SendMessage")));
+            self.read_units += call.read_units;
+            self.write_units += call.write_units;
+            self.dollars += call.read_units * prices::READ_UNIT + call.write_units * prices::WRITE_UNIT;
+            self.dollars += if call.operation.starts_with("SendMessage") { prices::QUEUE_REQUEST } else { 0.0 };
         }
-        let first = handled.iter().map(|handled| handled.began).min();
-        let last = handled.iter().map(|handled| handled.ended).max();
+        let first = handled.iter().map(|event| event.began).min();
+        let last = handled.iter().map(|event| event.ended).max();
         self.latencies.extend(first.zip(last).map(|(first, last)| last - first));
     }
 }
@@ -62,40 +50,56 @@ impl Cost {
 impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let repeats = self.latencies.len();
+        let mut latencies = self.latencies.clone();
+        latencies.sort_unstable();
+        // The smallest that so many percent of all do not exceed.
+        let percentile = |percent: usize| latencies[(repeats * percent).div_ceil(100) - 1];
         let each = |sum: f64| sum / repeats as f64;
         let ms = |duration: Duration| duration.as_secs_f64() * 1e3;
-        let mut sorted = self.latencies.clone();
-        sorted.sort_unstable();
         write!(
             f,
-            "| {} | {repeats} | {:.1} | {:.1} | {:.1} | {:.2} | {:.1} | {:.1} | {:.2} |",
-            self.work.name,
+            "| {repeats} | {:.1} | {:.1} | {:.1} | {:.2} | {:.1} | {:.1} | {:.2} |",
             each(self.store_calls as f64),
-            each(self.amounts.read_units),
-            each(self.amounts.write_units),
+            each(self.read_units),
+            each(self.write_units),
             each(ms(self.cpu)),
-            ms(percentile(&sorted, 50)),
-            ms(percentile(&sorted, 99)),
-            each(self.amounts.dollars_a_million()),
+            ms(percentile(50)),
+            ms(percentile(99)),
+            each(self.dollars),
         )
     }
 }
 
-/// Returns the smallest of the sorted durations that at least `percent` of them do not exceed.
-fn percentile(sorted: &[Duration], percent: usize) -> Duration {
-    let rank = (sorted.len() * percent).div_ceil(100);
-    sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     #[test]
-    fn a_percentile_is_one_of_the_durations() {
-        let sorted: Vec<Duration> = (1..=200).map(Duration::from_millis).collect();
-        for (count, percent, expected_ms) in [(200, 50, 100), (200, 99, 198), (20, 99, 20), (1, 50, 1), (0, 50, 0)] {
-            assert_eq!(percentile(&sorted[..count], percent), Duration::from_millis(expected_ms), "{count} {percent}");
+    fn a_row_has_the_means_percentiles_and_dollars_of_all_repeats() {
+        let began = Instant::now();
+        let call = |operation: &str, tables: &[&str], read_units, write_units| {
+            let tables = tables.iter().map(|&table| table.to_owned()).collect();
+            let operation = operation.to_owned();
+            Call { operation, tables, read_units, write_units, started_us: 0, ended_us: 0, status: 200 }
+        };
+        let (write, send) = (call("PutItem", &["keys"], 2.0, 4.0), call("SendMessage", &[], 0.0, 0.0));
+        for (function, is_request, messages, cpu_ms, calls, row) in [
+            // At a quarter of a GB, 9 ms of waiting, and 1 ms of CPU in 6.9 ms.
+            ("ping", true, 0, 1, vec![], "0.0 | 0.0 | 0.0 | 1.00 | 10.0 | 20.0 | 1.25"),
+            // At one GB, 10 ms of CPU in 17.3 ms.
+            ("clients", true, 0, 10, vec![], "0.0 | 0.0 | 0.0 | 10.00 | 10.0 | 20.0 | 1.44"),
+            ("relay", false, 0, 0, vec![write, send], "1.0 | 2.0 | 4.0 | 0.00 | 10.0 | 20.0 | 3.38"),
+            ("deliver", false, 3, 0, vec![], "0.0 | 0.0 | 0.0 | 0.00 | 10.0 | 20.0 | 1.03"),
+            ("ingest", false, 1, 0, vec![], "0.0 | 0.0 | 0.0 | 0.00 | 10.0 | 20.0 | 2.43"),
+        ] {
+            let mut cost = Cost::default();
+            for wall_ms in std::iter::repeat_n(10, 98).chain([20; 2]) {
+                let (ended, cpu) = (began + Duration::from_millis(wall_ms), Duration::from_millis(cpu_ms));
+                cost.add(&[Handled { function, is_request, messages, began, ended, cpu }], &calls);
+            }
+            assert_eq!(cost.to_string(), format!("| 100 | {row} |"));
         }
     }
 }

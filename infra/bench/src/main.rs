@@ -9,8 +9,6 @@ mod report;
 mod routes;
 mod work;
 
-use std::process::ExitCode;
-
 use clap::Parser;
 use runtime::BoxError;
 
@@ -26,29 +24,16 @@ struct Options {
 }
 
 #[tokio::main]
-async fn main() -> ExitCode {
-    let options = Options::parse();
+async fn main() -> Result<(), BoxError> {
+    let Options { only } = Options::parse();
+    let is_whole = only.is_empty();
     tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(std::io::stderr).init();
-    match run(options).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("bench: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-async fn run(options: Options) -> Result<(), BoxError> {
-    let is_whole = options.only.is_empty();
-    let bench = Bench::start(options.only, routes::ROUTES.len() + work::ROWS).await?;
+    let bench = Bench::start(only, routes::ROUTES.len() + work::ROWS).await?;
     routes::measure(&bench).await?;
     work::measure_facts(&bench).await?;
     work::measure_deliveries(&bench).await?;
     work::measure_sweeps(&bench).await?;
     let table = report::table(&bench.end().await);
     println!("{table}");
-    if is_whole && cfg!(not(debug_assertions)) {
-        report::write(&table)?;
-    }
-    Ok(())
+    if is_whole && cfg!(not(debug_assertions)) { report::write(&table) } else { Ok(()) }
 }

@@ -4,30 +4,25 @@ use std::path::Path;
 
 use runtime::{BoxError, Clock, SystemClock};
 
-use crate::cost::Cost;
-
 const HEAD: &str = "\
 | Work | Repeats | Store calls | Read units | Write units | CPU, ms | p50, ms | p99, ms | Dollars a million |
 |---|---|---|---|---|---|---|---|---|";
 const BEGIN: &str = "<!-- figures: `cargo run --package bench --release` replaces them -->\n";
 const END: &str = "<!-- end of figures -->\n";
 
-/// Returns the figures with their date and machine.
-pub(crate) fn table(rows: &[Cost]) -> String {
+/// Returns the table of these rows, with their date and machine.
+pub(crate) fn table(rows: &str) -> String {
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1));
     let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
-    let date = SystemClock.now().date_naive();
-    let mut table = format!("Figures of {date}, from {cores} cores ({}).\n\n{HEAD}\n", model.unwrap_or("unknown"));
-    rows.iter().for_each(|row| table.push_str(&format!("{row}\n")));
-    table
+    let (date, model) = (SystemClock.now().date_naive(), model.unwrap_or("unknown"));
+    format!("Figures of {date}, from {cores} cores ({model}).\n\n{HEAD}\n{rows}")
 }
 
 /// Replaces the figures in README.md.
 pub(crate) fn write(table: &str) -> Result<(), BoxError> {
     let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let text = std::fs::read_to_string(&readme)?;
-    let text = replaced(&text, table).ok_or_else(|| format!("{} has no place for figures", readme.display()))?;
+    let text = replaced(&std::fs::read_to_string(&readme)?, table).ok_or("README.md has no place for figures")?;
     Ok(std::fs::write(readme, text)?)
 }
 

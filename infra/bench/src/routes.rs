@@ -1,16 +1,12 @@
 //! Requests: a typical read and a typical write of each family of routes.
 
 use chrono::TimeDelta;
-use edge::routes::{Access, Routed, find};
 use http::Method;
 use local_stack::demo::crm::{CALL_CALENDAR_ID, LEAD_ID, OPPORTUNITY_ID};
 use local_stack::demo::facts::CLIENT_ID;
-use runtime::BoxError;
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, Work};
-
-const REPEATS: usize = 200;
+use crate::bench::{Bench, Done, REPEATS, Work, route};
 
 /// A kind of request: function, method, and the n-th path and body.
 type Request = (&'static str, Method, fn(usize, &Bench) -> (String, Value));
@@ -63,35 +59,15 @@ fn get(path: impl Into<String>) -> (String, Value) {
 }
 
 /// Measures all requests.
-pub(crate) async fn measure(bench: &Bench) -> Result<(), BoxError> {
-    open_calendar(bench).await?;
+pub(crate) async fn measure(bench: &Bench) -> Done {
     for (function, method, request) in &ROUTES {
-        let (path, _) = request(0, bench);
-        let path = path.split('?').next().unwrap_or_default();
-        let Routed::Known(route) = find(method, path) else { return Err(format!("no route {method} {path}").into()) };
-        let work = Work { name: format!("`{route}`"), functions: std::slice::from_ref(function), repeats: REPEATS };
+        let name = format!("`{}`", route(method, &request(0, bench).0)?);
+        let work = Work { name, functions: std::slice::from_ref(function), repeats: REPEATS };
         let run = async |n: usize| {
             let (path, body) = request(n, bench);
-            let bearer = match route.access {
-                Access::Public => String::new(),
-                Access::Partner => bench.demo.partner_key.clone(),
-                Access::Crm(_) => bench.demo.crm_key.clone(),
-                Access::Session => bench.session(),
-            };
-            bench.call(method, &path, &bearer, &body).await.map(drop)
+            bench.call(method, &path, &body).await.map(drop)
         };
-        bench.measure(work, run).await?;
+        bench.measure(work, async |_| Ok(()), run).await?;
     }
     Ok(())
-}
-
-/// Opens the demo's calendar at all times, for 60 days.
-async fn open_calendar(bench: &Bench) -> Result<(), BoxError> {
-    let mut calendar = local_stack::demo::crm::calendar(CALL_CALENDAR_ID, "Introduction call", 30, 0);
-    calendar["coach_id"] = json!(local_stack::demo::COACH_ID);
-    calendar["horizon_days"] = json!(60);
-    for hours in calendar["weekly"].as_object_mut().into_iter().flat_map(|week| week.values_mut()) {
-        *hours = json!([["00:00", "24:00"]]);
-    }
-    bench.put_facts(vec![bench.fact("calendar.saved", calendar)]).await
 }

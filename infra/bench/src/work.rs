@@ -1,123 +1,109 @@
 //! Background work: facts, deliveries and sweeps.
 
-use chrono::TimeDelta;
+use chrono::{NaiveDate, TimeDelta};
 use http::Method;
 use local_stack::demo::facts::{CLIENT_ID, Fact, client};
 use runtime::BoxError;
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, Work};
+use crate::bench::{Bench, Done, REPEATS, Work};
 
 /// Kinds of work below.
 pub(crate) const ROWS: usize = FACTS.len() + RECEIVERS.len() + 2;
 
-const REPEATS: usize = 200;
-const SWEEPS: usize = 20;
 /// The schedule's period: each has one sweep.
 const SWEEP_PERIOD: TimeDelta = TimeDelta::minutes(15);
 const CLIENTS: usize = 1_000;
-const DUE: usize = 100;
 /// Numbers of receivers of an event.
 const RECEIVERS: [usize; 2] = [1, 10];
 
-/// A fact's name, and the n-th detail.
-type FactKind = (&'static str, fn(usize, &Bench) -> Value);
-
-const FACTS: [FactKind; 5] = [
-    ("dose.logged", |n, bench| dose(CLIENT_ID, n, bench)),
-    ("daily_log.saved", |n, bench| json!({ "client_id": CLIENT_ID, "date": date(n, bench) })),
-    ("check_in.submitted", |n, bench| {
-        let id = format!("check-in-{n}");
-        json!({ "client_id": CLIENT_ID, "check_in_id": id, "submitted_at": bench.now(), "scores": {}, "grades": {} })
-    }),
-    ("message.received", message),
-    ("client.saved", |n, bench| {
-        let (_, mut detail) = client(bench.now());
-        detail["goals"] = json!(format!("Goal {n}"));
-        detail
-    }),
+/// The n-th fact about a client.
+const FACTS: [fn(&str, usize, &Bench) -> Fact; 5] = [
+    dose,
+    |id, n, bench| ("daily_log.saved", json!({ "client_id": id, "date": date(n, bench) })),
+    |id, n, bench| {
+        let (check_in, at) = (format!("check-in-{n}"), bench.now());
+        let detail =
+            json!({ "client_id": id, "check_in_id": check_in, "submitted_at": at, "scores": {}, "grades": {} });
+        ("check_in.submitted", detail)
+    },
+    message,
+    saved,
 ];
 
+fn saved(id: &str, n: usize, bench: &Bench) -> Fact {
+    let (name, mut detail) = client(bench.now());
+    detail["client_id"] = json!(id);
+    detail["email"] = json!(format!("{id}@bench.example"));
+    detail["goals"] = json!(format!("Goal {n}"));
+    (name, detail)
+}
+
+fn dose(client: &str, n: usize, bench: &Bench) -> Fact {
+    let (id, date) = (format!("{client}-dose-{n}"), date(n, bench));
+    ("dose.logged", json!({ "client_id": client, "dose_log_id": id, "dose_id": "dose_magnesium", "date": date }))
+}
+
+fn message(client: &str, n: usize, bench: &Bench) -> Fact {
+    let (id, at) = (format!("message-{n}"), bench.now());
+    ("message.received", json!({ "client_id": client, "message_id": id, "received_at": at }))
+}
+
+/// Returns the date of the n-th log, before the history of the demo's client.
+fn date(n: usize, bench: &Bench) -> NaiveDate {
+    (bench.now() - TimeDelta::days(20 + n as i64)).date_naive()
+}
+
 /// Measures `ingest` by kinds of facts about a known client.
-pub(crate) async fn measure_facts(bench: &Bench) -> Result<(), BoxError> {
-    for (name, detail) in FACTS {
+pub(crate) async fn measure_facts(bench: &Bench) -> Done {
+    for fact in FACTS {
+        let (name, _) = fact(CLIENT_ID, 0, bench);
         let work = Work { name: format!("Fact `{name}`"), functions: &["ingest"], repeats: REPEATS };
-        let run = async |n: usize| bench.put_facts(vec![bench.fact(name, detail(n, bench))]).await;
-        bench.measure(work, run).await?;
+        bench.measure(work, async |_| Ok(()), async |n| bench.put_facts([fact(CLIENT_ID, n, bench)]).await).await?;
     }
     Ok(())
 }
 
 /// Measures an event from the outbox to the success that is recorded for each receiver.
-pub(crate) async fn measure_deliveries(bench: &Bench) -> Result<(), BoxError> {
-    // The demo has one endpoint.
-    let mut endpoints = 1;
+pub(crate) async fn measure_deliveries(bench: &Bench) -> Done {
     for receivers in RECEIVERS {
-        while endpoints < receivers {
-            let url = format!("{}/_local/receiver/hooks/bench{endpoints}", bench.base_url());
+        // The demo has one endpoint.
+        for number in delivered(bench).await?.0..receivers {
+            let url = format!("{}/_local/receiver/hooks/bench{number}", bench.running.stack.base_url);
             let body = json!({ "url": url, "events": ["message_received"], "payload_mode": "contact_details" });
-            bench.settings(&Method::POST, "/settings/webhooks", &body).await?;
-            endpoints += 1;
+            bench.call(&Method::POST, "/settings/webhooks", &body).await?;
         }
-        let name = format!("Event for {receivers} receiver{}", if receivers == 1 { "" } else { "s" });
+        let name = format!("Event, receivers: {receivers}");
         let work = Work { name, functions: &["relay", "deliver"], repeats: REPEATS };
         let run = async |n: usize| {
-            let before = delivered(bench).await?;
-            bench.put_facts(vec![bench.fact("message.received", message(n + 1_000 * receivers, bench))]).await?;
-            let new = delivered(bench).await? - before;
+            let before = delivered(bench).await?.1;
+            bench.put_facts([message(CLIENT_ID, 1_000 * receivers + n, bench)]).await?;
+            let new = delivered(bench).await?.1 - before;
             if new == receivers as u64 { Ok(()) } else { Err(format!("{new} of {receivers} were delivered").into()) }
         };
-        bench.measure(work, run).await?;
+        bench.measure(work, async |_| Ok(()), run).await?;
     }
     Ok(())
 }
 
-/// Returns the number of deliveries with a recorded success.
-async fn delivered(bench: &Bench) -> Result<u64, BoxError> {
-    let webhooks = bench.settings(&Method::GET, "/settings/webhooks", &Value::Null).await?;
-    let endpoints = webhooks["endpoints"].as_array().ok_or("the settings list no webhooks")?;
-    Ok(endpoints.iter().filter_map(|endpoint| endpoint["last_24h"]["delivered"].as_u64()).sum())
+/// Returns the number of endpoints, and of their deliveries with a recorded success.
+async fn delivered(bench: &Bench) -> Result<(usize, u64), BoxError> {
+    let webhooks = bench.call(&Method::GET, "/settings/webhooks", &Value::Null).await?;
+    let endpoints = webhooks["endpoints"].as_array().ok_or("the settings list no endpoints")?;
+    let delivered = endpoints.iter().filter_map(|endpoint| endpoint["last_24h"]["delivered"].as_u64());
+    Ok((endpoints.len(), delivered.sum()))
 }
 
 /// Measures passes of the sweep over many clients.
-pub(crate) async fn measure_sweeps(bench: &Bench) -> Result<(), BoxError> {
-    let clients = (0..CLIENTS).map(|number| {
-        let (name, mut detail) = client(bench.now());
-        detail["client_id"] = json!(sweep_client(number));
-        detail["email"] = json!(format!("{}@bench.example", sweep_client(number)));
-        bench.fact(name, detail)
-    });
-    bench.put_facts(clients.collect()).await?;
+pub(crate) async fn measure_sweeps(bench: &Bench) -> Done {
+    let id = |number: usize| format!("client_sweep_{number}");
+    bench.put_facts((0..CLIENTS).map(|number| saved(&id(number), 0, bench))).await?;
     // The first evaluation of a client finds out when the client is due next.
     bench.advance(SWEEP_PERIOD * 2).await?;
-
-    let sweep = async |_| bench.advance(SWEEP_PERIOD).await;
-    let work = |due: &str| {
-        let name = format!("Sweep, {CLIENTS} clients, {due} due");
-        Work { name, functions: &["sweep"], repeats: SWEEPS }
-    };
-    bench.measure(work("nobody"), sweep).await?;
-    let make_due = async |n: usize| {
-        let logged = |number| bench.fact("dose.logged", dose(&sweep_client(number), n, bench));
-        bench.put_facts((0..DUE).map(logged).collect::<Vec<Fact>>()).await
-    };
-    bench.measure_prepared(work(&DUE.to_string()), make_due, sweep).await
-}
-
-fn sweep_client(number: usize) -> String {
-    format!("client_sweep_{number}")
-}
-
-fn dose(client: &str, n: usize, bench: &Bench) -> Value {
-    let id = format!("{client}-dose-{n}");
-    json!({ "client_id": client, "dose_log_id": id, "dose_id": "dose_magnesium", "date": date(n, bench) })
-}
-
-fn message(n: usize, bench: &Bench) -> Value {
-    json!({ "client_id": CLIENT_ID, "message_id": format!("message-{n}"), "received_at": bench.now() })
-}
-
-/// Returns the date of the n-th log, before the history of the demo's client.
-fn date(n: usize, bench: &Bench) -> chrono::NaiveDate {
-    (bench.now() - TimeDelta::days(20 + n as i64)).date_naive()
+    for due in [0, 100] {
+        let work = Work { name: format!("Sweep, {CLIENTS} clients, {due} due"), functions: &["sweep"], repeats: 20 };
+        let make_due = async |n: usize| bench.put_facts((0..due).map(|number| dose(&id(number), n, bench))).await;
+        bench.measure(work, make_due, async |_| bench.advance(SWEEP_PERIOD).await).await?;
+    }
+    Ok(())
 }
