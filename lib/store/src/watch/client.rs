@@ -140,6 +140,8 @@ impl WatchUpdate {
         let is_new_coach = before.coach_id != after.coach_id;
         if is_new_coach {
             change.set("coach_id", s(after.coach_id.as_str()));
+            // Each coach counts versions anew, and a client of a later version is left to another sweep.
+            change.set("rules_version", n(0));
         }
         if before.created_at != after.created_at {
             change.set("created_at", s(after.created_at.to_string()));
