@@ -8,7 +8,7 @@ use chrono::{DateTime, Days, TimeDelta, Utc};
 use serde_json::{Value, json};
 
 use crate::sweep::crashes::Quiet;
-use crate::world::sweep::{SweepScene, check_in, daily_log, dose};
+use crate::world::sweep::{SweepScene, check_in};
 use crate::world::{Bill, Fact, World, fact, list, rendered, until, until_within};
 
 /// Page size of a pass.
@@ -301,56 +301,4 @@ async fn a_client_that_fails_in_the_pass_for_the_first_automation_is_evaluated_b
     world.put_item("workspaces", programme).await;
     scene.until(now + TimeDelta::days(3)).await;
     assert_eq!(scene.pairs(), [("eligible".to_owned(), "c1".to_owned())]);
-}
-
-#[tokio::test]
-async fn changes_of_programme_zone_or_dose_schedule_move_due_times() {
-    let scene = SweepScene::new().await;
-    let world = &scene.world;
-    let now = world.now().await;
-    let today = now.date_naive();
-    let back = |days| today.checked_sub_days(Days::new(days)).unwrap();
-    let programme = |min_days: u32| {
-        let phases = json!([{ "name": "Build", "min_days": min_days, "min_compliance_pct": null },
-            { "name": "Keep", "min_days": 1, "min_compliance_pct": null }]);
-        fact("programme.saved", json!({ "programme_id": "p", "coach_id": "ada", "phases": phases }))
-    };
-    world.apply([programme(20)]).await;
-    for id in ["phase", "log", "dose"] {
-        scene.client(id, now - TimeDelta::days(60)).await;
-    }
-    let client = Fact::client("ada", "phase")
-        .with("created_at", rendered(now - TimeDelta::days(60)))
-        .with("programme_id", "p")
-        .with("current_phase", "Build")
-        .with("phase_started_on", back(2).to_string());
-    world.apply([client, daily_log("log", today)]).await;
-    world.apply((0..7).map(|days| dose("dose", back(days)))).await;
-    world
-        .apply([
-            scene.automation("drop", json!({ "event": "compliance_drop", "threshold": 60, "window_days": 7 })),
-            scene.automation("eligible", json!({ "event": "phase_eligible" })),
-            scene.automation("unlogged", json!({ "event": "daily_log_inactivity", "days": 3 })),
-        ])
-        .await;
-    scene.sweep().await;
-    // Seeded silently: two of the clients have never kept the daily log.
-    assert_eq!(scene.received(), []);
-
-    // In UTC: the log at the fourth midnight from now, the doses at the third, the phase at the eighteenth.
-    world.apply([programme(5)]).await;
-    world.coach("ada").with("time_zone", "Asia/Tokyo").await;
-    let tomorrow = today.checked_add_days(Days::new(1)).unwrap().to_string();
-    let doses = json!([{ "dose_id": "d", "per_day": 1, "from": "2020-01-01", "until": today.to_string() },
-        { "dose_id": "e", "per_day": 3, "from": tomorrow, "until": null }]);
-    world.apply([fact("dose_schedule.saved", json!({ "client_id": "dose", "doses": doses }))]).await;
-    scene.sweep().await;
-    assert_eq!(scene.received(), []);
-    scene.until(now + TimeDelta::days(6)).await;
-    let midnight = |days| format!("{}T15:00:00.000Z", today.checked_add_days(Days::new(days)).unwrap());
-    let mut received: Vec<_> =
-        scene.received().into_iter().map(|event| (event.at, event.client, event.automation)).collect();
-    received.sort();
-    let expected = [(1, "dose", "drop"), (2, "phase", "eligible"), (3, "log", "unlogged")];
-    assert_eq!(received, expected.map(|(days, client, rule)| (midnight(days), client.to_owned(), rule.to_owned())));
 }

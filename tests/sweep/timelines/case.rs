@@ -1,5 +1,5 @@
-//! Tables of timelines. A case is a coach with one client, facts over time, and the expected events. All cases of a
-//! table share one world, because elapsing time is what costs.
+//! A case of the table: a coach with one client, facts over time, and the expected events. All cases share one world,
+//! because elapsing time is what costs.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
 use crate::world::sweep::{ComputedEvent, automation, dose, schedule};
-use crate::world::{Fact, Receiver, World, fact, rendered};
+use crate::world::{Fact, Hook, Receiver, World, fact, rendered};
 
 /// A sweep's period, plus the slack of a busy machine whose clock runs on.
 const LATEST: TimeDelta = TimeDelta::minutes(15 + 2);
@@ -34,17 +34,19 @@ impl Days {
     }
 }
 
-/// An action of a case at an instant.
+/// An expected event of an automation.
+#[derive(Clone, Copy)]
+enum Expected {
+    DatedAt(DateTime<Utc>),
+    /// Dated by the next sweep.
+    SweptAfter(DateTime<Utc>),
+}
+
+/// A fact of a case: a ready one, or an automation with a step for the case's endpoint, and further fields.
 #[derive(Clone)]
-enum Happening {
-    Facts(Vec<Fact>),
-    /// Saves an automation of the named coach: id, trigger, and further fields.
-    Saves(&'static str, &'static str, Value, Value),
-    /// Keeps sweeps from working, until `SweepsAgain`.
-    NoSweeps,
-    SweepsAgain,
-    /// Stops the stack until an instant.
-    DownUntil(DateTime<Utc>),
+enum CaseFact {
+    Ready(Fact),
+    Automation(&'static str, Value, Value),
 }
 
 /// A coach and a client, both with the case's name.
@@ -52,24 +54,17 @@ pub(super) struct Case {
     name: &'static str,
     zone: &'static str,
     created_at: Option<DateTime<Utc>>,
-    per_day: u32,
     known: Vec<Fact>,
     automations: Vec<(&'static str, Value)>,
-    then: Vec<(DateTime<Utc>, Happening)>,
-    emits: Vec<(&'static str, DateTime<Utc>)>,
-    /// Events that are dated by their sweep, with the earliest instant of that sweep.
-    found: Vec<(&'static str, DateTime<Utc>)>,
-    /// A late fact starts a match at an instant before past sweeps.
-    is_dated_back: bool,
+    then: Vec<(DateTime<Utc>, CaseFact)>,
+    emits: Vec<(&'static str, Expected)>,
 }
 
 impl Case {
     /// A case in UTC with an old client who takes one dose a day and has no other record.
     pub(super) fn of(name: &'static str) -> Self {
-        let (known, automations, then) = (Vec::new(), Vec::new(), Vec::new());
-        let (emits, found) = (Vec::new(), Vec::new());
-        let is_dated_back = false;
-        Self { name, zone: "UTC", created_at: None, per_day: 1, known, automations, then, emits, found, is_dated_back }
+        let (known, automations, then, emits) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { name, zone: "UTC", created_at: None, known, automations, then, emits }
     }
 
     pub(super) fn zone(mut self, zone: &'static str) -> Self {
@@ -82,15 +77,10 @@ impl Case {
         self
     }
 
-    pub(super) fn doses_a_day(mut self, doses: u32) -> Self {
-        self.per_day = doses;
-        self
-    }
-
     /// Doses that were logged before the start.
-    pub(super) fn took(mut self, days: Vec<NaiveDate>) -> Self {
-        self.known.extend(days.into_iter().map(|day| dose(self.name, day)));
-        self
+    pub(super) fn took(self, days: Vec<NaiveDate>) -> Self {
+        let name = self.name;
+        days.into_iter().fold(self, |case, day| case.knows(dose(name, day)))
     }
 
     /// A fact from before the start.
@@ -104,12 +94,8 @@ impl Case {
         self
     }
 
-    pub(super) fn then(self, at: DateTime<Utc>, fact: Fact) -> Self {
-        self.then_all(at, [fact])
-    }
-
-    pub(super) fn then_all(mut self, at: DateTime<Utc>, facts: impl IntoIterator<Item = Fact>) -> Self {
-        self.then.push((at, Happening::Facts(facts.into_iter().collect())));
+    pub(super) fn then(mut self, at: DateTime<Utc>, fact: Fact) -> Self {
+        self.then.push((at, CaseFact::Ready(fact)));
         self
     }
 
@@ -127,35 +113,19 @@ impl Case {
 
     /// Saves an automation with other values of these fields.
     pub(super) fn saves_with(mut self, at: DateTime<Utc>, id: &'static str, trigger: Value, fields: Value) -> Self {
-        self.then.push((at, Happening::Saves(self.name, id, trigger, fields)));
-        self
-    }
-
-    pub(super) fn no_sweeps(mut self, from: DateTime<Utc>, until: DateTime<Utc>) -> Self {
-        self.then.extend([(from, Happening::NoSweeps), (until, Happening::SweepsAgain)]);
-        self
-    }
-
-    pub(super) fn down(mut self, from: DateTime<Utc>, until: DateTime<Utc>) -> Self {
-        self.then.push((from, Happening::DownUntil(until)));
+        self.then.push((at, CaseFact::Automation(id, trigger, fields)));
         self
     }
 
     /// Expects an event of the automation, dated at the given instant.
     pub(super) fn emits(mut self, automation: &'static str, at: DateTime<Utc>) -> Self {
-        self.emits.push((automation, at));
+        self.emits.push((automation, Expected::DatedAt(at)));
         self
     }
 
     /// Expects an event of the automation, found and dated by the next sweep.
     pub(super) fn emits_at_next_sweep(mut self, automation: &'static str, after: DateTime<Utc>) -> Self {
-        self.found.push((automation, after));
-        self
-    }
-
-    /// Allows an event that is dated long before its sweep.
-    pub(super) fn dated_back(mut self) -> Self {
-        self.is_dated_back = true;
+        self.emits.push((automation, Expected::SweptAfter(after)));
         self
     }
 
@@ -173,13 +143,13 @@ impl Case {
     fn known(&self, before: DateTime<Utc>) -> Vec<Fact> {
         let created_at = rendered(self.created_at.unwrap_or(before - TimeDelta::days(90)));
         let client = Fact::client(self.name, self.name).with("created_at", created_at);
-        let mut known = vec![client, schedule(self.name, self.per_day)];
+        let mut known = vec![client, schedule(self.name, 1)];
         known.extend(self.known.clone());
         known.into_iter().map(|fact| fact.with("backfill", true)).collect()
     }
 }
 
-/// Plays all cases of a table from the first day's noon to an instant and compares the events. Reports all differences.
+/// Plays all cases from the first day's noon to an instant and compares the events. Reports all differences.
 pub(super) async fn run(world: &World, days: Days, cases: Vec<Case>, end: DateTime<Utc>) {
     let receiver = Receiver::start().await;
     world.down_until(days.at(0, "11:50")).await;
@@ -203,78 +173,59 @@ pub(super) async fn run(world: &World, days: Days, cases: Vec<Case>, end: DateTi
     world.advance_to(days.at(0, "12:20")).await;
     assert_eq!(receiver.hooks().len(), 0, "existing matches are not emitted");
 
-    let mut moments: BTreeMap<DateTime<Utc>, Vec<Happening>> = BTreeMap::new();
-    for (at, random_fact) in cases.iter().flat_map(|case| case.then.clone()) {
-        moments.entry(at).or_default().push(random_fact);
-    }
-    for (at, happenings) in moments {
-        world.advance_to(at).await;
-        let mut facts = Vec::new();
-        for random_fact in happenings {
-            match random_fact {
-                Happening::Facts(of_case) => facts.extend(of_case),
-                Happening::Saves(coach, id, trigger, fields) => {
-                    let mut saved = automation(coach, id, trigger, &[&endpoints[coach]]);
-                    for (field, value) in fields.as_object().unwrap() {
-                        saved = saved.with(field, value.clone());
-                    }
-                    facts.push(saved);
-                }
-                Happening::NoSweeps => {
-                    world.faults(json!({ "crash_before_call": 1_000_000, "function": "sweep" })).await
-                }
-                Happening::SweepsAgain => world.faults(json!({ "crash_before_call": 0, "function": "" })).await,
-                Happening::DownUntil(until) => world.down_until(until).await,
+    let mut moments: BTreeMap<DateTime<Utc>, Vec<Fact>> = BTreeMap::new();
+    for (case, (at, fact)) in cases.iter().flat_map(|case| case.then.iter().cloned().map(move |then| (case, then))) {
+        let fact = match fact {
+            CaseFact::Ready(fact) => fact,
+            CaseFact::Automation(id, trigger, fields) => {
+                let saved = automation(case.name, id, trigger, &[&endpoints[case.name]]);
+                fields.as_object().unwrap().iter().fold(saved, |saved, (name, value)| saved.with(name, value.clone()))
             }
-        }
-        if !facts.is_empty() {
-            world.apply(facts).await;
-            let now = world.now().await;
-            assert!(now < at + AT_ONCE, "the machine is too slow for this table: what is of {at} is stored at {now}");
-        }
+        };
+        moments.entry(at).or_default().push(fact);
+    }
+    for (at, facts) in moments {
+        world.advance_to(at).await;
+        world.apply(facts).await;
+        let now = world.now().await;
+        assert!(now < at + AT_ONCE, "the machine is too slow for this table: what is of {at} is stored at {now}");
     }
     world.advance_to(end).await;
 
-    let received: Vec<(ComputedEvent, bool)> = receiver
-        .hooks()
-        .iter()
-        .map(|hook| {
-            (ComputedEvent::of(hook), hook.is_signed_with(&endpoints[hook.path.trim_start_matches("/hook/")].secret))
-        })
-        .collect();
-    let is_known = |event: &ComputedEvent| cases.iter().any(|case| case.name == event.client);
-    assert!(received.iter().all(|(event, is_signed)| *is_signed && is_known(event)), "{received:#?}");
-    let is_timely = |event: &ComputedEvent| event.lateness() >= TimeDelta::seconds(-1) && event.lateness() <= LATEST;
-    let is_swept = |event: &ComputedEvent| !cases.iter().any(|case| case.name == event.client && case.may_be_late());
-    let late: Vec<_> =
-        received.iter().map(|(event, _)| event).filter(|event| is_swept(event) && !is_timely(event)).collect();
-    let differences: Vec<String> = cases.iter().filter_map(|case| case.difference(&received)).collect();
-    assert!(differences.is_empty() && late.is_empty(), "{}\nlate: {late:?}", differences.join("\n"));
+    let hooks = receiver.hooks();
+    let is_signed = |hook: &Hook| hook.is_signed_with(&endpoints[hook.path.trim_start_matches("/hook/")].secret);
+    assert!(hooks.iter().all(is_signed));
+    let received: Vec<_> = hooks.iter().map(ComputedEvent::of).collect();
+    let is_timely = |event: &&ComputedEvent| (TimeDelta::seconds(-1)..=LATEST).contains(&event.lateness());
+    let late: Vec<_> = received.iter().filter(|event| !is_timely(event)).collect();
+    let mut left: BTreeMap<&str, Vec<&ComputedEvent>> = BTreeMap::new();
+    received.iter().for_each(|event| left.entry(&event.client).or_default().push(event));
+    let differences: Vec<String> =
+        cases.iter().filter_map(|case| case.difference(left.remove(case.name).unwrap_or_default())).collect();
+    assert!(
+        differences.is_empty() && late.is_empty() && left.is_empty(),
+        "{}\nlate: {late:?}\nof others: {left:?}",
+        differences.join("\n")
+    );
 }
 
 impl Case {
-    fn may_be_late(&self) -> bool {
-        self.is_dated_back
-            || self
-                .then
-                .iter()
-                .any(|(_, random_fact)| !matches!(random_fact, Happening::Facts(_) | Happening::Saves(..)))
-    }
-
-    fn difference(&self, received: &[(ComputedEvent, bool)]) -> Option<String> {
-        let own = received.iter().map(|(event, _)| event).filter(|event| event.client == self.name);
-        let mut own: Vec<_> = own.map(|event| (event.automation.as_str(), event.at.clone())).collect();
-        for (id, after) in &self.found {
-            let by = rendered(*after + LATEST);
-            let found = own.iter().position(|(own, at)| own == id && *at >= rendered(*after) && *at <= by);
-            match found {
-                Some(found) => drop(own.remove(found)),
-                None => own.push((id, format!("not found by {by}"))),
+    /// Compares the events about the case's client with the expected ones.
+    fn difference(&self, received: Vec<&ComputedEvent>) -> Option<String> {
+        let mut left: Vec<_> = received.iter().map(|event| (event.automation.as_str(), event.at.clone())).collect();
+        let mut missing = Vec::new();
+        for (id, expected) in &self.emits {
+            let (from, by) = match *expected {
+                Expected::DatedAt(at) => (at, at),
+                Expected::SweptAfter(at) => (at, at + LATEST),
+            };
+            let (from, by) = (rendered(from), rendered(by));
+            match left.iter().position(|(found, at)| found == id && (&from..=&by).contains(&at)) {
+                Some(found) => drop(left.remove(found)),
+                None => missing.push((id, from)),
             }
         }
-        let mut expected: Vec<_> = self.emits.iter().map(|(id, at)| (*id, rendered(*at))).collect();
-        own.sort();
-        expected.sort();
-        (own != expected).then(|| format!("{}: got {own:?}, expected {expected:?}", self.name))
+        (!left.is_empty() || !missing.is_empty())
+            .then(|| format!("{}: {left:?} too many, without {missing:?}", self.name))
     }
 }

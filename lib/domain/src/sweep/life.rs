@@ -86,6 +86,8 @@ pub(super) struct Life {
     is_always_due: bool,
     /// When a fact last marked the client as due.
     changed_at: Option<Timestamp>,
+    /// The time of the last fact about the client, and of the last change of the zone or the programme.
+    pub(super) last_changes: (Timestamp, Timestamp),
     /// True: the rules, the zone or the programme changed, so the next sweep evaluates all of the coach's clients.
     passes: bool,
     now: Timestamp,
@@ -105,6 +107,7 @@ impl Life {
             evaluated: Vec::new(),
             is_always_due: false,
             changed_at: Some(now),
+            last_changes: (now, now),
             passes: false,
             now,
             outages: Vec::new(),
@@ -174,7 +177,7 @@ impl Life {
     pub(super) fn fact(&mut self, at: Timestamp, change: impl FnOnce(&mut Facts)) {
         self.until(at);
         change(&mut self.facts);
-        self.changed_at = Some(at);
+        (self.changed_at, self.last_changes.0) = (Some(at), at);
     }
 
     /// Applies a fact of a backfill.
@@ -187,7 +190,7 @@ impl Life {
     pub(super) fn change_settings(&mut self, at: Timestamp, change: impl FnOnce(&mut Facts)) {
         self.until(at);
         change(&mut self.facts);
-        self.passes = true;
+        (self.passes, self.last_changes.1) = (true, at);
     }
 
     pub(super) fn set_active(&mut self, at: Timestamp, is_active: bool) {
@@ -233,11 +236,6 @@ impl Life {
         self.states.silent = true;
         self.changed_at = Some(at);
         self.passes = false;
-    }
-
-    /// Returns automation and timestamp of each emitted event.
-    pub(super) fn episodes(&self) -> Vec<(AutomationId, Timestamp)> {
-        self.emitted.iter().map(|emitted| (emitted.computed.automation_id.clone(), emitted.computed.at)).collect()
     }
 
     /// Returns the timestamps of the emitted events.

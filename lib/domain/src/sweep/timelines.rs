@@ -1,15 +1,16 @@
-//! Timelines of each computed event: the facts, and the instants of the emitted events.
+//! The rules by example, one row each, and the parts of an evaluation that the random histories do not show: figures,
+//! receivers, due times, limits, dates that a zone skips.
 
 use chrono::{NaiveDate, TimeDelta};
 use serde_json::json;
 
-use super::life::{Life, at, automation_id, date, facts, rule};
+use super::life::{Life, at, date, facts, rule};
 use super::*;
+use crate::automation::Step;
 use crate::tz::tests::zone;
 
-mod any_rule;
-mod inactivity;
-mod revisions;
+const NO_CHECK_IN: Trigger = Trigger::CheckInInactivity { days: 3 };
+const NO_LOG: Trigger = Trigger::DailyLogInactivity { days: 2 };
 
 fn drop_below(threshold: f64) -> Trigger {
     Trigger::ComplianceDrop { threshold, window_days: 7 }
@@ -19,268 +20,288 @@ fn milestone(threshold: f64) -> Trigger {
     Trigger::ComplianceMilestone { threshold, window_days: 7 }
 }
 
-/// An old client with one dose a day, taken on these dates, swept by a rule since noon of the 1st of June.
-fn life(trigger: Trigger, logged: &[NaiveDate]) -> Life {
-    let mut facts = facts(at("2026-01-01T12:00"), zone("UTC"), 1);
-    logged.iter().for_each(|day| facts.log(*day));
+/// An old client with one dose a day, taken from the 27th to the 30th of May, swept by a rule since noon of the 1st of
+/// June. Compliance over seven days: 57 % until the 2nd, 43 % on the 3rd, 29 % on the 4th, null from the 6th on.
+fn life(trigger: Trigger) -> Life {
     let start = at("2026-06-01T12:00");
+    let mut facts = facts(at("2026-01-01T12:00"), zone("UTC"), 1);
+    (27..=30).for_each(|day| facts.log(NaiveDate::from_ymd_opt(2026, 5, day).unwrap()));
+    let phase = |name: &str, min_days, min_compliance_pct| ProgrammePhase {
+        name: name.to_owned(),
+        min_days,
+        min_compliance_pct,
+    };
+    facts.phases = vec![phase("Base", 5, Some(57)), phase("Build", 5, None), phase("Keep", 0, None)];
     Life::swept(facts, vec![rule("r", trigger, at("2026-05-01T12:00"))], start)
 }
 
-fn may(days: std::ops::RangeInclusive<u32>) -> Vec<NaiveDate> {
-    days.map(|day| NaiveDate::from_ymd_opt(2026, 5, day).unwrap()).collect()
+/// An instant of June.
+fn june(instant: &str) -> Timestamp {
+    at(&format!("2026-06-{instant}"))
 }
 
-fn june(days: impl IntoIterator<Item = u32>) -> Vec<NaiveDate> {
-    days.into_iter().map(|day| NaiveDate::from_ymd_opt(2026, 6, day).unwrap()).collect()
+fn day(day: u32) -> NaiveDate {
+    NaiveDate::from_ymd_opt(2026, 6, day).unwrap()
 }
 
-/// Logs a dose on each of these days of June, at noon.
-fn log_at_noon(life: &mut Life, days: impl IntoIterator<Item = u32>) {
-    for day in june(days) {
-        life.fact(at(&format!("{day}T12:00")), |facts| facts.log(day));
-    }
+/// Logs a dose on each of these days, at noon.
+fn log(life: &mut Life, days: impl IntoIterator<Item = u32>) {
+    days.into_iter().map(day).for_each(|day| life.fact(at(&format!("{day}T12:00")), |facts| facts.log(day)));
 }
 
-mod compliance_drop {
-    use super::*;
-
-    #[test]
-    fn a_drop_is_emitted_once_dated_at_its_midnight() {
-        let mut life = life(drop_below(50.0), &may(26..=30));
-        life.until(at("2026-06-20T00:00"));
-        // 5 of 7 on the 1st, 3 of 7 on the 3rd, nothing from the 6th on.
-        assert_eq!(life.instants(), ["2026-06-03T00:00"]);
-        let expected = &life.emitted[0].computed;
-        let automation = json!({"id": "r", "name": "Rule r", "threshold": 50});
-        assert_eq!(expected.data.members(), json!({"compliance_pct": 43, "automation": automation}));
-        assert!(life.evaluated.len() <= 4, "{:?}: the seed and the drop", life.evaluated);
-        assert_eq!(life.due(), None);
-    }
-
-    #[rstest::rstest]
-    #[case::equal_to_it(43.0, &["2026-06-04T00:00"])]
-    #[case::a_shade_above_it(43.1, &["2026-06-03T00:00"])]
-    #[case::none_is_below_zero(0.0, &[])]
-    fn a_drop_is_below_its_threshold(#[case] threshold: f64, #[case] expected: &[&str]) {
-        let mut life = life(drop_below(threshold), &may(26..=30));
-        life.until(at("2026-06-20T00:00"));
-        assert_eq!(life.instants(), expected);
-    }
-
-    #[test]
-    fn a_drop_is_emitted_again_only_after_compliance_was_back() {
-        let mut life = life(drop_below(50.0), &may(27..=30));
-        // Back at 4 of 7 on the 13th, 3 of 7 on the 18th. Between the drop and the 13th, compliance is null or low.
-        log_at_noon(&mut life, 10..=14);
-        life.until(at("2026-06-30T00:00"));
-        assert_eq!(life.instants(), ["2026-06-03T00:00", "2026-06-18T00:00"]);
-        assert_ne!(life.emitted[0].computed.episode, life.emitted[1].computed.episode);
-    }
-
-    #[test]
-    fn compliance_at_the_threshold_is_back() {
-        let mut life = life(drop_below(57.0), &may(27..=30));
-        log_at_noon(&mut life, 10..=13);
-        life.until(at("2026-06-30T00:00"));
-        assert_eq!(life.instants(), ["2026-06-03T00:00", "2026-06-17T00:00"]);
-    }
-
-    #[test]
-    fn null_in_between_changes_nothing() {
-        let mut life = life(drop_below(50.0), &may(27..=30));
-        log_at_noon(&mut life, [11, 12]);
-        life.until(at("2026-06-30T00:00"));
-        assert_eq!(life.instants(), ["2026-06-03T00:00"]);
-    }
-
-    #[test]
-    fn compliance_that_is_back_for_a_day_by_time_alone_arms_again() {
-        let mut life = life(drop_below(50.0), &may(27..=30));
-        // Emitted on the 3rd. Only doses logged ahead lift the 13th over the threshold.
-        life.fact(at("2026-06-04T09:00"), |facts| june([7, 11, 12, 13]).into_iter().for_each(|day| facts.log(day)));
-        life.until(at("2026-06-13T12:00"));
-        assert_eq!(life.instants(), ["2026-06-03T00:00"]);
-        life.until(at("2026-06-30T00:00"));
-        assert_eq!(life.instants(), ["2026-06-03T00:00", "2026-06-14T00:00"]);
-    }
-
-    #[rstest::rstest]
-    #[case::still_low(&[6], &["2026-06-03T00:00", "2026-06-10T00:00"])]
-    #[case::back_by_then(&[6, 7, 8, 9], &["2026-06-03T00:00", "2026-06-13T00:00"])]
-    #[case::null_by_then(&[12], &["2026-06-03T00:00", "2026-06-12T12:15"])]
-    fn a_drop_within_seven_days_of_the_last_is_emitted_at_their_end_if_it_persists(
-        #[case] logged: &[u32],
-        #[case] expected: &[&str],
-    ) {
-        let mut life = life(drop_below(50.0), &may(27..=30));
-        life.fact(at("2026-06-04T09:00"), |facts| june(1..=3).into_iter().for_each(|day| facts.log(day)));
-        life.fact(at("2026-06-05T09:00"), |facts| june(1..=3).into_iter().for_each(|day| facts.unlog(day)));
-        log_at_noon(&mut life, logged.iter().copied());
-        life.until(at("2026-06-16T00:00"));
-        assert_eq!(life.instants(), expected);
-    }
-
-    #[test]
-    fn a_drop_that_is_over_before_the_seven_days_end_has_no_due_time() {
-        let mut life = life(drop_below(50.0), &may(27..=30));
-        life.fact(at("2026-06-04T09:00"), |facts| june(1..=3).into_iter().for_each(|day| facts.log(day)));
-        life.fact(at("2026-06-05T09:00"), |facts| june(1..=3).into_iter().for_each(|day| facts.unlog(day)));
-        life.until(at("2026-06-05T10:00"));
-        assert_eq!(life.due(), None);
-    }
-
-    #[rstest::rstest]
-    #[case::first_day_before_the_window("2026-06-01T00:00", "2026-06-08T00:00")]
-    #[case::late_on_that_day("2026-06-01T23:59", "2026-06-08T00:00")]
-    #[case::a_minute_later("2026-06-02T00:00", "2026-06-09T00:00")]
-    fn a_client_is_older_than_the_window_once_it_was_created_before_its_first_date(
-        #[case] created_at: &str,
-        #[case] expected: &str,
-    ) {
-        let mut facts = facts(at(created_at), zone("UTC"), 1);
-        facts.log(june([6])[0]);
-        let mut life = Life::swept(facts, vec![rule("r", drop_below(50.0), at("2026-05-01T12:00"))], at(created_at));
-        life.until(at("2026-06-20T00:00"));
-        assert_eq!(life.instants(), [expected]);
-    }
-
-    #[test]
-    fn a_dose_deleted_late_counts_at_the_next_sweep() {
-        let mut life = life(drop_below(50.0), &may(28..=31));
-        life.fact(at("2026-06-02T15:20:30"), |facts| facts.unlog(may(30..=30)[0]));
-        life.until(at("2026-06-02T15:30"));
-        assert_eq!(life.instants(), ["2026-06-02T15:30"]);
-        assert_eq!(life.emitted[0].swept_at, at("2026-06-02T15:30"));
-    }
-
-    #[test]
-    fn doses_that_come_between_two_sweeps_are_evaluated_together() {
-        let mut life = life(drop_below(50.0), &[]);
-        life.fact(at("2026-06-06T09:01"), |facts| facts.log(june([6])[0]));
-        life.fact(at("2026-06-06T09:13"), |facts| june(1..=5).into_iter().for_each(|day| facts.log(day)));
-        life.until(at("2026-06-08T12:00"));
-        assert_eq!(life.instants(), [""; 0]);
-    }
+fn check_in(life: &mut Life, submitted_at: &str) {
+    life.fact(june(submitted_at), |facts| facts.last_check_in_at = Some(june(submitted_at)));
 }
 
-mod compliance_milestone {
-    use super::*;
-
-    #[rstest::rstest]
-    #[case::equal_to_it(57.0, &["2026-06-05T12:15"])]
-    #[case::a_shade_below_it(57.1, &["2026-06-06T12:15"])]
-    #[case::only_a_signal_reaches_zero(0.0, &["2026-06-02T12:15"])]
-    fn a_milestone_is_emitted_once_when_it_is_reached(#[case] threshold: f64, #[case] expected: &[&str]) {
-        let mut life = life(milestone(threshold), &[]);
-        log_at_noon(&mut life, (2..=8).chain(16..=22));
-        life.until(at("2026-06-30T00:00"));
-        assert_eq!(life.instants(), expected);
-    }
-
-    #[test]
-    fn a_milestone_stays_reached_through_edits_switching_and_another_coach() {
-        let mut life = life(milestone(50.0), &[]);
-        log_at_noon(&mut life, 2..=8);
-        let own = life.rules[0].clone();
-        life.save(at("2026-06-09T12:00"), rule("r", milestone(80.0), at("2026-06-09T12:00")));
-        let mut off = own.clone();
-        off.automation.active = false;
-        life.save(at("2026-06-10T12:00"), off);
-        life.save(at("2026-06-12T12:00"), own.clone());
-        life.hand_over(at("2026-06-14T12:00"), vec![rule("other", drop_below(1.0), at("2026-06-01T12:00"))]);
-        life.hand_over(at("2026-06-15T12:00"), vec![own]);
-        log_at_noon(&mut life, 16..=22);
-        life.until(at("2026-06-30T00:00"));
-        assert_eq!(life.instants(), ["2026-06-05T12:15"]);
-    }
-
-    #[test]
-    fn a_backfill_emits_nothing_then_or_later() {
-        let mut life = life(milestone(50.0), &[]);
-        life.backfill(at("2026-06-06T09:00"), |facts| june(1..=5).into_iter().for_each(|day| facts.log(day)));
-        life.until(at("2026-06-07T00:00"));
-        log_at_noon(&mut life, 16..=22);
-        life.until(at("2026-06-30T00:00"));
-        assert_eq!(life.instants(), [""; 0]);
-    }
+fn daily_log(life: &mut Life, saved_at: &str, on: u32) {
+    life.fact(june(saved_at), |facts| facts.last_daily_log_on = Some(day(on)));
 }
 
-mod phase_eligible {
-    use super::*;
-    use crate::programme::ProgrammePhase;
+fn enter(life: &mut Life, entered_at: &str, name: &str, on: u32) {
+    let phase = PhaseEntry { name: name.to_owned(), started_on: day(on), number: 0 };
+    life.fact(june(entered_at), |facts| facts.phase = Some(phase));
+}
 
-    const NEVER: std::ops::Range<u32> = 0..0;
+fn edit(life: &mut Life, saved_at: &str, trigger: Trigger) {
+    life.save(june(saved_at), life.edited("r", |rule| rule.trigger = trigger));
+}
 
-    fn in_phase(name: &str, started_on: &str, logged: &[NaiveDate]) -> Life {
-        let mut life = life(Trigger::PhaseEligible, logged);
-        let phase = |name: &str, min_days, min_compliance_pct| ProgrammePhase {
-            name: name.to_owned(),
-            min_days,
-            min_compliance_pct,
-        };
-        life.facts.phases = vec![phase("Base", 14, Some(57)), phase("Build", 7, None), phase("Keep", 0, None)];
-        life.facts.phase = Some(entry(name, started_on));
-        life
+fn untouched(_: &mut Life) {}
+
+#[rstest::rstest]
+#[case::once_dated_at_the_midnight_of_the_drop(drop_below(50.0), untouched, &["03T00:00"])]
+#[case::not_at_the_threshold(drop_below(43.0), untouched, &["04T00:00"])]
+#[case::again_after_compliance_was_back(drop_below(50.0), |life: &mut Life| {
+    log(life, 10..=14);
+}, &["03T00:00", "18T00:00"])]
+#[case::null_is_not_back(drop_below(50.0), |life: &mut Life| log(life, [11, 12]), &["03T00:00"])]
+#[case::within_seven_days_of_the_last_emitted_when_they_end(drop_below(50.0), |life: &mut Life| {
+    life.fact(june("04T09:00"), |facts| (1..=3).for_each(|n| facts.log(day(n))));
+    life.fact(june("05T09:00"), |facts| (1..=3).for_each(|n| facts.unlog(day(n))));
+    log(life, [6]);
+}, &["03T00:00", "10T00:00"])]
+#[case::the_seven_days_outlive_an_edit(drop_below(50.0), |life: &mut Life| {
+    life.fact(june("04T09:00"), |facts| (1..=3).for_each(|n| facts.log(day(n))));
+    edit(life, "04T12:00", drop_below(45.0));
+    life.fact(june("05T09:00"), |facts| (1..=3).for_each(|n| facts.unlog(day(n))));
+    log(life, [6]);
+}, &["03T00:00", "10T00:00"])]
+#[case::dated_by_the_sweep_if_a_fact_made_the_difference(drop_below(50.0), |life: &mut Life| {
+    life.fact(june("02T15:20:30"), |facts| facts.unlog(date("2026-05-30")));
+}, &["02T15:30"])]
+#[case::a_client_is_older_than_the_window(drop_below(50.0), |life: &mut Life| {
+    life.facts.created_at = june("01T23:59");
+}, &[])]
+fn a_drop_is_emitted(#[case] trigger: Trigger, #[case] history: fn(&mut Life), #[case] instants: &[&str]) {
+    assert_emitted(trigger, history, instants);
+}
+
+#[rstest::rstest]
+#[case::once(milestone(57.0), |life: &mut Life| log(life, (3..=8).chain(16..=22)), &["06T12:15"])]
+#[case::once_despite_an_edit(milestone(57.0), |life: &mut Life| {
+    log(life, 3..=8);
+    edit(life, "09T08:00", milestone(90.0));
+    log(life, 9..=22);
+}, &["06T12:15"])]
+#[case::a_silent_seed_is_the_one_event(milestone(90.0), |life: &mut Life| {
+    log(life, 3..=6);
+    edit(life, "06T12:20", milestone(50.0));
+    edit(life, "07T08:00", milestone(80.0));
+    log(life, 7..=20);
+}, &[])]
+#[case::not_for_a_backfill_then_or_later(milestone(57.0), |life: &mut Life| {
+    life.backfill(june("06T09:00"), |facts| (1..=5).for_each(|n| facts.log(day(n))));
+    log(life, 16..=22);
+}, &[])]
+fn a_milestone_is_emitted(#[case] trigger: Trigger, #[case] history: fn(&mut Life), #[case] instants: &[&str]) {
+    let mut life = life(trigger);
+    life.facts.logged = DosesLogged::default();
+    history(&mut life);
+    assert_eq!(instants_of(life), instants);
+}
+
+#[rstest::rstest]
+#[case::when_its_days_have_passed(|life: &mut Life| enter(life, "01T13:00", "Build", 1), &["06T00:00"])]
+#[case::when_compliance_is_reached(|life: &mut Life| {
+    enter(life, "01T13:00", "Base", 1);
+    log(life, 5..=8);
+}, &["08T12:15"])]
+#[case::never_in_the_last_phase(|life: &mut Life| enter(life, "01T13:00", "Keep", 1), &[])]
+#[case::once_per_entry(|life: &mut Life| {
+    enter(life, "01T13:00", "Build", 1);
+    enter(life, "08T08:00", "Keep", 8);
+    enter(life, "09T08:00", "Build", 9);
+}, &["06T00:00", "14T00:00"])]
+#[case::at_once_if_the_programme_asks_for_less(|life: &mut Life| {
+    enter(life, "01T13:00", "Build", 1);
+    life.change_settings(june("05T09:00"), |facts| facts.phases[1].min_days = 3);
+}, &["04T00:00"])]
+fn the_end_of_a_phase_is_emitted(#[case] history: fn(&mut Life), #[case] instants: &[&str]) {
+    assert_emitted(Trigger::PhaseEligible, history, instants);
+}
+
+#[rstest::rstest]
+#[case::after_days_of_24_hours(NO_CHECK_IN, |life: &mut Life| check_in(life, "02T09:30:30"), &["05T09:30:30.000Z"])]
+#[case::not_if_the_match_ended_before_the_sweep(NO_CHECK_IN, |life: &mut Life| {
+    check_in(life, "02T10:03");
+    check_in(life, "05T10:06");
+}, &["08T10:06"])]
+#[case::for_a_later_record_that_is_itself_past_the_limit(NO_LOG, |life: &mut Life| {
+    daily_log(life, "02T09:00", 2);
+    daily_log(life, "07T09:00", 3);
+}, &["05T00:00", "06T00:00"])]
+#[case::not_for_an_earlier_record_that_counts_again(NO_CHECK_IN, |life: &mut Life| {
+    check_in(life, "02T10:03");
+    check_in(life, "06T10:03");
+    life.fact(june("07T07:00"), |facts| facts.last_check_in_at = Some(june("02T10:03")));
+}, &["05T10:03"])]
+#[case::again_under_an_edit_once_its_own_limit_is_reached(NO_CHECK_IN, |life: &mut Life| {
+    check_in(life, "02T10:03");
+    edit(life, "05T10:20", Trigger::CheckInInactivity { days: 5 });
+}, &["05T10:03", "07T10:03"])]
+#[case::not_if_the_edit_finds_it(Trigger::CheckInInactivity { days: 9 }, |life: &mut Life| {
+    check_in(life, "02T10:03");
+    edit(life, "05T10:20", NO_CHECK_IN);
+}, &[])]
+#[case::not_if_the_return_of_the_client_finds_it(NO_CHECK_IN, |life: &mut Life| {
+    check_in(life, "02T10:03");
+    life.set_active(june("04T08:00"), false);
+    life.set_active(june("06T08:00"), true);
+}, &[])]
+#[case::not_if_the_hand_over_finds_it(NO_CHECK_IN, |life: &mut Life| {
+    check_in(life, "02T10:03");
+    life.hand_over(june("05T10:06"), vec![rule("s", NO_CHECK_IN, june("01T09:00"))]);
+}, &[])]
+fn inactivity_is_emitted(#[case] trigger: Trigger, #[case] history: fn(&mut Life), #[case] instants: &[&str]) {
+    assert_emitted(trigger, history, instants);
+}
+
+fn assert_emitted(trigger: Trigger, history: fn(&mut Life), instants: &[&str]) {
+    let mut life = life(trigger);
+    history(&mut life);
+    assert_eq!(instants_of(life), instants);
+}
+
+/// Returns the timestamps of the events emitted until the end of June.
+fn instants_of(mut life: Life) -> Vec<String> {
+    life.until(june("30T00:00"));
+    life.instants().iter().map(|instant| instant.trim_start_matches("2026-06-").to_owned()).collect()
+}
+
+#[rstest::rstest]
+#[case::plain("UTC", "2026-06-02", "2026-06-05T00:00")]
+#[case::spring_in_new_york("America/New_York", "2026-03-06", "2026-03-09T04:00")]
+#[case::a_gap_at_midnight("America/Santiago", "2026-09-03", "2026-09-06T04:00")]
+#[case::midnight_twice("America/Havana", "2025-10-30", "2025-11-02T04:00")]
+#[case::an_hour_before_midnight_twice("America/Scoresbysund", "2026-10-22", "2026-10-25T02:00")]
+#[case::a_skipped_date("Pacific/Apia", "2011-12-27", "2011-12-30T10:00")]
+#[case::quarters_of_an_hour("Asia/Kathmandu", "2026-06-02", "2026-06-04T18:15")]
+fn whole_local_days_without_a_log_end_at_local_midnight(
+    #[case] name: &str,
+    #[case] logged: &str,
+    #[case] expected: &str,
+) {
+    let start = at(&format!("{logged}T16:00"));
+    let mut facts = facts(at("2010-01-01T12:00"), zone(name), 1);
+    facts.last_daily_log_on = Some(date(logged));
+    let mut life = Life::swept(facts, vec![rule("r", NO_LOG, start)], start);
+    life.until(start + TimeDelta::days(10));
+    assert_eq!(life.instants(), [expected]);
+}
+
+#[rstest::rstest]
+#[case::drop(drop_below(50.0), "03T00:00", json!({ "compliance_pct": 14 }))]
+#[case::milestone(milestone_of_a_day(), "05T00:00", json!({ "compliance_pct": 100 }))]
+#[case::phase(Trigger::PhaseEligible, "03T00:00", json!({ "current_phase": "Build", "eligible_since": "2026-06-03" }))]
+#[case::never_checked_in(NO_CHECK_IN, "04T10:00", json!({ "last_check_in_at": null, "days_inactive": 4 }))]
+#[case::never_logged(NO_LOG, "04T00:00", json!({ "last_logged_on": null, "days_inactive": 3 }))]
+fn after_an_outage_present_matches_are_emitted_with_present_figures(
+    #[case] trigger: Trigger,
+    #[case] instant: &str,
+    #[case] mut data: serde_json::Value,
+) {
+    let mut life = life(trigger.clone());
+    if !matches!(trigger, Trigger::ComplianceDrop { .. }) {
+        life.facts.created_at = june("01T10:00");
+        life.facts.logged = DosesLogged::default();
+        // The 3rd would be a match of its own. By the sweep it is over.
+        [3, 5].into_iter().for_each(|n| life.facts.log(day(n)));
     }
+    life.facts.phase = Some(PhaseEntry { name: "Build".to_owned(), started_on: date("2026-05-29"), number: 0 });
+    life.until(june("01T13:00"));
+    life.outage_until(june("05T12:10"));
+    life.until(june("05T12:15"));
+    let emitted: Vec<_> =
+        life.emitted.iter().map(|emitted| (emitted.computed.at, emitted.computed.data.members())).collect();
+    data["automation"] = emitted[0].1["automation"].clone();
+    assert_eq!(emitted, [(june(instant), data)]);
+}
 
-    fn entry(name: &str, started_on: &str) -> PhaseEntry {
-        PhaseEntry { name: name.to_owned(), started_on: date(started_on), number: 0 }
-    }
+fn milestone_of_a_day() -> Trigger {
+    Trigger::ComplianceMilestone { threshold: 50.0, window_days: 1 }
+}
 
-    #[rstest::rstest]
-    #[case::compliance_was_there_before("Base", 9..16, &["2026-06-15T00:00"])]
-    #[case::compliance_comes_later("Base", 14..19, &["2026-06-17T12:15"])]
-    #[case::compliance_was_there_and_went("Base", 1..11, &[])]
-    #[case::no_signal_reaches_nothing("Base", NEVER, &[])]
-    #[case::only_days_matter("Build", NEVER, &["2026-06-08T00:00"])]
-    #[case::never_in_the_last_phase("Keep", 1..31, &[])]
-    #[case::not_in_a_phase_of_another_programme("Other", 1..31, &[])]
-    fn a_client_may_leave_a_phase_after_its_days_with_its_compliance(
-        #[case] phase: &str,
-        #[case] logged: std::ops::Range<u32>,
-        #[case] expected: &[&str],
-    ) {
-        let mut life = in_phase(phase, "2026-06-01", &[]);
-        log_at_noon(&mut life, logged);
-        life.until(at("2026-07-30T00:00"));
-        assert_eq!(life.instants(), expected);
-    }
+#[test]
+fn an_event_has_the_present_name_and_goes_to_the_present_endpoints() {
+    let endpoint = |id: &str| EndpointId::parse(id).unwrap();
+    let step = |id: &str| Step::Webhook { endpoint_id: endpoint(id) };
+    let mut life = life(NO_CHECK_IN);
+    life.save(june("02T10:00"), life.edited("r", |automation| automation.steps = vec![step("we_3"), step("we_2")]));
+    life.save(june("02T11:00"), life.edited("r", |automation| automation.name = "Renamed".to_owned()));
+    check_in(&mut life, "02T12:00");
+    life.until(june("09T00:00"));
+    let Computed { to, data, .. } = &life.emitted[0].computed;
+    assert_eq!(*to, [endpoint("we_2"), endpoint("we_3")]);
+    assert_eq!(data.members()["automation"], json!({ "id": "r", "name": "Renamed", "threshold": 3 }));
+}
 
-    #[test]
-    fn each_entry_into_a_phase_is_emitted_once() {
-        let mut life = in_phase("Base", "2026-06-01", &[]);
-        log_at_noon(&mut life, (9..=15).chain(20..=26));
-        life.fact(at("2026-06-27T08:00"), |facts| facts.phase = Some(entry("Build", "2026-06-27")));
-        life.until(at("2026-07-10T00:00"));
-        life.fact(at("2026-07-10T08:00"), |facts| facts.phase = Some(entry("Keep", "2026-07-10")));
-        life.fact(at("2026-07-11T08:00"), |facts| facts.phase = Some(entry("Build", "2026-07-11")));
-        life.until(at("2026-07-30T00:00"));
-        assert_eq!(life.instants(), ["2026-06-15T00:00", "2026-07-04T00:00", "2026-07-18T00:00"]);
-        let automation = json!({"id": "r", "name": "Rule r"});
-        let data = json!({"current_phase": "Build", "eligible_since": "2026-07-04", "automation": automation});
-        assert_eq!(life.emitted[1].computed.data.members(), data);
-    }
+#[rstest::rstest]
+#[case::nothing_left_to_happen(drop_below(50.0), untouched, "20T00:00", None)]
+#[case::off_the_roster(NO_CHECK_IN, |life: &mut Life| life.set_active(june("02T00:00"), false), "03T00:00", None)]
+#[case::without_a_rule(NO_CHECK_IN, |life: &mut Life| life.delete(june("02T00:00"), "r"), "03T00:00", None)]
+#[case::a_drop_that_is_over_before_the_seven_days_end(drop_below(50.0), |life: &mut Life| {
+    life.fact(june("04T09:00"), |facts| (1..=3).for_each(|n| facts.log(day(n))));
+    life.fact(june("05T09:00"), |facts| (1..=3).for_each(|n| facts.unlog(day(n))));
+}, "05T10:00", None)]
+#[case::a_dose_logged_for_a_far_date(drop_below(50.0), |life: &mut Life| {
+    life.facts.logged = DosesLogged::default();
+    life.facts.log(date("2126-06-01"));
+}, "01T13:00", Some("2026-11-28T00:00"))]
+fn a_client_is_due_when_time_alone_makes_a_difference(
+    #[case] trigger: Trigger,
+    #[case] history: fn(&mut Life),
+    #[case] now: &str,
+    #[case] due: Option<&str>,
+) {
+    let mut life = life(trigger);
+    history(&mut life);
+    life.until(june(now));
+    assert_eq!(life.due(), due.map(at));
+    assert!(life.evaluated.len() <= 4, "{:?}: the seed, the facts, the match", life.evaluated);
+}
 
-    #[test]
-    fn an_emitted_entry_is_not_emitted_again_after_an_edit() {
-        let mut life = in_phase("Base", "2026-06-01", &[]);
-        log_at_noon(&mut life, 9..=15);
-        life.until(at("2026-06-20T08:00"));
-        for (time, active) in [("2026-06-20T09:00", true), ("2026-06-20T10:00", false), ("2026-06-20T11:00", true)] {
-            life.save(at(time), life.edited("r", |rule| rule.active = active));
-            life.until(at(time) + TimeDelta::minutes(15));
-        }
-        log_at_noon(&mut life, 21..=28);
-        assert_eq!(life.instants(), ["2026-06-15T00:00"]);
-    }
+#[test]
+fn a_hundred_automations_of_a_kind_count() {
+    let start = june("01T12:00");
+    let of_kind = |letter: char, trigger: &Trigger, count: usize| {
+        let rule = |n| rule(&format!("{letter}{n:03}"), trigger.clone(), start);
+        (0..count).map(rule).collect::<Vec<_>>()
+    };
+    let kinds = [('c', NO_CHECK_IN, 105), ('l', NO_LOG, 25), ('m', milestone(10.0), 15)];
+    let rules = kinds.iter().flat_map(|(letter, trigger, count)| of_kind(*letter, trigger, *count)).collect();
+    let mut life = Life::swept(facts(start, zone("UTC"), 1), rules, start);
+    life.until(june("02T00:00"));
+    life.outage_until(june("06T00:00"));
+    life.fact(june("06T00:01"), |facts| facts.log(day(6)));
+    life.until(june("06T00:15"));
+    assert_eq!(life.emitted.len(), MAX_SWEPT + 25 + 15);
+}
 
-    #[test]
-    fn a_programme_that_asks_for_less_makes_a_client_eligible_at_once() {
-        let mut life = in_phase("Build", "2026-06-01", &[]);
-        life.change_settings(at("2026-06-05T09:00"), |facts| facts.phases[1].min_days = 3);
-        life.until(at("2026-06-30T00:00"));
-        assert_eq!(life.instants(), ["2026-06-04T00:00"]);
-        assert_eq!(life.emitted[0].swept_at, at("2026-06-05T09:15"));
-    }
+#[test]
+fn the_doses_of_the_longest_window_are_read() {
+    let of_days = |window_days| Trigger::ComplianceDrop { threshold: 50.0, window_days };
+    let now = june("05T10:15");
+    let rules = [rule("a", of_days(1), now), rule("b", of_days(60), now), rule("c", NO_CHECK_IN, now)];
+    assert_eq!(reads_from(&rules, now), Some(date("2026-03-29")), "60 days, a week of outage and a day for the zones");
+    assert_eq!(reads_from(&rules[2..], now), None);
 }

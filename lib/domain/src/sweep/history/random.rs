@@ -40,7 +40,8 @@ pub(super) enum Op {
     CheckIn(i64),
     CheckInsDeleted,
     DailyLog(i64),
-    Phase(usize, i64),
+    /// Enters a phase that many days before, by a fact that counts the entry or by the application's record.
+    Phase(usize, i64, bool),
     MinDays(u32),
     PerDay(u32),
     Zone(usize),
@@ -72,6 +73,7 @@ fn trigger() -> impl Strategy<Value = Trigger> {
         2 => Just(Trigger::PhaseEligible),
         1 => (1u32..5).prop_map(|days| Trigger::CheckInInactivity { days }),
         1 => (1u32..4).prop_map(|days| Trigger::DailyLogInactivity { days }),
+        1 => Just(Trigger::NewClient),
     ]
 }
 
@@ -82,7 +84,7 @@ fn op() -> impl Strategy<Value = Op> {
         2 => (-60i64..3000).prop_map(Op::CheckIn),
         1 => Just(Op::CheckInsDeleted),
         3 => (-1i64..4).prop_map(Op::DailyLog),
-        2 => (0usize..4, 0i64..8).prop_map(|(phase, ago)| Op::Phase(phase, ago)),
+        2 => (0usize..4, 0i64..8, any::<bool>()).prop_map(|(phase, ago, counts)| Op::Phase(phase, ago, counts)),
         1 => (0u32..6).prop_map(Op::MinDays),
         1 => (0u32..4).prop_map(Op::PerDay),
         1 => (0..ZONES.len()).prop_map(Op::Zone),
@@ -247,9 +249,10 @@ fn change(facts: &mut Facts, op: Op, at: Timestamp, today: NaiveDate) {
         }
         Op::CheckInsDeleted => facts.last_check_in_at = None,
         Op::DailyLog(ago) => facts.last_daily_log_on = facts.last_daily_log_on.max(Some(today - TimeDelta::days(ago))),
-        Op::Phase(phase, ago) => {
+        Op::Phase(phase, ago, counts) => {
             let started_on = today - TimeDelta::days(ago);
-            facts.phase = Some(PhaseEntry { name: format!("p{phase}"), started_on, number: 0 });
+            let number = facts.phase.as_ref().map_or(0, |before| before.number) + u64::from(counts);
+            facts.phase = Some(PhaseEntry { name: format!("p{phase}"), started_on, number });
         }
         Op::PerDay(per_day) => facts.schedule.0[0].per_day = per_day,
         op => unreachable!("{op:?} is no fact about the client"),
