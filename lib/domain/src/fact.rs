@@ -105,7 +105,7 @@ impl Fact {
 pub(crate) use known::cleaned;
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::client::Measure;
     use serde_json::json;
@@ -117,6 +117,23 @@ mod tests {
             "is_active": true, "current_phase": null, "phase_started_on": null, "programme_id": null,
             "created_at": "2026-01-01T00:00:00Z", "origin": "import"
         })
+    }
+
+    /// Asserts that the whole fact is read, and that no field may be missing or have one of these values.
+    #[track_caller]
+    pub(crate) fn assert_every_field_counts(name: &str, whole: &Value, wrong: &[Value]) {
+        assert_eq!(cleaned(name, whole), *whole, "{name}");
+        Fact::parse(name, whole).unwrap();
+        for field in whole.as_object().unwrap().keys() {
+            let mut lacking = whole.clone();
+            lacking.as_object_mut().unwrap().remove(field);
+            assert_eq!(Fact::parse(name, &lacking).unwrap_err().field.as_deref(), Some(field.as_str()), "{name}");
+            for wrong in wrong {
+                let mut mistyped = whole.clone();
+                mistyped[field] = wrong.clone();
+                assert!(Fact::parse(name, &mistyped).is_err(), "{name} {field}");
+            }
+        }
     }
 
     #[test]
@@ -195,18 +212,7 @@ mod tests {
             if name != "programme.saved" {
                 whole["client_id"] = json!("c1");
             }
-            assert_eq!(cleaned(name, &whole), whole, "{name}");
-            Fact::parse(name, &whole).unwrap();
-            for field in whole.as_object().unwrap().keys() {
-                let mut lacking = whole.clone();
-                lacking.as_object_mut().unwrap().remove(field);
-                assert_eq!(Fact::parse(name, &lacking).unwrap_err().field.as_deref(), Some(field.as_str()), "{name}");
-                for wrong in [json!(true), json!({"x": "y"}), json!(["x"])] {
-                    let mut mistyped = whole.clone();
-                    mistyped[field] = wrong;
-                    assert!(Fact::parse(name, &mistyped).is_err(), "{name} {field}");
-                }
-            }
+            assert_every_field_counts(name, &whole, &[json!(true), json!({"x": "y"}), json!(["x"])]);
         }
     }
 

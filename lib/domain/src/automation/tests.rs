@@ -57,21 +57,6 @@ fn lines(events: &[Event]) -> Vec<(&'static str, usize, Value)> {
     events.iter().map(|event| (event.event_type.as_str(), event.to.len(), data(event)["automation"].clone())).collect()
 }
 
-#[rstest::rstest]
-#[case::below(low(3.0, None), &[("sleep", 2.9)], true)]
-#[case::equal(low(3.0, None), &[("sleep", 3.0)], false)]
-#[case::above(low(3.0, None), &[("sleep", 3.1)], false)]
-#[case::any_of_many(low(3.0, None), &[("energy", 5.0), ("sleep", 1.0)], true)]
-#[case::the_question(low(3.0, Some("sleep")), &[("energy", 5.0), ("sleep", 1.0)], true)]
-#[case::another_question(low(3.0, Some("energy")), &[("energy", 5.0), ("sleep", 1.0)], false)]
-#[case::a_question_not_asked(low(3.0, Some("mood")), &[("energy", 1.0)], false)]
-#[case::no_scores(low(3.0, None), &[], false)]
-#[case::a_negative_threshold(low(-1.0, None), &[("sleep", -1.5)], true)]
-#[case::no_threshold(Trigger::CheckInSubmitted, &[("sleep", -1e9)], false)]
-fn a_score_is_low_below_the_threshold(#[case] trigger: Trigger, #[case] given: &[(&str, f64)], #[case] is_low: bool) {
-    assert_eq!(trigger.is_met_by_scores(&scores(given)), is_low);
-}
-
 #[test]
 fn an_event_goes_to_subscribers_and_to_each_automation_it_triggers() {
     let event = Event::new_client(&client(), at());

@@ -1,8 +1,6 @@
 //! Helpers for the tests of availability, and the rules that do not concern clock changes.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use rstest::rstest;
+use std::collections::BTreeMap;
 
 use super::*;
 use crate::busy::{Bucket, buckets_near_date, entry_buckets, guarded_buckets};
@@ -89,10 +87,6 @@ pub(super) fn days(calendar: &Calendar, busy: &[Busy], now: Timestamp) -> Vec<Da
     offer.dates().map(|date| offer.day(date)).collect()
 }
 
-fn times(slots: &[Slot]) -> Vec<String> {
-    slots.iter().map(|slot| show_time(slot.time)).collect()
-}
-
 #[test]
 fn every_day_of_the_horizon_is_listed_and_today_in_the_zone_is_the_first() {
     let mut calendar = open(zone("Pacific/Auckland"), "10:00-12:00");
@@ -106,45 +100,6 @@ fn every_day_of_the_horizon_is_listed_and_today_in_the_zone_is_the_first() {
     for outside in ["2026-07-01", "2026-07-05"] {
         assert_eq!(slots_on(&calendar, date(outside), &[], at("2026-07-01T12:00Z")), []);
         assert_eq!(find_slot(&calendar, date(outside), time("10:00"), &[], at("2026-07-01T12:00Z")), None);
-    }
-}
-
-#[rstest]
-#[case::no_notice(0, "2026-07-01T08:00Z", &["10:00", "11:00"])]
-#[case::to_the_minute(60, "2026-07-01T07:00Z", &["10:00", "11:00"])]
-#[case::a_minute_late(60, "2026-07-01T07:01Z", &["11:00"])]
-#[case::just_begun(0, "2026-07-01T08:01Z", &["11:00"])]
-#[case::over(0, "2026-07-01T09:01Z", &[])]
-#[case::days_ahead(2880, "2026-06-29T08:00Z", &["10:00", "11:00"])]
-fn a_slot_starts_no_sooner_than_the_notice_allows(#[case] notice: u32, #[case] now: &str, #[case] expected: &[&str]) {
-    let mut calendar = open(zone("Europe/Berlin"), "10:00-12:00");
-    calendar.min_notice_minutes = notice;
-    assert_eq!(times(&slots_on(&calendar, date("2026-07-01"), &[], at(now))), expected);
-}
-
-#[test]
-fn a_date_with_hours_of_its_own_has_no_others() {
-    let mut calendar = closed(zone("Europe/Berlin"));
-    calendar.weekly.wed = hours("09:00-11:00");
-    calendar.overrides.insert(date("2026-07-08"), hours("20:00-21:00"));
-    calendar.overrides.insert(date("2026-07-15"), Vec::new());
-    calendar.overrides.insert(date("2026-07-16"), hours("08:00-09:00"));
-    let on = |day: &str| times(&slots_on(&calendar, date(day), &[], at("2026-07-01T00:00Z")));
-    assert_eq!(on("2026-07-01"), ["09:00", "10:00"]);
-    assert_eq!(on("2026-07-02"), [""; 0]);
-    assert_eq!(on("2026-07-08"), ["20:00"]);
-    assert_eq!(on("2026-07-15"), [""; 0]);
-    assert_eq!(on("2026-07-16"), ["08:00"]);
-}
-
-#[test]
-fn a_slot_is_found_by_its_date_and_time_and_nothing_between_slots_is() {
-    let calendar = open(zone("America/New_York"), "09:00-11:00");
-    let find = |text: &str| find_slot(&calendar, date("2026-07-02"), time(text), &[], at("2026-07-01T00:00Z"));
-    let span = Span { starts_at: at("2026-07-02T13:00Z"), ends_at: at("2026-07-02T14:00Z") };
-    assert_eq!(find("09:00"), Some(Slot { time: time("09:00"), span }));
-    for none in ["08:00", "09:01", "09:30", "10:59", "11:00"] {
-        assert_eq!(find(none), None, "{none}");
     }
 }
 
@@ -245,21 +200,6 @@ fn a_single_calendar_never_has_too_many_candidates() {
     assert!(counted > 115_200 && counted <= most * 400, "{counted}");
 }
 
-#[test]
-fn candidates_are_counted_by_the_hours_of_each_date_of_the_horizon() {
-    let mut calendar = Calendar { slot_interval_minutes: 45, ..closed(zone("Europe/Berlin")) };
-    calendar.weekly.wed = hours("09:00-12:00 11:00-13:00 13:00-13:01");
-    calendar.horizon_days = 8;
-    // From a Wednesday to the next: 4 hours by 45 minutes are 6 starts, and a minute is one.
-    assert_eq!(candidates(&calendar, at("2026-07-01T10:00Z")), 14);
-    calendar.horizon_days = 7;
-    assert_eq!(candidates(&calendar, at("2026-07-01T10:00Z")), 7);
-    calendar.overrides.insert(date("2026-07-01"), Vec::new());
-    calendar.overrides.insert(date("2026-07-02"), hours("00:00-24:00 00:00-24:00"));
-    calendar.overrides.insert(date("2026-07-09"), hours("00:00-24:00"));
-    assert_eq!(candidates(&calendar, at("2026-07-01T10:00Z")), 32);
-}
-
 /// Sixty days of quarter-hour slots with 500 events in the way: an answer should take a few milliseconds.
 fn a_busy_season() -> (Calendar, Vec<Busy>, Timestamp) {
     let calendar = Calendar {
@@ -276,19 +216,6 @@ fn a_busy_season() -> (Calendar, Vec<Busy>, Timestamp) {
         Busy { span: Span { starts_at, ends_at: starts_at + TimeDelta::minutes(45) }, buffers }
     });
     (calendar, events.collect(), now)
-}
-
-#[test]
-fn the_slots_of_a_season_are_the_slots_of_its_days() {
-    let (calendar, events, now) = a_busy_season();
-    let listed = days(&calendar, &events, now);
-    assert_eq!(listed.len(), 60);
-    assert_eq!(listed.iter().map(|day| day.date).collect::<BTreeSet<_>>().len(), 60);
-    for day in &listed {
-        assert_eq!(day.slots, times(&slots_on(&calendar, day.date, &events, now)));
-    }
-    let slots: usize = listed.iter().map(|day| day.slots.len()).sum();
-    assert!((1_000..5_700).contains(&slots), "{slots}");
 }
 
 /// Prints the time; the bound holds without optimisation on a busy machine.

@@ -19,29 +19,6 @@ fn day(text: &str) -> Bucket {
     Bucket::Day(text.parse().unwrap())
 }
 
-/// The first event is from 10:00 to 11:00, the second starts at the given time: the first's buffer after, the second's
-/// before.
-#[rstest::rstest]
-#[case::touching("11:00", 0, 0, false)]
-#[case::overlapping("10:59", 0, 0, true)]
-#[case::the_time_after_is_kept("11:30", 30, 0, false)]
-#[case::the_time_after_is_not_kept("11:29", 30, 0, true)]
-#[case::the_time_before_is_kept("11:30", 0, 30, false)]
-#[case::the_time_before_is_not_kept("11:29", 0, 30, true)]
-#[case::the_longer_counts("11:30", 20, 30, false)]
-#[case::and_not_the_sum("11:30", 30, 30, false)]
-#[case::the_longer_is_not_kept("11:29", 30, 20, true)]
-fn the_longer_of_two_buffers_that_face_each_other_counts(
-    #[case] start: &str,
-    #[case] after_min: u32,
-    #[case] before_min: u32,
-    #[case] conflict: bool,
-) {
-    let first = busy("2026-07-01T10:00Z", "2026-07-01T11:00Z", 240, after_min);
-    let second = busy(&format!("2026-07-01T{start}Z"), "2026-07-01T12:00Z", before_min, 240);
-    assert_eq!((first.conflicts_with(&second), second.conflicts_with(&first)), (conflict, conflict));
-}
-
 #[test]
 fn an_event_without_length_conflicts_with_nothing_and_has_no_bucket() {
     let nothing = busy("2026-07-01T10:30Z", "2026-07-01T10:30Z", 60, 60);
@@ -82,27 +59,6 @@ fn an_event_is_long_from_31_days_and_a_millisecond_on() {
 fn a_booking_guards_the_days_within_the_longest_buffer(#[case] start: &str, #[case] end: &str, #[case] days: &[&str]) {
     let expected: Vec<Bucket> = days.iter().map(|text| day(text)).chain([Bucket::Long]).collect();
     assert_eq!(guarded_buckets(busy(start, end, 0, 0).span), expected);
-}
-
-#[test]
-fn a_reschedule_writes_each_bucket_once_and_conditions_the_guarded_ones() {
-    let old = busy("2026-07-01T23:30Z", "2026-07-02T00:30Z", 0, 0);
-    let new = busy("2026-07-02T23:00Z", "2026-07-02T23:45Z", 5, 10);
-    let versions = BTreeMap::from([(day("2026-07-02"), 7), (Bucket::Long, 3), (day("2026-07-01"), 9)]);
-    let write = |bucket, change, only_if| BucketWrite { bucket, change, only_if };
-    assert_eq!(
-        booking_writes(Some(old.span), &new, &versions),
-        [
-            write(day("2026-07-01"), EntryChange::Remove, None),
-            write(day("2026-07-02"), EntryChange::Put(new), Some(7)),
-            write(day("2026-07-03"), EntryChange::Keep, Some(0)),
-            write(Bucket::Long, EntryChange::Keep, Some(3)),
-        ]
-    );
-    assert_eq!(
-        feed_writes(Some(old.span), None),
-        [write(day("2026-07-01"), EntryChange::Remove, None), write(day("2026-07-02"), EntryChange::Remove, None)]
-    );
 }
 
 #[test]

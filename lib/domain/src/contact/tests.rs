@@ -1,7 +1,6 @@
 //! Writes to a contact, by the application and the API, and their order.
 
 use proptest::prelude::*;
-use serde_json::json;
 
 use super::*;
 use crate::id::CoachId;
@@ -35,42 +34,6 @@ fn saved(name: &str, do_not_contact: bool) -> ContactSaved {
 }
 
 #[test]
-fn a_draft_has_a_name_and_an_address_and_nothing_else() {
-    let parse = |name: Value, email: Value| ContactDraft::parse(&json!({ "name": name, "email": email }));
-    assert!(parse(json!("é".repeat(200)), json!("a@example.com")).is_ok());
-    let error = parse(json!("é".repeat(201)), json!("a@example.com")).unwrap_err();
-    assert_eq!((error.field.as_deref(), error.message.contains("200")), (Some("name"), true));
-    for (body, field) in [
-        (json!({ "name": "Lee" }), "email"),
-        (json!({ "email": "a@example.com" }), "name"),
-        (json!({ "name": "Lee", "email": null }), "email"),
-        (json!({ "name": "", "email": "a@example.com" }), "name"),
-        (json!({ "name": "Lee", "email": "nobody" }), "email"),
-        (json!({ "name": "Lee", "email": "a@example.com", "phone": "1" }), "phone"),
-        (json!({ "name": "Lee", "email": "a@example.com", "coach_id": "bob" }), "coach_id"),
-    ] {
-        assert_eq!(ContactDraft::parse(&body).unwrap_err().field.as_deref(), Some(field), "{body}");
-    }
-}
-
-#[test]
-fn a_change_names_the_contact_or_suppresses_it() {
-    let parse = |body: Value| ContactPatch::parse(&body);
-    assert_eq!(
-        parse(json!({ "name": "Lee" })),
-        Ok(ContactPatch { name: Some("Lee".to_owned()), do_not_contact: false })
-    );
-    assert_eq!(parse(json!({ "doNotContact": true })), Ok(ContactPatch { name: None, do_not_contact: true }));
-    let error = parse(json!({ "doNotContact": false })).unwrap_err();
-    assert!(error.field.as_deref() == Some("doNotContact") && error.message.contains("can only be true"), "{error}");
-    assert_eq!(parse(json!({})).unwrap_err().field, None);
-    for bad in [json!({ "doNotContact": "true" }), json!({ "doNotContact": 1 }), json!({ "doNotContact": null })] {
-        assert_eq!(parse(bad.clone()).unwrap_err().field.as_deref(), Some("doNotContact"), "{bad}");
-    }
-    assert_eq!(parse(json!({ "email": "a@example.com" })).unwrap_err().field.as_deref(), Some("email"));
-}
-
-#[test]
 fn a_value_of_the_api_wins_over_older_records_and_loses_to_newer_ones() {
     let made = KnownContact::create(id(), &draft(), at(10));
     let older = KnownContact::apply_fact(Some(&made), &saved("older", true), at(9).into(), at(20)).unwrap();
@@ -79,17 +42,6 @@ fn a_value_of_the_api_wins_over_older_records_and_loses_to_newer_ones() {
     let equal = KnownContact::apply_fact(Some(&made), &saved("equal", false), at(10).into(), at(20)).unwrap();
     assert_eq!((equal.contact.name.as_str(), equal.contact.email.clone()), ("equal", Some(email("equal"))));
     assert_eq!(KnownContact::apply_fact(Some(&equal), &saved("stale", false), at(9).into(), at(21)), None);
-
-    let patch = ContactPatch { name: None, do_not_contact: true };
-    let suppressed = equal.change(&patch, at(30));
-    let older = KnownContact::apply_fact(Some(&suppressed), &saved("older", false), at(29).into(), at(31)).unwrap();
-    assert!(older.contact.do_not_contact && older.contact.name == "older");
-    assert!(
-        !KnownContact::apply_fact(Some(&suppressed), &saved("newer", false), at(31).into(), at(32))
-            .unwrap()
-            .contact
-            .do_not_contact
-    );
 }
 
 #[test]

@@ -1,18 +1,9 @@
 //! The content and the receivers of each event, and its stored form.
 
 use super::*;
-use crate::id::ClientId;
-use std::collections::BTreeMap;
-
-use chrono::{NaiveDate, TimeDelta};
-
 use crate::automation::{Automation, Step, Trigger};
 use crate::client::{Measure, Origin, Phase, Profile};
-use crate::dose::{DoseSchedule, DosesLogged, Month, MonthOfDoses, ScheduledDose};
-use crate::id::DoseId;
-use crate::programme::ProgrammePhase;
-use crate::sweep::{Computed, Facts, PhaseEntry, Rule, States, evaluate};
-use crate::tz::tests::zone;
+use crate::id::ClientId;
 
 pub(crate) fn client() -> Client {
     let at = Timestamp::from_ms(1_790_000_000_000);
@@ -45,10 +36,6 @@ pub(crate) fn event() -> Event {
 
 fn at() -> Timestamp {
     Timestamp::parse("2026-09-20T08:00:00Z").unwrap()
-}
-
-fn date(text: &str) -> NaiveDate {
-    text.parse().unwrap()
 }
 
 fn body(event: &Event) -> Value {
@@ -129,66 +116,6 @@ fn each_event_has_the_data_of_its_type_and_reads_back_from_storage() {
 }
 
 #[test]
-fn each_computed_event_has_its_figures_and_its_automation_and_reads_back_from_storage() {
-    let named = json!({"id": "a1", "name": "Rule"});
-    let comparing = |threshold: Value| json!({"id": "a1", "name": "Rule", "threshold": threshold});
-    let check_in = |last_check_in_at| {
-        let data = CheckInInactivity { last_check_in_at, days_inactive: 10, automation: self::comparing(10.0) };
-        found(ComputedType::CheckInInactivity, EventData::CheckInInactivity(data))
-    };
-    let log = |last_logged_on| {
-        let data = DailyLogInactivity { last_logged_on, days_inactive: 3, automation: self::comparing(3.0) };
-        found(ComputedType::DailyLogInactivity, EventData::DailyLogInactivity(data))
-    };
-    let phase = PhaseEligible {
-        current_phase: "Build".to_owned(),
-        eligible_since: date("2026-09-20"),
-        automation: NamedAutomation { id: AutomationId::parse("a1").unwrap(), name: "Rule".to_owned() },
-    };
-    for (name, computed, mut data) in [
-        ("compliance_drop", drop_of(58), json!({"compliance_pct": 58, "automation": comparing(json!(60))})),
-        (
-            "compliance_milestone",
-            crossed(ComputedType::ComplianceMilestone, 100, 99.5),
-            json!({"compliance_pct": 100, "automation": comparing(json!(99.5))}),
-        ),
-        (
-            "phase_eligible",
-            found(ComputedType::PhaseEligible, EventData::PhaseEligible(phase)),
-            json!({"current_phase": "Build", "eligible_since": "2026-09-20", "automation": named}),
-        ),
-        (
-            "check_in_inactivity",
-            check_in(Some(at())),
-            json!({"last_check_in_at": "2026-09-20T08:00:00.000Z", "days_inactive": 10, "automation": comparing(json!(10))}),
-        ),
-        (
-            "check_in_inactivity",
-            check_in(None),
-            json!({"last_check_in_at": null, "days_inactive": 10, "automation": comparing(json!(10))}),
-        ),
-        (
-            "daily_log_inactivity",
-            log(Some(date("2026-09-16"))),
-            json!({"last_logged_on": "2026-09-16", "days_inactive": 3, "automation": comparing(json!(3))}),
-        ),
-        (
-            "daily_log_inactivity",
-            log(None),
-            json!({"last_logged_on": null, "days_inactive": 3, "automation": comparing(json!(3))}),
-        ),
-    ] {
-        let event = computed.event(&client()).unwrap();
-        data["client"] = json!({"id": "c1"});
-        // Compared as text: 60 and 60.0 are equal as values.
-        let expected = format!(r#"{{"type":"{name}","timestamp":"2026-09-20T08:00:00.000Z","data":{data}}}"#);
-        assert_eq!(String::from_utf8(event.render(PayloadMode::Identifiers)).unwrap(), expected);
-        assert_eq!((event.coach_id.as_str(), &event.to), ("coach_2", &computed.to));
-        assert_eq!(stored(&event), event);
-    }
-}
-
-#[test]
 fn a_computed_event_has_one_id_per_client_automation_and_episode() {
     let id = |client: &Client, computed: &Computed| computed.event(client).unwrap().id;
     let first = drop_of(58);
@@ -228,51 +155,6 @@ fn automation(id: &str, trigger: Trigger) -> Automation {
         trigger,
         steps: vec![Step::Webhook { endpoint_id: EndpointId::parse("we_1").unwrap() }],
     }
-}
-
-/// The facts of an old client that may leave its phase, with 3 of 7 doses and nothing else known.
-fn facts() -> Facts {
-    let dose_id = DoseId::parse("d").unwrap();
-    let dose = ScheduledDose { dose_id: dose_id.clone(), per_day: 1, from: date("2026-01-01"), until: None };
-    let mut doses = MonthOfDoses::default();
-    ["2026-09-17", "2026-09-18", "2026-09-19"].map(date).iter().for_each(|day| doses.add(&dose_id, *day));
-    let phase = |name: &str| ProgrammePhase { name: name.to_owned(), min_days: 7, min_compliance_pct: None };
-    Facts {
-        created_at: Timestamp::parse("2026-01-01T00:00:00Z").unwrap(),
-        zone: zone("UTC"),
-        last_check_in_at: None,
-        last_daily_log_on: None,
-        phase: Some(PhaseEntry { name: "Build".to_owned(), started_on: date("2026-09-13"), number: 1 }),
-        phases: vec![phase("Build"), phase("Keep")],
-        schedule: DoseSchedule(vec![dose]),
-        logged: DosesLogged([(Month::of(date("2026-09-17")), doses)].into()),
-    }
-}
-
-#[test]
-fn every_computed_match_makes_an_event_of_its_name() {
-    let is_emitted = |trigger: Trigger| {
-        // The first evaluation is silent, so it runs before the facts are known.
-        let rule = Rule { automation: automation("a1", trigger), revision: at() };
-        let before = at() + TimeDelta::days(-1);
-        let nothing = Facts { created_at: before, phase: None, logged: DosesLogged(BTreeMap::new()), ..facts() };
-        let seeded = evaluate(&nothing, std::slice::from_ref(&rule), &States::new(), None, before).states;
-        let emitted = evaluate(&facts(), &[rule], &seeded, None, at()).emitted;
-        assert_eq!(emitted.len(), 1);
-        emitted[0].event(&client()).unwrap().event_type
-    };
-    let (threshold, window_days) = (43.0, 7);
-    assert_eq!(
-        [
-            Trigger::ComplianceDrop { threshold: 43.5, window_days },
-            Trigger::ComplianceMilestone { threshold, window_days },
-            Trigger::PhaseEligible,
-            Trigger::CheckInInactivity { days: 5 },
-            Trigger::DailyLogInactivity { days: 5 },
-        ]
-        .map(is_emitted),
-        ComputedType::ALL.map(EventName::Computed)
-    );
 }
 
 #[test]

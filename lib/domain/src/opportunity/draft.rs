@@ -111,7 +111,6 @@ fn name_and_value_fields() -> [Field; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rstest::rstest;
     use serde_json::json;
 
     const CONTACT: &str = "0197A6A0-5C3B-7000-8000-2F1D3C4B5A69";
@@ -124,55 +123,6 @@ mod tests {
 
     fn patch(name: &str, value: Value) -> Result<OpportunityPatch, Invalid> {
         OpportunityPatch::parse(&json!({ name: value }))
-    }
-
-    #[rstest]
-    #[case("name", MAX_OPPORTUNITY_NAME_CHARS)]
-    #[case("lostReason", MAX_LOST_REASON_CHARS)]
-    fn a_text_is_limited_by_characters_not_bytes(#[case] field: &str, #[case] max: usize) {
-        for letter in ["x", "é", "🙂"] {
-            assert!(patch(field, letter.repeat(max).into()).is_ok());
-            let error = patch(field, letter.repeat(max + 1).into()).unwrap_err();
-            assert_eq!(error.field.as_deref(), Some(field), "{error}");
-        }
-        for bad in [json!(""), json!("a\0b"), json!(5), json!(null), json!(["x"]), json!({})] {
-            assert_eq!(patch(field, bad.clone()).unwrap_err().field.as_deref(), Some(field), "{bad}");
-        }
-    }
-
-    #[test]
-    fn a_value_is_a_whole_number_of_cents_from_0_to_a_thousand_million() {
-        for (good, cents) in [("0", 0), ("-0", 0), ("1", 1), ("1.0", 1), ("1e3", 1000), ("1000000000", 1_000_000_000)] {
-            let body: Value = serde_json::from_str(&format!(r#"{{"valueCents":{good}}}"#)).unwrap();
-            assert_eq!(OpportunityPatch::parse(&body).unwrap().value_cents, Some(cents), "{good}");
-        }
-        for bad in [
-            "-1",
-            "1000000001",
-            "1000000000.5",
-            "-0.5",
-            "0.5",
-            "1e10",
-            "18446744073709551616",
-            "\"5\"",
-            "null",
-            "true",
-            "[1]",
-        ] {
-            let body: Value = serde_json::from_str(&format!(r#"{{"valueCents":{bad}}}"#)).unwrap();
-            let error = OpportunityPatch::parse(&body).unwrap_err();
-            assert_eq!(error.field.as_deref(), Some("valueCents"), "{bad}: {error}");
-        }
-    }
-
-    #[test]
-    fn a_stage_has_the_form_of_an_id() {
-        for good in ["a", "Z9_-", "0", &"s".repeat(100)] {
-            assert_eq!(patch("stage", good.into()).unwrap().stage.unwrap().as_str(), good);
-        }
-        for bad in ["", "a b", "a.b", "a:b", "é", "a\n", "\na", &"s".repeat(101)] {
-            assert_eq!(patch("stage", bad.into()).unwrap_err().field.as_deref(), Some("stage"), "{bad:?}");
-        }
     }
 
     #[test]
@@ -189,16 +139,5 @@ mod tests {
         for bad in [json!([]), json!("x"), json!(null)] {
             assert!(OpportunityDraft::parse(&bad).is_err() && OpportunityPatch::parse(&bad).is_err());
         }
-    }
-
-    #[test]
-    fn a_draft_names_its_contact_by_a_uuid_in_either_case() {
-        let whole = draft("name", json!("Package")).unwrap();
-        assert_eq!(whole.contact_id.to_string(), CONTACT.to_lowercase());
-        assert_eq!((whole.name.as_deref(), whole.value_cents), (Some("Package"), None));
-        for bad in [json!("x"), json!(null), json!(5), json!(CONTACT.replace('-', ""))] {
-            assert_eq!(draft("contactId", bad.clone()).unwrap_err().field.as_deref(), Some("contactId"), "{bad}");
-        }
-        assert_eq!(OpportunityDraft::parse(&json!({})).unwrap_err().field.as_deref(), Some("contactId"));
     }
 }

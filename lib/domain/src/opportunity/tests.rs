@@ -100,13 +100,6 @@ fn a_new_opportunity_has_its_contacts_name_and_no_value() {
     let made = Opportunity::create(id(1, OpportunityId), &bare, "Lee Lead", &pipeline, &new, at(9));
     assert_eq!((made.name.as_str(), made.value_cents, made.stage.as_str()), ("Lee Lead", 0, "new"));
     assert_eq!(made.status(Some(&pipeline)), StageKind::Open);
-    // The application learns of it and writes the same; a fact from before is older.
-    assert_eq!(
-        Opportunity::apply_fact(Some(&made), &saved("Old", 1, "warm", None), at(8).into(), at(8)).unwrap().name,
-        "Lee Lead"
-    );
-    let saved_now = Opportunity::apply_fact(Some(&made), &saved("New", 1, "warm", None), at(9).into(), at(9)).unwrap();
-    assert_eq!((saved_now.name.as_str(), saved_now.value_cents, saved_now.stage.as_str()), ("New", 1, "warm"));
 }
 
 #[test]
@@ -121,26 +114,6 @@ fn an_older_record_changes_nothing_and_an_equally_old_one_applies() {
         Some(equal.clone()),
         "a repeated fact changes nothing"
     );
-}
-
-#[test]
-fn a_reason_stays_with_its_stage_in_any_order_of_older_facts() {
-    let lost = Opportunity::apply_fact(None, &saved("n", 0, "lost", Some("theirs")), at(0).into(), at(0)).unwrap();
-    let patch = OpportunityPatch { lost_reason: Some("ours".to_owned()), ..OpportunityPatch::default() };
-    let given = apply(&lost, &pipeline(), &patch, at(100)).unwrap();
-    let (away, back) = (saved("n", 0, "warm", None), saved("n", 0, "lost", Some("theirs again")));
-    let is_ours = |found: &Opportunity| (found.stage.as_str(), found.lost_reason.as_deref()) == ("lost", Some("ours"));
-    let left = Opportunity::apply_fact(Some(&given), &away, at(10).into(), at(10)).unwrap();
-    assert_eq!((left.stage.as_str(), &left.lost_reason), ("warm", &None));
-    assert!(is_ours(&Opportunity::apply_fact(Some(&left), &back, at(20).into(), at(20)).unwrap()));
-    let returned = Opportunity::apply_fact(Some(&given), &back, at(20).into(), at(20)).unwrap();
-    assert!(is_ours(&returned) && Opportunity::apply_fact(Some(&returned), &away, at(10).into(), at(10)).is_none());
-    // A later write counts, and so does a place that the API chooses.
-    let later = Opportunity::apply_fact(Some(&left), &back, at(101).into(), at(101)).unwrap();
-    assert_eq!(later.lost_reason.as_deref(), Some("theirs again"));
-    let patch = OpportunityPatch { stage: Some(stage("warm")), ..OpportunityPatch::default() };
-    let moved = apply(&given, &pipeline(), &patch, at(200)).unwrap();
-    assert_eq!(Opportunity::apply_fact(Some(&moved), &back, at(20).into(), at(20)).unwrap().lost_reason, None);
 }
 
 /// A change through the API.

@@ -29,19 +29,12 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     let before_far_buffer = busy("2026-07-01T19:30Z", "2026-07-01T20:30Z", 0, 0);
     let elsewhere = busy("2026-07-04T23:10Z", "2026-07-04T23:50Z", 0, 15);
     let near_elsewhere = busy("2026-07-05T00:00Z", "2026-07-05T00:30Z", 0, 0);
-    let no_length = busy("2026-07-02T00:10Z", "2026-07-02T00:10Z", 0, 0);
     vec![
         Scenario {
             name: "two bookings either side of midnight",
             stored: vec![],
             tasks: vec![Task::Book(10, late), Task::Book(11, early)],
             endings: &[&[YES, NO], &[NO, YES]],
-        },
-        Scenario {
-            name: "three bookings that are all in each other's way",
-            stored: vec![],
-            tasks: vec![Task::Book(10, late), Task::Book(11, over_midnight), Task::Book(12, early)],
-            endings: &[&[YES, NO, NO], &[NO, YES, NO], &[NO, NO, YES]],
         },
         Scenario {
             name: "three bookings, of which the middle one is in the way of both others",
@@ -52,12 +45,6 @@ pub(super) fn scenarios() -> Vec<Scenario> {
                 Task::Book(12, busy("2026-07-02T00:15Z", "2026-07-02T00:45Z", 0, 0)),
             ],
             endings: &[&[YES, NO, YES], &[NO, YES, NO]],
-        },
-        Scenario {
-            name: "two bookings that leave each other room",
-            stored: vec![late],
-            tasks: vec![Task::Book(10, noon), Task::Book(11, elsewhere)],
-            endings: &[&[YES, YES]],
         },
         Scenario {
             name: "the longest buffer over midnight",
@@ -78,22 +65,10 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             endings: &[&[YES, YES], &[NO, YES]],
         },
         Scenario {
-            name: "two bookings and a private entry",
-            stored: vec![],
-            tasks: vec![Task::Book(10, late), Task::Book(11, early), Task::Save(12, Some(over_midnight))],
-            endings: &[&[YES, NO, YES], &[NO, YES, YES], &[NO, NO, YES]],
-        },
-        Scenario {
             name: "a booking and an event of weeks",
             stored: vec![],
             tasks: vec![Task::Book(10, noon), Task::Save(11, Some(weeks))],
             endings: &[&[YES, YES], &[NO, YES]],
-        },
-        Scenario {
-            name: "an event of weeks that becomes a short one, and two bookings",
-            stored: vec![weeks],
-            tasks: vec![Task::Save(0, Some(private_late)), Task::Book(10, early), Task::Book(11, noon)],
-            endings: &[&[YES, NO, YES], &[YES, NO, NO]],
         },
         Scenario {
             name: "a short event that becomes one of weeks, and a booking",
@@ -108,12 +83,6 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             endings: &[&[YES, YES, NO], &[YES, NO, NO], &[NO, NO, YES]],
         },
         Scenario {
-            name: "two events that want each other's time",
-            stored: vec![over_midnight, elsewhere],
-            tasks: vec![Task::Reschedule(0, near_elsewhere), Task::Reschedule(1, early)],
-            endings: &[&[NO, NO]],
-        },
-        Scenario {
             name: "an event moved a little, on the days it has, and a booking next to it",
             stored: vec![over_midnight],
             tasks: vec![Task::Reschedule(0, early), Task::Book(10, private_late)],
@@ -126,34 +95,10 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             endings: &[&[YES, YES, YES], &[YES, YES, NO], &[YES, NO, YES], &[YES, NO, NO]],
         },
         Scenario {
-            name: "two reschedules of one event, and a booking",
-            stored: vec![over_midnight],
-            tasks: vec![Task::Reschedule(0, elsewhere), Task::Reschedule(0, noon), Task::Book(10, near_elsewhere)],
-            endings: &[&[YES, YES, NO], &[YES, YES, YES], &[NO, YES, YES]],
-        },
-        Scenario {
-            name: "an event that the application moves while it is rescheduled",
-            stored: vec![over_midnight],
-            tasks: vec![Task::Save(0, Some(noon)), Task::Reschedule(0, elsewhere)],
-            endings: &[&[YES, YES]],
-        },
-        Scenario {
             name: "an event that the application cancels while it is cancelled and its time booked",
             stored: vec![over_midnight],
             tasks: vec![Task::Save(0, None), Task::Cancel(0), Task::Book(10, early)],
             endings: &[&[YES, YES, YES], &[YES, YES, NO], &[YES, NO, YES], &[YES, NO, NO]],
-        },
-        Scenario {
-            name: "an event of weeks that is rescheduled to an hour, and a booking",
-            stored: vec![weeks],
-            tasks: vec![Task::Reschedule(0, late), Task::Book(10, early)],
-            endings: &[&[YES, NO]],
-        },
-        Scenario {
-            name: "an event without length and a booking over it",
-            stored: vec![],
-            tasks: vec![Task::Save(0, Some(no_length)), Task::Book(10, early)],
-            endings: &[&[YES, YES]],
         },
     ]
 }
