@@ -2,75 +2,8 @@
 
 use super::*;
 
-fn supplied() -> BTreeMap<String, String> {
-    ["SettingsIssuer", "SettingsAudience", "SettingsPageOrigin", "AssertionIssuer", "MailFrom"]
-        .map(|name| (name.to_owned(), format!("local {name}")))
-        .into()
-}
-
-fn project() -> Template {
-    let text = include_str!("../../../../template.yaml");
-    let mut template = Template::load(text, &supplied(), "http://127.0.0.1:4566").unwrap();
-    for (id, _) in template.secrets().unwrap() {
-        template.set_secret_arn(&id, format!("arn:secret:{id}"));
-    }
-    template
-}
-
 fn small(resources: &str) -> Result<Template, TemplateError> {
     Template::load(&format!("Resources:\n{resources}"), &BTreeMap::new(), "http://127.0.0.1:4566")
-}
-
-#[test]
-fn the_projects_template_resolves_throughout() {
-    let template = project();
-    assert!(template.tables().unwrap().iter().any(|table| table["TableName"] == "partner-api-clients"));
-    assert_eq!(template.buses(), ["partner-api"]);
-    let rules = template.rules().unwrap();
-    assert_eq!(rules[0]["Targets"][0]["Arn"], "arn:aws:sqs:us-east-1:000000000000:application-feed");
-    assert_eq!(rules[0]["EventBusName"], "partner-api");
-    let queues = template.queues().unwrap();
-    let feed = queues.iter().find(|queue| queue["QueueName"] == "application-feed").unwrap();
-    let dead = "arn:aws:sqs:us-east-1:000000000000:application-feed-dlq";
-    assert_eq!(feed["RedrivePolicy"]["deadLetterTargetArn"], dead);
-}
-
-#[test]
-fn a_function_has_globals_its_own_variables_and_its_triggers() {
-    let functions = project().functions().unwrap();
-    let relay = functions.iter().find(|function| function.binary == "relay").unwrap();
-    assert_eq!(relay.timeout, std::time::Duration::from_secs(60));
-    assert_eq!(relay.variables["LOG_LEVEL"], "info");
-    assert_eq!(relay.variables["DELIVERIES_QUEUE_URL"], "http://127.0.0.1:4566/000000000000/deliveries");
-    assert_eq!(relay.variables["ENCRYPTION_SECRET_ARN"], "arn:secret:EncryptionSecret");
-    let stream = relay.triggers.iter().find_map(|(_, trigger)| match trigger {
-        Trigger::Stream(source) => Some(source),
-        _ => None,
-    });
-    let stream = stream.unwrap();
-    assert_eq!(stream.table_name(), "partner-api-outbox");
-    assert_eq!(stream.retries(), Some(8));
-    let [pattern] = stream.patterns().unwrap().try_into().unwrap();
-    let selected = ["INSERT", "MODIFY", "REMOVE"].map(|name| pattern.matches(&json!({ "eventName": name })));
-    assert_eq!(selected, [true, true, false]);
-    let ping = functions.iter().find(|function| function.binary == "ping").unwrap();
-    assert_eq!(ping.timeout, std::time::Duration::from_secs(25));
-}
-
-#[test]
-fn settings_routes_are_guarded_and_partner_routes_are_not() {
-    let template = project();
-    let api = template.api().unwrap().unwrap();
-    assert_eq!(api.authorizers["Coach"].issuer, "local SettingsIssuer");
-    assert_eq!(api.cors.as_ref().unwrap().allow_origins, ["local SettingsPageOrigin"]);
-    for function in template.functions().unwrap() {
-        for (name, trigger) in &function.triggers {
-            if let Trigger::Http(route) = trigger {
-                let guard = route.path.starts_with("/settings/").then_some("Coach");
-                assert_eq!(route.authorizer(), guard, "{name}");
-            }
-        }
-    }
 }
 
 #[test]

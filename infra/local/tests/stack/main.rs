@@ -116,19 +116,6 @@ fn scheduled(events: &[Value]) -> Vec<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn facts_on_the_bus_reach_their_function_and_settle_waits_for_it() {
-    let local = Local::start(&["--ephemeral"]).await;
-    let entry =
-        json!({"EventBusName": "partner-api", "Source": "coaching.application", "DetailType": "x", "Detail": "{}"});
-    local.aws("AWSEvents.PutEvents", json!({"Entries": [entry]})).await;
-    assert_eq!(local.post("/_local/settle", json!({})).await.0, 200);
-    let seen = local.seen("ingest");
-    assert_eq!(seen.len(), 1);
-    assert_eq!(seen[0]["Records"][0]["eventSource"], "aws:sqs");
-    local.0.end().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stream_records_reach_their_function_in_order_and_filtered() {
     let local = Local::start(&["--ephemeral"]).await;
     for number in 0..5 {

@@ -4,6 +4,7 @@ use super::*;
 use crate::automation::{Automation, Step, Trigger};
 use crate::client::{Measure, Origin, Phase, Profile};
 use crate::id::ClientId;
+use crate::sweep::Computed;
 
 pub(crate) fn client() -> Client {
     let at = Timestamp::from_ms(1_790_000_000_000);

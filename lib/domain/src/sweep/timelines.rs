@@ -7,6 +7,7 @@ use serde_json::json;
 use super::life::{Life, at, date, facts, rule};
 use super::*;
 use crate::automation::Step;
+use crate::programme::ProgrammePhase;
 use crate::tz::tests::zone;
 
 const NO_CHECK_IN: Trigger = Trigger::CheckInInactivity { days: 3 };

@@ -256,18 +256,6 @@ mod tests {
         assert_eq!(policy.grants().count(), 1, "a denial is no grant");
     }
 
-    #[test]
-    fn mail_may_be_allowed_from_one_sender_alone() {
-        let condition = json!({ "StringEquals": { "ses:FromAddress": "coach@example.com" } });
-        let statement =
-            json!({ "Effect": "Allow", "Action": "ses:SendEmail", "Resource": "*", "Condition": condition });
-        let policy = policy(statement).unwrap();
-        let send = Permission::new("ses", "SendEmail", "arn:aws:ses:us-east-1:000000000000:identity/x");
-        assert!(policy.allows(&send.clone().with(FROM_ADDRESS, ["coach@example.com"])));
-        assert!(!policy.allows(&send.clone().with(FROM_ADDRESS, ["boss@example.com"])));
-        assert!(!policy.allows(&send.with(EVENT_SOURCE, ["coach@example.com"])));
-    }
-
     #[rstest::rstest]
     #[case::one(&["partner-api"], true, true)]
     #[case::both(&["partner-api", "other"], true, true)]

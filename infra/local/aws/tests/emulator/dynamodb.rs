@@ -2,10 +2,8 @@
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{
-    AttributeDefinition, AttributeValue, BillingMode, KeySchemaElement, KeyType, Put, ReturnConsumedCapacity,
-    ScalarAttributeType, TransactWriteItem,
+    AttributeDefinition, AttributeValue, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
 };
-use local_aws::{Aws, DataDir};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -18,55 +16,6 @@ async fn put(dynamodb: &Client, pk: &str, body: &str) {
 
 fn keys(records: &[Value]) -> Vec<&str> {
     records.iter().map(|record| record["dynamodb"]["Keys"]["pk"]["S"].as_str().unwrap()).collect()
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stream_is_read_in_order_behind_a_checkpoint_that_outlives_restarts() {
-    let world = World::new().await;
-    world.outbox().await;
-    let dynamodb = Client::new(&world.sdk());
-    for n in 0..5 {
-        put(&dynamodb, &format!("event-{n}"), "x").await;
-    }
-    let read = world.aws.dynamodb().stream_read("outbox", "relay", 3).await.unwrap();
-    assert_eq!(keys(&read.records), ["event-0", "event-1", "event-2"]);
-    let again = world.aws.dynamodb().stream_read("outbox", "relay", 3).await.unwrap();
-    assert_eq!(keys(&again.records), keys(&read.records), "nothing was committed");
-    world.aws.dynamodb().stream_commit("outbox", "relay", &read.position).await.unwrap();
-
-    let world = world.reopen().await;
-    world.outbox().await;
-    let read = world.aws.dynamodb().stream_read("outbox", "relay", 10).await.unwrap();
-    assert_eq!(keys(&read.records), ["event-3", "event-4"]);
-    world.aws.dynamodb().stream_commit("outbox", "relay", &read.position).await.unwrap();
-    let world = world.crash().await;
-    world.outbox().await;
-    put(&Client::new(&world.sdk()), "event-5", "x").await;
-    let read = world.aws.dynamodb().stream_read("outbox", "relay", 10).await.unwrap();
-    assert_eq!(keys(&read.records), ["event-5"]);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stream_record_has_lambdas_shape() {
-    let world = World::new().await;
-    world.outbox().await;
-    let dynamodb = Client::new(&world.sdk());
-    put(&dynamodb, "event", "old").await;
-    put(&dynamodb, "event", "new").await;
-    let records = world.aws.dynamodb().stream_read("outbox", "relay", 10).await.unwrap().records;
-    let record = &records[1];
-    assert_eq!((record["eventName"].as_str(), record["eventVersion"].as_str()), (Some("MODIFY"), Some("1.1")));
-    assert_eq!(record["awsRegion"], "us-east-1");
-    assert!(
-        record["eventSourceARN"]
-            .as_str()
-            .unwrap()
-            .starts_with("arn:aws:dynamodb:us-east-1:000000000000:table/outbox/stream/")
-    );
-    assert_eq!(record["dynamodb"]["ApproximateCreationDateTime"], 1_893_456_000.0);
-    assert_eq!(record["dynamodb"]["NewImage"]["body"]["S"], "new");
-    assert_eq!(record["dynamodb"]["OldImage"], Value::Null, "the view type is NEW_IMAGE");
-    assert_eq!(record["dynamodb"]["SequenceNumber"].as_str().unwrap().len(), 21);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -148,44 +97,6 @@ async fn a_table_that_a_killed_start_left_unfinished_is_made_again() {
     world.outbox().await;
     let ttl = dynamodb.describe_time_to_live().table_name("outbox").send().await.unwrap();
     assert_eq!(ttl.time_to_live_description().unwrap().attribute_name(), Some("expires_at"));
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_directory_in_use_is_refused_and_free_after_an_ordered_shutdown() {
-    let world = World::new().await;
-    let data = DataDir::Persistent(world.dir().to_owned());
-    let Err(refused) = Aws::open(&data, world.clock.clone()).await else { panic!("two stacks on one directory") };
-    assert!(refused.to_string().contains("in use"));
-    world.aws.close().await;
-    Aws::open(&data, world.clock.clone()).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_invocation_logs_its_calls_with_tables_units_and_status() {
-    let world = World::new().await;
-    world.outbox().await;
-    let dynamodb = Client::new(&world.environment("clients-1"));
-    put(&dynamodb, "before", "x").await;
-    let invocation = world.aws.calls().begin("clients-1");
-    let item = Put::builder().table_name("outbox").item("pk", AttributeValue::S("event".to_owned())).build().unwrap();
-    let write = TransactWriteItem::builder().put(item).build();
-    dynamodb
-        .transact_write_items()
-        .transact_items(write)
-        .return_consumed_capacity(ReturnConsumedCapacity::Total)
-        .send()
-        .await
-        .unwrap();
-    let get = dynamodb.get_item().table_name("outbox").key("pk", AttributeValue::S("event".to_owned()));
-    get.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await.unwrap();
-    put(&Client::new(&world.sdk()), "a developer's", "x").await;
-    let calls = invocation.finish();
-    let seen: Vec<_> = calls.iter().map(|call| (call.operation.as_str(), call.read_units, call.write_units)).collect();
-    assert_eq!(seen, [("TransactWriteItems", 0.0, 2.0), ("GetItem", 0.5, 0.0)]);
-    assert!(
-        calls.iter().all(|call| call.tables == ["outbox"] && call.status == 200 && call.started_us <= call.ended_us)
-    );
-    assert!(calls[0].ended_us <= calls[1].started_us);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

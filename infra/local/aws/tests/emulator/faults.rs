@@ -1,7 +1,5 @@
 //! Faults of the store and of functions.
 
-use std::time::{Duration, Instant};
-
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::error::ProvideErrorMetadata;
@@ -96,48 +94,6 @@ async fn a_function_that_dies_after_its_commit_never_reads_the_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_function_that_dies_before_a_call_leaves_no_trace_of_it() {
-    let world = World::new().await;
-    world.outbox().await;
-    let function = client(&world);
-    world.aws.faults().set(FaultPlan { spared_calls: Some(1), crash_before_call: Some(1), ..FaultPlan::default() });
-    let invocation = world.aws.calls().begin("f");
-    let crashed = invocation.crashed.clone();
-    put(&function, "spared").await.expect("the first call is spared");
-    tokio::select! {
-        answer = put(&function, "never") => panic!("an answer: {answer:?}"),
-        () = crashed.wait() => {}
-    }
-    assert_eq!(invocation.finish().len(), 1);
-    assert!(exists(&function, "spared").await && !exists(&function, "never").await);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stalled_call_takes_effect_once_it_is_released() {
-    let world = World::new().await;
-    world.outbox().await;
-    let (function, developer) = (client(&world), Client::new(&world.sdk()));
-    world.aws.faults().set(FaultPlan { stalled_calls: Some(1), ..FaultPlan::default() });
-    let _invocation = world.aws.calls().begin("f");
-    let mut stalled = Box::pin(put(&function, "a"));
-    let overtaking = async {
-        while world.aws.faults().current()["stalled_calls"] != 0 {
-            tokio::task::yield_now().await;
-        }
-        put(&function, "b").await.expect("another call is not stalled");
-        assert!(!exists(&developer, "a").await);
-    };
-    tokio::select! {
-        biased;
-        answer = &mut stalled => panic!("an answer: {answer:?}"),
-        () = overtaking => {}
-    }
-    world.aws.faults().set(FaultPlan { stalled_calls: Some(0), ..FaultPlan::default() });
-    assert_eq!(stalled.await, Ok(()));
-    assert!(exists(&developer, "a").await);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_committed_transaction_whose_answer_was_lost_does_not_conflict_with_itself() {
     let world = World::new().await;
     world.outbox().await;
@@ -155,25 +111,4 @@ async fn a_committed_transaction_whose_answer_was_lost_does_not_conflict_with_it
     world.aws.faults().set(FaultPlan { store_conflicts: Some(1), ..FaultPlan::default() });
     let conflict = transact_once(&function, &["c"], Some("third")).await.unwrap_err();
     assert_eq!(conflict.code(), Some("TransactionCanceledException"));
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_slow_store_delays_the_named_function_only() {
-    const LATENCY: Duration = Duration::from_millis(200);
-    let world = World::new().await;
-    world.outbox().await;
-    let set = |function: &str| {
-        let (ms, function) = (u32::try_from(LATENCY.as_millis()).ok(), Some(function.to_owned()));
-        world.aws.faults().set(FaultPlan { store_latency_ms: ms, function, ..FaultPlan::default() });
-    };
-    let function = client(&world);
-    let time = async || {
-        let began = Instant::now();
-        put(&function, "a").await.unwrap();
-        began.elapsed()
-    };
-    set("another");
-    assert!(time().await < LATENCY);
-    set("f");
-    assert!(time().await >= LATENCY);
 }

@@ -1,14 +1,12 @@
 //! Permissions of a function environment, and each service's error without permission.
 
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
-use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, Delete, Put, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_eventbridge::types::PutEventsRequestEntry;
 use aws_sdk_sesv2::types::{Body, Content, Destination, EmailContent, Message};
-use runtime::SdkConfig;
 use serde_json::{Value, json};
 
-use crate::world::{World, outbox_properties, secret_properties};
+use crate::world::{World, secret_properties};
 
 const USER: &str = "arn:aws:sts::000000000000:assumed-role/f-role/f";
 const TABLE: &str = "arn:aws:dynamodb:us-east-1:000000000000:table/outbox";
@@ -37,107 +35,6 @@ fn denied(status: u16, action: &str, resource: &str) -> (u16, String, String) {
 
 fn key(pk: &str) -> AttributeValue {
     AttributeValue::S(pk.to_owned())
-}
-
-async fn stored(world: &World, table: &str) -> usize {
-    let developer = aws_sdk_dynamodb::Client::new(&world.sdk());
-    developer.scan().table_name(table).send().await.unwrap().count() as usize
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_function_may_do_what_its_policy_allows_and_nothing_else() {
-    let world = World::new().await;
-    world.outbox().await;
-    let statements = json!([allowing(json!(["dynamodb:PutItem", "dynamodb:GetItem"]), json!(TABLE))]);
-    let client = aws_sdk_dynamodb::Client::new(&world.environment_allowed("f-1", statements));
-    client.put_item().table_name("outbox").item("pk", key("a")).send().await.unwrap();
-    assert!(client.get_item().table_name("outbox").key("pk", key("a")).send().await.unwrap().item.is_some());
-    let deleted = client.delete_item().table_name("outbox").key("pk", key("a")).send().await;
-    assert_eq!(refusal(deleted), denied(400, "dynamodb:DeleteItem", TABLE));
-    let elsewhere = client.put_item().table_name("other").item("pk", key("a")).send().await;
-    assert_eq!(refusal(elsewhere), denied(400, "dynamodb:PutItem", OTHER_TABLE), "before it is looked for");
-    assert_eq!(stored(&world, "outbox").await, 1);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_function_without_a_policy_may_do_nothing() {
-    let world = World::new().await;
-    world.outbox().await;
-    world.environment("g-1");
-    let client = aws_sdk_dynamodb::Client::new(&world.environment_allowed("f-1", json!([])));
-    let put = client.put_item().table_name("outbox").item("pk", key("a")).send().await;
-    assert_eq!(refusal(put), denied(400, "dynamodb:PutItem", TABLE));
-    assert_eq!(stored(&world, "outbox").await, 0);
-}
-
-/// A transaction of all four kinds of writes: three on `outbox`, a condition on `other`.
-async fn transact(sdk: &SdkConfig) -> Result<(), SdkError<TransactWriteItemsError>> {
-    let put = Put::builder().table_name("outbox").item("pk", key("put")).build().unwrap();
-    let update = Update::builder().table_name("outbox").key("pk", key("update"));
-    let update = update.update_expression("SET a = :a").expression_attribute_values(":a", key("x")).build().unwrap();
-    let delete = Delete::builder().table_name("outbox").key("pk", key("delete")).build().unwrap();
-    let check = ConditionCheck::builder().table_name("other").key("pk", key("check"));
-    let check = check.condition_expression("attribute_not_exists(pk)").build().unwrap();
-    let client = aws_sdk_dynamodb::Client::new(sdk);
-    let request = client
-        .transact_write_items()
-        .transact_items(TransactWriteItem::builder().put(put).build())
-        .transact_items(TransactWriteItem::builder().update(update).build())
-        .transact_items(TransactWriteItem::builder().delete(delete).build())
-        .transact_items(TransactWriteItem::builder().condition_check(check).build());
-    request.send().await.map(drop)
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_transaction_requires_the_permissions_of_its_items() {
-    let world = World::new().await;
-    world.outbox().await;
-    let mut other = outbox_properties();
-    other["TableName"] = "other".into();
-    world.aws.dynamodb().ensure_table(&other).await.unwrap();
-    let needs = [
-        ("dynamodb:PutItem", TABLE),
-        ("dynamodb:UpdateItem", TABLE),
-        ("dynamodb:DeleteItem", TABLE),
-        ("dynamodb:ConditionCheckItem", OTHER_TABLE),
-    ];
-    for (lacking, resource) in needs {
-        let others = needs.iter().filter(|(action, _)| *action != lacking);
-        let statements: Value = others.map(|(action, resource)| allowing(json!(action), json!(resource))).collect();
-        let answer = transact(&world.environment_allowed("f-1", statements)).await;
-        assert_eq!(refusal(answer), denied(400, lacking, resource));
-        assert_eq!(stored(&world, "outbox").await, 0, "without {lacking}");
-    }
-    let statements: Value = needs.iter().map(|(action, resource)| allowing(json!(action), json!(resource))).collect();
-    transact(&world.environment_allowed("f-1", statements)).await.unwrap();
-    assert_eq!(stored(&world, "outbox").await, 2);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_index_is_a_resource_of_its_own() {
-    let world = World::new().await;
-    world.outbox().await;
-    let index = format!("{TABLE}/index/unsent");
-    for (resource, allowed) in [
-        (TABLE.to_owned(), false),
-        (format!("{TABLE}/index/*"), true),
-        (index.clone(), true),
-        (format!("{TABLE}/index/x"), false),
-    ] {
-        let statements = json!([allowing(json!("dynamodb:Query"), json!(resource))]);
-        let client = aws_sdk_dynamodb::Client::new(&world.environment_allowed("f-1", statements));
-        let query = client.query().table_name("outbox").key_condition_expression("#hash = :value");
-        let of = |query: aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder, hash: &str| {
-            query.expression_attribute_names("#hash", hash).expression_attribute_values(":value", key("a")).send()
-        };
-        let through_index = of(query.clone().index_name("unsent"), "shard").await;
-        if allowed {
-            through_index.unwrap();
-            assert_eq!(refusal(of(query, "pk").await), denied(400, "dynamodb:Query", TABLE), "{resource}");
-        } else {
-            assert_eq!(refusal(through_index), denied(400, "dynamodb:Query", &index), "{resource}");
-        }
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -2,9 +2,7 @@
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::ProvideErrorMetadata;
-use aws_sdk_sqs::types::{
-    MessageAttributeValue, MessageSystemAttributeName, QueueAttributeName, SendMessageBatchRequestEntry,
-};
+use aws_sdk_sqs::types::{MessageAttributeValue, QueueAttributeName, SendMessageBatchRequestEntry};
 use local_aws::FaultPlan;
 use serde_json::{Value, json};
 
@@ -17,87 +15,6 @@ fn handles(records: &[Value]) -> Vec<String> {
 async fn bodies(sqs: &Client, url: &str) -> Vec<String> {
     let received = sqs.receive_message().queue_url(url).max_number_of_messages(10).send().await.unwrap();
     received.messages().iter().map(|message| message.body().unwrap().to_owned()).collect()
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_delayed_message_becomes_visible_by_stack_time() {
-    let world = World::new().await;
-    let url = world.queue("retries", json!({}));
-    let sqs = Client::new(&world.sdk());
-    sqs.send_message().queue_url(&url).message_body("late").delay_seconds(900).send().await.unwrap();
-    assert!(bodies(&sqs, &url).await.is_empty());
-    assert!(!world.aws.sqs().is_busy().await.unwrap());
-    let due = world.aws.sqs().next_due().await.unwrap().unwrap();
-    assert_eq!(due.to_rfc3339(), "2030-01-01T00:15:00+00:00");
-    world.advance_s(900);
-    assert!(world.aws.sqs().is_busy().await.unwrap());
-    assert_eq!(bodies(&sqs, &url).await, ["late"]);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_delay_over_900_seconds_is_refused() {
-    let world = World::new().await;
-    let url = world.queue("retries", json!({}));
-    let sqs = Client::new(&world.sdk());
-    let refused = sqs.send_message().queue_url(&url).message_body("x").delay_seconds(901).send().await.unwrap_err();
-    assert_eq!(refused.code(), Some("InvalidParameterValueException"), "{refused:?}");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_message_is_visible_again_after_its_time_out_and_gone_once_deleted() {
-    let world = World::new().await;
-    let url = world.queue("jobs", json!({ "VisibilityTimeout": 180 }));
-    let sqs = Client::new(&world.sdk());
-    sqs.send_message().queue_url(&url).message_body("job").message_group_id("endpoint-1").send().await.unwrap();
-    let receive =
-        || sqs.receive_message().queue_url(&url).message_system_attribute_names(MessageSystemAttributeName::All).send();
-    let first = receive().await.unwrap().messages.unwrap().remove(0);
-    let attributes = first.attributes.unwrap();
-    assert_eq!(attributes[&MessageSystemAttributeName::MessageGroupId], "endpoint-1");
-    assert_eq!(attributes[&MessageSystemAttributeName::ApproximateReceiveCount], "1");
-    assert!(receive().await.unwrap().messages.is_none());
-    world.advance_s(180);
-    let second = receive().await.unwrap().messages.unwrap().remove(0);
-    assert_eq!(second.attributes.unwrap()[&MessageSystemAttributeName::ApproximateReceiveCount], "2");
-
-    let handle = second.receipt_handle.unwrap();
-    sqs.change_message_visibility()
-        .queue_url(&url)
-        .receipt_handle(&handle)
-        .visibility_timeout(1_000)
-        .send()
-        .await
-        .unwrap();
-    world.advance_s(999);
-    assert!(receive().await.unwrap().messages.is_none());
-    sqs.delete_message().queue_url(&url).receipt_handle(&handle).send().await.unwrap();
-    world.advance_s(1);
-    assert!(receive().await.unwrap().messages.is_none());
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_message_that_is_received_too_often_goes_to_the_dead_letters() {
-    let world = World::new().await;
-    let dead_letters = world.queue("jobs-dlq", json!({}));
-    let arn = world.aws.sqs().arn("jobs-dlq");
-    let policy = json!({ "deadLetterTargetArn": arn, "maxReceiveCount": 2 });
-    let url = world.queue("jobs", json!({ "VisibilityTimeout": 10, "RedrivePolicy": policy }));
-    let sqs = Client::new(&world.sdk());
-    sqs.send_message().queue_url(&url).message_body("poison").send().await.unwrap();
-    for _ in 0..2 {
-        let records = world.aws.sqs().receive_for_mapping("jobs", 10).await.unwrap();
-        assert_eq!(records.len(), 1);
-        assert!(world.aws.sqs().is_busy().await.unwrap(), "a mapping is at work");
-        world.aws.sqs().finish("jobs", &[], &handles(&records)).await.unwrap();
-        assert!(!world.aws.sqs().is_busy().await.unwrap(), "a failed message only waits");
-        assert!(world.aws.sqs().next_due().await.unwrap().is_some());
-        world.advance_s(10);
-    }
-    let changes = world.aws.changes();
-    assert!(world.aws.sqs().receive_for_mapping("jobs", 10).await.unwrap().is_empty());
-    assert!(changes.has_changed().unwrap(), "a move to the dead letters notifies waiters");
-    assert!(!world.aws.sqs().is_busy().await.unwrap(), "no function consumes dead letters");
-    assert_eq!(bodies(&sqs, &dead_letters).await, ["poison"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -154,22 +71,6 @@ async fn a_long_poll_ends_with_a_message_or_with_stack_time() {
         tokio::task::yield_now().await;
     }
     assert!(waiting.await.unwrap() <= 1, "the first message may have become visible again");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn messages_and_queues_outlive_a_killed_process() {
-    let world = World::new().await;
-    let url = world.queue("jobs", json!({ "VisibilityTimeout": 180 }));
-    let sqs = Client::new(&world.sdk());
-    for body in ["in work", "waiting"] {
-        sqs.send_message().queue_url(&url).message_body(body).send().await.unwrap();
-    }
-    assert_eq!(world.aws.sqs().receive_for_mapping("jobs", 1).await.unwrap()[0]["body"], "in work");
-    let world = world.crash().await;
-    let url = world.queue("jobs", json!({ "VisibilityTimeout": 180 }));
-    let mut found = bodies(&Client::new(&world.sdk()), &url).await;
-    found.sort();
-    assert_eq!(found, ["in work", "waiting"], "what a mapping worked on is visible at once");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -240,19 +141,6 @@ async fn parameters_that_are_not_emulated_are_refused_by_name() {
         let refused = world.aws.sqs().add_queue(&json!({ "QueueName": "q", property: 1 })).unwrap_err();
         assert_eq!(refused.to_string(), format!("queue q: the local stack has no {property}"));
     }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_record_has_lambdas_shape() {
-    let world = World::new().await;
-    let url = world.queue("jobs", json!({}));
-    let sqs = Client::new(&world.sdk());
-    sqs.send_message().queue_url(&url).message_body("x").message_group_id("g").send().await.unwrap();
-    let record = world.aws.sqs().receive_for_mapping("jobs", 1).await.unwrap().remove(0);
-    assert_eq!(record["attributes"]["SentTimestamp"], "1893456000000");
-    assert_eq!(record["attributes"]["MessageGroupId"], "g");
-    assert_eq!(record["eventSourceARN"], "arn:aws:sqs:us-east-1:000000000000:jobs");
-    assert_eq!((&record["body"], &record["md5OfBody"]), (&json!("x"), &json!("9dd4e461268c8034f5c8564e155c67a6")));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -9,6 +9,7 @@ use super::super::life::{Emitted, Life, PERIOD, at};
 use super::super::*;
 use crate::compliance::{Compliance, Window};
 use crate::id::ClientId;
+use crate::programme::ProgrammePhase;
 use crate::tz::Tz;
 use crate::wall_clock::date_at;
 
