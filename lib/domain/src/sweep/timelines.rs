@@ -7,6 +7,8 @@ use serde_json::json;
 use super::life::{Life, at, date, facts, rule};
 use super::*;
 use crate::automation::Step;
+use crate::dose::DosesLogged;
+use crate::id::EndpointId;
 use crate::programme::ProgrammePhase;
 use crate::tz::tests::zone;
 
