@@ -1,7 +1,7 @@
 //! DynamoDB: dynoxide on `dynamodb.sqlite`, streams with durable checkpoints, and TTL on stack time.
 //!
 //! dynoxide neither indexes nor trims its stream records. A second connection to the same file adds an index, reads the
-//! records for event-source mappings, and trims records that every consumer has passed.
+//! records for event-source mappings, and at a start trims the records that every consumer has passed.
 //!
 //! dynoxide was chosen because it runs in process, with streams, transactions and capacity figures, on a file that
 //! survives `kill -9`.
@@ -56,11 +56,12 @@ impl DynamoDb {
     ) -> Result<Self, OpenError> {
         let engine = Engine::open(path)?;
         let file = Sqlite::open(path, stream::INDEX)?;
+        let streams = stream::Streams::open(&services, &file).await?;
         Ok(Self {
             engine,
             path: path.to_owned(),
             file,
-            streams: stream::Streams::open(&services).await?,
+            streams,
             services,
             expiry: ttl::ExpiryCache::default(),
             writes: AtomicU64::new(0),

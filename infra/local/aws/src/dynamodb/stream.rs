@@ -3,7 +3,7 @@
 //! Records are read from dynoxide's table. They have another region and lack the template's view type, so this module
 //! builds the records that a function receives.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, Row};
@@ -20,9 +20,6 @@ pub(super) const INDEX: &str = "CREATE INDEX IF NOT EXISTS stream_positions \
 
 pub(crate) const CHECKPOINTS_SCHEMA: &str = "CREATE TABLE IF NOT EXISTS checkpoints (table_name TEXT NOT NULL, \
     consumer TEXT NOT NULL, position INTEGER NOT NULL, PRIMARY KEY (table_name, consumer)) WITHOUT ROWID;";
-
-/// Commits between two trims. A trim takes the write lock, which blocks dynoxide's writes.
-const TRIM_EVERY: usize = 64;
 
 /// Added to sequence numbers, which have 21 digits in AWS.
 const SEQUENCE_NUMBER_OFFSET: u128 = 100_000_000_000_000_000_000;
@@ -48,12 +45,8 @@ pub(super) struct Streams(Mutex<StreamsState>);
 struct StreamsState {
     /// Checkpoints by table and consumer, those of earlier runs included.
     positions: HashMap<Consumer, i64>,
-    /// Consumers that have read in this run. A trim keeps the records that they have not passed.
-    active: HashSet<Consumer>,
     /// The view type of each table of the template.
     views: HashMap<String, String>,
-    /// Commits since the last trim, by table. The first commit of a run trims.
-    untrimmed: HashMap<String, usize>,
 }
 
 struct StoredRecord {
@@ -67,8 +60,9 @@ struct StoredRecord {
 }
 
 impl Streams {
-    pub(super) async fn open(services: &Sqlite) -> Result<Self, StoreError> {
-        let positions = services
+    /// Reads the checkpoints, and deletes the records that every consumer has passed.
+    pub(super) async fn open(services: &Sqlite, file: &Sqlite) -> Result<Self, StoreError> {
+        let positions: HashMap<Consumer, i64> = services
             .run(|connection| {
                 connection
                     .prepare("SELECT table_name, consumer, position FROM checkpoints")?
@@ -76,8 +70,14 @@ impl Streams {
                     .collect::<rusqlite::Result<_>>()
             })
             .await?;
-        let (active, views, untrimmed) = Default::default();
-        Ok(Self(Mutex::new(StreamsState { positions, active, views, untrimmed })))
+        let mut slowest: HashMap<&str, i64> = HashMap::new();
+        for ((table, _), position) in &positions {
+            slowest.entry(table).and_modify(|slowest| *slowest = (*slowest).min(*position)).or_insert(*position);
+        }
+        for (table, slowest) in slowest {
+            file.run(|connection| trim(connection, table, slowest)).await?;
+        }
+        Ok(Self(Mutex::new(StreamsState { positions, views: HashMap::new() })))
     }
 
     pub(super) fn set_view(&self, table: &str, view: &str) {
@@ -94,10 +94,8 @@ impl DynamoDb {
     /// record. Writes that changed nothing have no record, as in AWS.
     pub async fn stream_read(&self, table: &str, consumer: &str, limit: usize) -> Result<StreamBatch, StoreError> {
         let (start, view) = {
-            let mut state = self.streams.lock();
-            let key = (table.to_owned(), consumer.to_owned());
-            let start = state.positions.get(&key).copied().unwrap_or(0);
-            state.active.insert(key);
+            let state = self.streams.lock();
+            let start = state.positions.get(&(table.to_owned(), consumer.to_owned())).copied().unwrap_or(0);
             (start, state.views.get(table).cloned().unwrap_or_else(|| "NEW_AND_OLD_IMAGES".to_owned()))
         };
         let now_s = self.time.now_ms() as f64 / 1_000.0;
@@ -154,20 +152,10 @@ impl DynamoDb {
                     .execute((table, consumer, position))
             })
             .await?;
-        let slowest = {
-            let mut state = self.streams.lock();
-            let checkpoint = state.positions.entry(key).or_default();
-            *checkpoint = position.max(*checkpoint);
-            let untrimmed = state.untrimmed.entry(table.to_owned()).or_insert(TRIM_EVERY);
-            *untrimmed += 1;
-            if *untrimmed < TRIM_EVERY {
-                return Ok(());
-            }
-            *untrimmed = 0;
-            let consumers = state.active.iter().filter(|(of, _)| of == table);
-            consumers.map(|consumer| state.positions.get(consumer).copied().unwrap_or(0)).min().unwrap_or(0)
-        };
-        self.file.run(|connection| trim(connection, table, slowest)).await
+        let mut state = self.streams.lock();
+        let checkpoint = state.positions.entry(key).or_default();
+        *checkpoint = position.max(*checkpoint);
+        Ok(())
     }
 }
 
