@@ -1,4 +1,4 @@
-//! Tests that the project's template resolves, and that unsupported templates are refused with one clear line.
+//! Tests that unsupported templates are refused with one clear line, and what a condition leaves out.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tables, streams, expiry and the call log.
+//! Tables, streams, expiry, and requests that are refused.
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{

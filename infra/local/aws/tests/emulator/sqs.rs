@@ -1,4 +1,4 @@
-//! Queues: time, redrive, batches, and durability after a killed process.
+//! Queues: time, batches, dead letters, and what is not emulated.
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::ProvideErrorMetadata;
