@@ -130,7 +130,7 @@ fn every_code_is_listed_and_some_operation_answers_with_it() {
     assert_same("the codes that some operation answers with", used, Code::ALL.iter().map(|code| code.as_str()));
 }
 
-/// Returns true if a value matches a schema. Formats and bounds are left to `tests/contract`, which checks the examples.
+/// Returns true if a value matches a schema. `tests/contract` checks the formats and bounds of the examples.
 fn fits(schema: &Value, value: &Value) -> bool {
     let schema = target(schema);
     let all = |keyword: &str| schema[keyword].as_array().cloned().unwrap_or_default();
