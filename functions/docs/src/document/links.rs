@@ -5,56 +5,50 @@ use serde_json::{Map, Value, json};
 
 use super::components::Schemas;
 
-/// Names in an operation, each with the place of its value in the record.
-type Places = &'static [(&'static str, &'static str)];
+const PARAMETER: &str = "parameters";
+/// A member of the body. It stands in an extension, because `requestBody` of a link can only be a whole body.
+const MEMBER: &str = "x-request-body";
 
-/// The schema of a record, the operations that take its values, and their parameters and members of their bodies.
-const LINKS: [(&str, &[&str], Places, Places); 10] = [
-    (
-        "CreateClientResult",
-        &["readClient", "updateClient", "createLoginLink", "readCompliance", "listCheckIns", "listDailyLogs"],
-        &[("clientId", "/client_id")],
-        &[],
-    ),
-    ("Contact", &["updateContact"], &[("id", "/id")], &[]),
-    ("Contact", &["createOpportunity"], &[], &[("contactId", "/id")]),
-    ("Contact", &["findTimes"], &[], &[("leadId", "/id")]),
-    ("Opportunity", &["updateOpportunity"], &[("id", "/id")], &[]),
-    ("Calendar", &["findTimes"], &[], &[("calendarId", "/id")]),
-    (
-        "Availability",
-        &["createBooking"],
-        &[],
-        &[
-            ("leadId", "$request.body#/leadId"),
-            ("calendarId", "/calendars/0/id"),
-            ("date", "/calendars/0/days/0/date"),
-            ("time", "/calendars/0/days/0/slots/0"),
-        ],
-    ),
-    ("Booking", &["rescheduleBooking", "cancelBooking"], &[("id", "/id")], &[("leadId", "/leadId")]),
-    ("NewKey", &["updateKey", "rotateKey", "revokeKey"], &[("id", "/id")], &[]),
-    ("NewEndpoint", &["readEndpoint", "updateEndpoint", "deleteEndpoint", "listDeliveries"], &[("id", "/id")], &[]),
+/// The schema of a record, an operation that takes a value of it, what and where the value is there, and the place of
+/// the value in the record.
+const LINKS: [(&str, &str, &str, &str, &str); 26] = [
+    ("CreateClientResult", "readClient", PARAMETER, "clientId", "/client_id"),
+    ("CreateClientResult", "updateClient", PARAMETER, "clientId", "/client_id"),
+    ("CreateClientResult", "createLoginLink", PARAMETER, "clientId", "/client_id"),
+    ("CreateClientResult", "readCompliance", PARAMETER, "clientId", "/client_id"),
+    ("CreateClientResult", "listCheckIns", PARAMETER, "clientId", "/client_id"),
+    ("CreateClientResult", "listDailyLogs", PARAMETER, "clientId", "/client_id"),
+    ("Contact", "updateContact", PARAMETER, "id", "/id"),
+    ("Contact", "createOpportunity", MEMBER, "contactId", "/id"),
+    ("Contact", "findTimes", MEMBER, "leadId", "/id"),
+    ("Opportunity", "updateOpportunity", PARAMETER, "id", "/id"),
+    ("Calendar", "findTimes", MEMBER, "calendarId", "/id"),
+    ("Availability", "createBooking", MEMBER, "leadId", "$request.body#/leadId"),
+    ("Availability", "createBooking", MEMBER, "calendarId", "/calendars/0/id"),
+    ("Availability", "createBooking", MEMBER, "date", "/calendars/0/days/0/date"),
+    ("Availability", "createBooking", MEMBER, "time", "/calendars/0/days/0/slots/0"),
+    ("Booking", "rescheduleBooking", PARAMETER, "id", "/id"),
+    ("Booking", "rescheduleBooking", MEMBER, "leadId", "/leadId"),
+    ("Booking", "cancelBooking", PARAMETER, "id", "/id"),
+    ("Booking", "cancelBooking", MEMBER, "leadId", "/leadId"),
+    ("NewKey", "updateKey", PARAMETER, "id", "/id"),
+    ("NewKey", "rotateKey", PARAMETER, "id", "/id"),
+    ("NewKey", "revokeKey", PARAMETER, "id", "/id"),
+    ("NewEndpoint", "readEndpoint", PARAMETER, "id", "/id"),
+    ("NewEndpoint", "updateEndpoint", PARAMETER, "id", "/id"),
+    ("NewEndpoint", "deleteEndpoint", PARAMETER, "id", "/id"),
+    ("NewEndpoint", "listDeliveries", PARAMETER, "id", "/id"),
 ];
 
-/// Renders the links of an answer with this schema. Members of bodies stand in an extension, because `requestBody` of a
-/// link can only be a whole body.
+/// Renders the links of an answer with this schema.
 pub(super) fn of(schema: &Value, schemas: &Schemas) -> Map<String, Value> {
     let mut links = Map::new();
-    for (record, operations, parameters, body) in LINKS {
+    for (record, operation, kind, name, value) in LINKS {
         let Some(place) = schemas.place_of(record, schema) else { continue };
-        let expression = |(name, value): &(&str, &str)| match value.starts_with('$') {
-            true => ((*name).to_owned(), json!(value)),
-            false => ((*name).to_owned(), json!(format!("$response.body#{place}{value}"))),
-        };
-        let expressions = |all: Places| all.iter().map(expression).collect::<Map<_, _>>();
-        for id in operations {
-            let mut link = json!({ "operationId": id, "parameters": expressions(parameters) });
-            if !body.is_empty() {
-                link["x-request-body"] = json!(expressions(body));
-            }
-            links.insert((*id).to_owned(), link);
-        }
+        let is_whole = value.starts_with('$');
+        let expression = if is_whole { value.to_owned() } else { format!("$response.body#{place}{value}") };
+        let link = links.entry(operation).or_insert_with(|| json!({ "operationId": operation, PARAMETER: {} }));
+        link[kind][name] = json!(expression);
     }
     links
 }
