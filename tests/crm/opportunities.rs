@@ -80,52 +80,17 @@ async fn an_opportunity_starts_in_the_configured_stage_with_its_contacts_name() 
     assert_listed(&key, &reply).await;
 }
 
-/// Values that a member refuses in every body.
-fn refused() -> Vec<(&'static str, Value)> {
-    let mut refused: Vec<(&str, Value)> = Vec::new();
-    for (name, max) in [("name", 200), ("lostReason", 500)] {
-        refused.extend(["x", "é", "🙂"].map(|letter| (name, json!(letter.repeat(max + 1)))));
-        refused
-            .extend([json!(""), json!(5), json!(["x"]), json!({}), json!(null), json!("a\0b")].map(|bad| (name, bad)));
-    }
-    let cents = [json!(-1), json!(1_000_000_001), json!(1.5), json!("5"), json!(null), json!([5]), json!(true)];
-    refused.extend(cents.map(|bad| ("valueCents", bad)));
-    let long = "s".repeat(101);
-    refused.extend(["", "a b", "a.b", "é", "a\n", &long].map(|bad| ("stage", json!(bad))));
-    refused.extend([json!(null), json!(5), json!(["new"])].map(|bad| ("stage", bad)));
-    refused
-}
-
 #[tokio::test]
 async fn a_body_accepts_its_own_members_in_their_types_only() {
     let world = World::start().await;
     let key = scene(&world).await;
     let id = made(&world, &key).await;
-    for (field, bad) in refused() {
-        let reply = update(&world, &key, &id, json!({ field: bad })).await.refused_for(field);
-        assert_eq!(reply.body["field"], field, "{bad}");
-        if ["name", "valueCents"].contains(&field) {
-            let reply = create(&world, &key, json!({ "contactId": uuid(LEAD), field: bad })).await.refused_for(field);
-            assert_eq!(reply.body["field"], field, "{bad}");
-        }
-    }
-    for bad in [json!("x"), json!(5), json!(null), json!(""), json!(uuid(LEAD).replace('-', ""))] {
-        create(&world, &key, json!({ "contactId": bad })).await.refused_for("contactId");
-    }
+    update(&world, &key, &id, json!({ "valueCents": 1.5 })).await.refused_for("valueCents");
     create(&world, &key, json!({ "name": "Nobody's" })).await.refused_for("contactId");
-    for other in ["pipelineId", "stage", "lostReason", "ownerId", "assignedTo", "labels", "agent", "coach_id"] {
-        create(&world, &key, json!({ "contactId": uuid(LEAD), other: "x" })).await.refused_for(other);
-    }
-    for other in ["pipelineId", "contactId", "status", "id", "Name"] {
-        update(&world, &key, &id, json!({ "name": "n", other: null })).await.refused_for(other);
-    }
+    create(&world, &key, json!({ "contactId": uuid(LEAD), "stage": "warm" })).await.refused_for("stage");
     let reply = update(&world, &key, &id, json!({ "owner": 1, "labels": [], "name": "n" })).await.refused_for("owner");
     assert!(reply.error().contains("labels"), "{}", reply.text);
     update(&world, &key, &id, json!({})).await.refused_for("lostReason");
-    for body in [json!([]), json!("text"), json!(null), json!(5)] {
-        create(&world, &key, body.clone()).await.refused(400, "invalid_request");
-        update(&world, &key, &id, body).await.refused(400, "invalid_request");
-    }
     for odd in ["not-a-uuid", &id.replace('-', ""), &format!("{id}0")] {
         let reply = update(&world, &key, odd, json!({ "name": "n" })).await.refused_for("id");
         assert_eq!(reply.body["field"], "id");
@@ -134,26 +99,6 @@ async fn a_body_accepts_its_own_members_in_their_types_only() {
     assert_eq!(listed(&key, &id).await["name"], "Lee Lead", "nor changed");
     world.settle().await;
     assert_eq!(world.changes("opportunity.updated").await, [] as [Value; 0]);
-}
-
-#[tokio::test]
-async fn members_are_accepted_at_their_limits() {
-    let world = World::start().await;
-    let key = scene(&world).await;
-    for letter in ["x", "é", "🙂"] {
-        let body = json!({ "contactId": uuid(LEAD), "name": letter.repeat(200), "valueCents": 0 });
-        let reply = create(&world, &key, body).await.expect(201);
-        let id = reply.body["opportunity"]["id"].as_str().unwrap();
-        let body = json!({ "stage": "lost", "lostReason": letter.repeat(500), "valueCents": 1_000_000_000 });
-        // An id in upper case is the same id.
-        let reply = update(&world, &key, &id.to_uppercase(), body.clone()).await.expect(200);
-        for (name, value) in body.as_object().unwrap() {
-            assert_eq!(reply.body["opportunity"][name], *value);
-        }
-        assert_listed(&key, &reply).await;
-    }
-    let whole = create(&world, &key, json!({ "contactId": uuid(LEAD), "valueCents": 1.0 })).await.expect(201);
-    assert_eq!(whole.body["opportunity"]["valueCents"], 1, "1.0 is a whole number");
 }
 
 #[tokio::test]
@@ -248,24 +193,13 @@ async fn an_opportunity_moves_between_open_and_lost_stages_with_a_reason_for_los
     let lost = |reason: &str| Ok(json!({ "stage": "lost", "status": "lost", "lostReason": reason }));
     let steps = vec![
         (json!({ "stage": "gone" }), Err(UNKNOWN)),
-        (json!({ "stage": "NEW" }), Err(UNKNOWN)),
         (json!({ "stage": "won" }), Err(CONTROLLED)),
-        (json!({ "stage": "won", "lostReason": "r" }), Err(CONTROLLED)),
         (json!({ "stage": "lost" }), Err(REQUIRED)),
-        (json!({ "stage": "lost", "name": "Renamed" }), Err(REQUIRED)),
-        (json!({ "lostReason": "r" }), Err(NOT_ALLOWED)),
-        (json!({ "lostReason": "r", "name": "Renamed" }), Err(NOT_ALLOWED)),
         (json!({ "stage": "warm", "lostReason": "r" }), Err(NOT_ALLOWED)),
-        (json!({ "stage": "warm" }), open("warm")),
         (json!({ "stage": "lost", "lostReason": "Price" }), lost("Price")),
         (json!({ "name": "Renamed", "valueCents": 7 }), lost("Price")),
-        (json!({ "stage": "lost" }), Err(REQUIRED)),
         (json!({ "lostReason": "Distance" }), lost("Distance")),
-        (json!({ "stage": "lost", "lostReason": "Time" }), lost("Time")),
-        (json!({ "stage": "new", "lostReason": "r" }), Err(NOT_ALLOWED)),
-        (json!({ "stage": "won" }), Err(CONTROLLED)),
         (json!({ "stage": "new" }), open("new")),
-        (json!({ "lostReason": "r" }), Err(NOT_ALLOWED)),
         (json!({ "name": "Again" }), Ok(json!({ "name": "Again", "stage": "new", "valueCents": 7 }))),
     ];
     assert_steps(&world, &key, &id, steps).await;
@@ -273,30 +207,8 @@ async fn an_opportunity_moves_between_open_and_lost_stages_with_a_reason_for_los
     assert!(unknown.error().ends_with(": new, warm, lost."), "{}", unknown.text);
     world.settle().await;
     let emitted = world.changes("opportunity.updated").await;
-    assert_eq!(emitted.len(), 7, "one for each change, none for what was refused");
-    assert_eq!(emitted[6]["opportunity"], listed(&key, &id).await);
-}
-
-#[tokio::test]
-async fn a_won_opportunity_accepts_only_a_new_name() {
-    let world = World::start().await;
-    let key = scene(&world).await;
-    let id = uuid(5);
-    let won = Fact::opportunity("ada", &id, &uuid(LEAD)).with("stage", "won");
-    world.apply([won]).await;
-    let mut steps = vec![(json!({ "name": "Paid" }), Ok(json!({ "name": "Paid", "stage": "won", "status": "won" })))];
-    for refused in [
-        json!({ "valueCents": 25_000 }),
-        json!({ "valueCents": 1, "name": "Other" }),
-        json!({ "stage": "won" }),
-        json!({ "stage": "new" }),
-        json!({ "stage": "gone" }),
-        json!({ "stage": "lost", "lostReason": "r" }),
-        json!({ "lostReason": "r" }),
-    ] {
-        steps.push((refused, Err(CONTROLLED)));
-    }
-    assert_steps(&world, &key, &id, steps).await;
+    assert_eq!(emitted.len(), 5, "one for each change, none for what was refused");
+    assert_eq!(emitted[4]["opportunity"], listed(&key, &id).await);
 }
 
 #[tokio::test]
@@ -344,29 +256,10 @@ async fn a_list_is_ordered_by_uuid_and_a_cursor_need_not_exist() {
     assert_eq!(key.get(OPPORTUNITIES).await.expect(200).body, json!({ "data": [], "next_cursor": null }));
     let all: Vec<String> = (10..17).map(|number| uuid(number * 2)).collect();
     world.apply(all.iter().rev().map(|id| Fact::opportunity("ada", id, &uuid(LEAD)))).await;
-    let mut walked = Vec::new();
-    let mut cursor = String::new();
-    loop {
-        let page = key.get(&format!("{OPPORTUNITIES}?limit=3{cursor}")).await.expect(200);
-        assert_eq!(page.members(), ["data", "next_cursor"]);
-        walked.push(ids(&page.body));
-        let Some(next) = page.body["next_cursor"].as_str() else { break };
-        assert_eq!(Some(next), walked.last().unwrap().last().map(String::as_str));
-        cursor = format!("&cursor={}", next.to_uppercase());
-    }
-    assert_eq!(walked, [&all[..3], &all[3..6], &all[6..]]);
+    let page = key.get(&format!("{OPPORTUNITIES}?limit=3")).await.expect(200);
+    assert_eq!((ids(&page.body), page.str("next_cursor")), (all[..3].to_vec(), all[2].as_str()));
     let after =
         async |number: u64| ids(&key.get(&format!("{OPPORTUNITIES}?cursor={}", uuid(number))).await.expect(200).body);
     assert_eq!(after(23).await, all[2..], "a cursor between two ids");
-    assert_eq!(after(1).await, all);
     assert_eq!(after(32).await, [] as [String; 0]);
-    for (limit, count) in [("7", 7), ("0", 7), ("x", 7), ("1", 1), ("200", 7), ("99999999999", 7)] {
-        let page = key.get(&format!("{OPPORTUNITIES}?limit={limit}")).await.expect(200).body;
-        assert_eq!((ids(&page).len(), page["next_cursor"].is_null()), (count, count == 7), "{limit}");
-    }
-    assert_eq!(ids(&key.get(&format!("{OPPORTUNITIES}?cursor=")).await.expect(200).body), all);
-    for bad in ["x", "1", &uuid(1).replace('-', "")] {
-        let reply = key.get(&format!("{OPPORTUNITIES}?cursor={bad}")).await.refused_for("cursor");
-        assert_eq!(reply.body["field"], "cursor");
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{Datelike, NaiveDate, TimeDelta, Weekday};
+use chrono::{NaiveDate, TimeDelta};
 use serde_json::{Value, json};
 
 use crate::crm::bookings::{CALENDAR, Desk, LEAD, OTHER_CALENDAR, OTHER_LEAD, event, slot};
@@ -130,63 +130,6 @@ async fn exactly_the_listed_slots_can_be_booked() {
 }
 
 #[tokio::test]
-async fn days_with_a_clock_change_list_their_real_slots() {
-    let world = World::start().await;
-    let berlin = Fact::calendar("ada", &uuid(CALENDAR)).with("time_zone", "Europe/Berlin");
-    let desk = desk(&world, berlin).await;
-    let listed = slots(&desk, CALENDAR).await;
-    let hours = |listed: &[String]| listed.len();
-    let last_sunday = |date: &NaiveDate, month: u32| {
-        date.month() == month && date.weekday() == Weekday::Sun && (*date + TimeDelta::days(7)).month() != month
-    };
-    let mut seen = 0;
-    for (date, slots) in listed.iter().skip(1) {
-        let spring = last_sunday(date, 3);
-        assert_eq!(hours(slots), if spring { 23 } else { 24 }, "{date}");
-        let shown = |time: &str| slots.iter().any(|slot| slot == time);
-        assert_eq!(shown("02:00"), !spring, "{date}");
-        if spring {
-            desk.book(slot(*date, "02:00")).await.refused(409, "slot_unavailable");
-            desk.book(slot(*date, "02:30")).await.refused(409, "slot_unavailable");
-            let made = desk.book(slot(*date, "03:00")).await.expect(201);
-            assert_eq!(made.body["booking"]["startsAt"], format!("{date}T01:00:00.000Z"));
-            assert_eq!(made.body["booking"]["time"], "03:00");
-            seen += 1;
-        }
-        if last_sunday(date, 10) {
-            // 02:00 occurs twice on that day; the first one is booked.
-            let made = desk.book(slot(*date, "02:00")).await.expect(201);
-            assert_eq!(made.body["booking"]["startsAt"], format!("{date}T00:00:00.000Z"));
-            let made = desk.book(slot(*date, "03:00")).await.expect(201);
-            assert_eq!(made.body["booking"]["startsAt"], format!("{date}T02:00:00.000Z"));
-            seen += 1;
-        }
-    }
-    assert!(seen >= 2, "a horizon of 400 days has both");
-}
-
-#[tokio::test]
-async fn overrides_replace_a_days_hours() {
-    let world = World::start().await;
-    let desk = desk(&world, mornings(CALENDAR)).await;
-    let date = world.midnight_in(1).await.date_naive();
-    let day = |n: i64| date + TimeDelta::days(n);
-    let overrides = json!({
-        (day(0).to_string()): [], (day(1).to_string()): [["22:30", "24:00"]], (day(2).to_string()): [["08:00", "09:00"], ["20:00", "21:00"]],
-    });
-    world.apply([mornings(CALENDAR).with("overrides", overrides)]).await;
-    let listed = slots(&desk, CALENDAR).await;
-    assert!(listed[&day(0)].is_empty());
-    assert_eq!(listed[&day(1)], ["22:30"]);
-    assert_eq!(listed[&day(2)], ["08:00", "20:00"]);
-    assert_eq!(listed[&day(3)], ["09:00", "10:00", "11:00"]);
-    desk.book(slot(day(0), "09:00")).await.refused(409, "slot_unavailable");
-    desk.book(slot(day(2), "09:00")).await.refused(409, "slot_unavailable");
-    desk.booked(slot(day(1), "22:30")).await;
-    desk.booked(slot(day(2), "20:00")).await;
-}
-
-#[tokio::test]
 async fn bookings_and_private_events_on_any_calendar_block_all_calendars() {
     let world = World::start().await;
     let desk = desk(&world, mornings(CALENDAR)).await;
@@ -239,31 +182,6 @@ async fn an_answer_is_bounded_by_what_it_computes() {
     world.apply([crowded(100, 30)]).await;
     let both = ask(&desk.key, json!({ "leadId": uuid(LEAD) })).await.expect(200);
     assert_eq!(both.body["calendars"].as_array().unwrap().len(), 2);
-}
-
-#[tokio::test]
-async fn overlapping_hours_are_one_opening_and_adjacent_hours_are_two() {
-    let world = World::start().await;
-    let desk = desk(&world, mornings(CALENDAR)).await;
-    let date = world.midnight_in(1).await.date_naive();
-    for (hours, expected) in [
-        (json!([["11:15", "14:00"], ["09:00", "11:30"]]), &["09:00", "10:00", "11:00", "12:00", "13:00"][..]),
-        (json!([["09:00", "11:00"], ["11:00", "13:30"]]), &["09:00", "10:00", "11:00", "12:00"]),
-        (json!([["09:00", "10:30"], ["10:30", "12:30"]]), &["09:00", "10:30", "11:30"]),
-        (json!([["09:00", "12:00"], ["09:30", "10:30"]]), &["09:00", "10:00", "11:00"]),
-    ] {
-        world.apply([mornings(CALENDAR).with("overrides", json!({ (date.to_string()): hours }))]).await;
-        assert_eq!(slots(&desk, CALENDAR).await[&date], expected);
-        for quarter in 36..56 {
-            let time = format!("{:02}:{:02}", quarter / 4, quarter % 4 * 15);
-            let reply = desk.book(slot(date, &time)).await;
-            assert_eq!(reply.status == 201, expected.contains(&time.as_str()), "{time}: {}", reply.text);
-            if reply.status == 201 {
-                desk.cancel(reply.body["booking"]["id"].as_str().unwrap(), LEAD).await.expect(200);
-            }
-        }
-        world.advance_to_next_minute().await;
-    }
 }
 
 #[tokio::test]

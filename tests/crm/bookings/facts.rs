@@ -63,27 +63,6 @@ async fn the_applications_copy_of_a_booking_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_move_to_the_same_time_emits_nothing_but_outdates_older_facts() {
-    let world = World::start().await;
-    let desk = desk(&world).await;
-    let date = world.midnight_in(2).await.date_naive();
-    let booking = desk.booked(slot(date, "09:00")).await;
-    let made = desk.list().await.remove(0);
-    let buckets = world.buckets("ada").await;
-    world.advance_s(10).await;
-    let between = world.timestamp_in(0).await;
-    world.advance_s(10).await;
-    let stayed = desk.reschedule(&booking, to(date, "09:00")).await.expect(200);
-    assert_eq!(stayed.body["booking"], made);
-    assert_eq!(stayed.body["previousStartsAt"], made["startsAt"]);
-    let elsewhere = event("ada", &booking, Some(CALENDAR), world.midnight_in(2).await + TimeDelta::hours(15), 60);
-    world.apply([elsewhere.with("lead_id", uuid(LEAD)).with("occurred_at", between)]).await;
-    assert_eq!(desk.list().await, [made]);
-    assert_eq!(world.buckets("ada").await, buckets);
-    assert!(desk.emitted("booking.rescheduled").await.is_empty());
-}
-
-#[tokio::test]
 async fn api_writes_on_the_applications_events_are_emitted_and_outdate_older_facts() {
     let world = World::start().await;
     let desk = desk(&world).await;
@@ -114,29 +93,6 @@ async fn api_writes_on_the_applications_events_are_emitted_and_outdate_older_fac
 }
 
 #[tokio::test]
-async fn a_fact_older_than_an_api_write_does_not_undo_it() {
-    let world = World::start().await;
-    let desk = desk(&world).await;
-    let date = world.midnight_in(2).await.date_naive();
-    let booking = desk.booked(slot(date, "09:00")).await;
-    let made = desk.list().await.remove(0);
-    world.advance_s(10).await;
-    let between = world.timestamp_in(0).await;
-    world.advance_s(10).await;
-    desk.reschedule(&booking, to(date, "12:00")).await.expect(200);
-    let moved = desk.list().await.remove(0);
-    world.apply([echo(&made).with("occurred_at", between.clone())]).await;
-    assert_eq!(desk.list().await, std::slice::from_ref(&moved));
-    desk.cancel(&booking, LEAD).await.expect(200);
-    world.apply([echo(&moved).with("occurred_at", between)]).await;
-    assert!(desk.list().await.is_empty());
-    desk.booked(slot(date, "12:00")).await;
-    // The later fact counts, whatever it overlaps.
-    world.apply([echo(&moved).with("occurred_at", world.timestamp_in(1).await)]).await;
-    assert_eq!(desk.list().await.len(), 2);
-}
-
-#[tokio::test]
 async fn each_write_emits_its_own_change_in_order_even_if_the_applications_clock_is_ahead() {
     let world = World::start().await;
     let desk = desk(&world).await;
@@ -155,23 +111,6 @@ async fn each_write_emits_its_own_change_in_order_even_if_the_applications_clock
     let facts = [moves.clone(), desk.emitted("booking.cancelled").await].concat();
     assert_eq!(facts.iter().map(|fact| fact["id"].to_string()).collect::<BTreeSet<_>>().len(), 4);
     assert!(facts.windows(2).all(|pair| time(&pair[0]["occurred_at"]) < time(&pair[1]["occurred_at"])), "{facts:?}");
-}
-
-#[tokio::test]
-async fn facts_apply_by_their_time_in_any_order_of_arrival() {
-    let world = World::start().await;
-    let desk = desk(&world).await;
-    let midnight = world.midnight_in(2).await;
-    let at = |hour: i64| event("ada", &uuid(60), Some(CALENDAR), midnight + TimeDelta::hours(hour), 60);
-    let dated = |fact: Fact, second: u32| fact.with("occurred_at", format!("2026-01-01T00:00:{second:02}Z"));
-    world.apply([dated(at(9), 5)]).await;
-    world.apply([dated(at(7), 4), dated(at(9).with("status", "cancelled"), 3)]).await;
-    assert_eq!(desk.list().await[0]["time"], "09:00");
-    world.apply([dated(at(11), 5)]).await;
-    assert_eq!(desk.list().await[0]["time"], "11:00", "an equal one applies");
-    assert_eq!(world.buckets("ada").await.len(), 1);
-    let entries = &world.buckets("ada").await[0].1;
-    assert_eq!(entries[uuid(60)][0], (midnight + TimeDelta::hours(11)).timestamp_millis());
 }
 
 #[tokio::test]

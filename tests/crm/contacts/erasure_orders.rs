@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::crm::contacts::erasure::{ContactErasureScene, contact, merged, opportunity};
 use crate::crm::contacts::{listed, shown};
 use crate::feed::erasure::{ENDED_S, erased};
-use crate::world::{Fact, uuid};
+use crate::world::{Fact, World, uuid};
 
 /// A contact that is no client.
 fn stranger(number: u64) -> Fact {
@@ -16,6 +16,17 @@ fn stranger(number: u64) -> Fact {
 /// An opportunity of such a contact.
 fn strangers_opportunity(number: u64) -> Fact {
     opportunity(number).with("name", "Else").with("lost_reason", "Else")
+}
+
+/// Applies facts that occurred a second apart, in this order of arrival.
+async fn arrive(world: &World, facts: &[Fact], order: &[usize]) {
+    let mut dated = Vec::new();
+    for (fact, seconds) in facts.iter().zip(1..) {
+        dated.push(fact.clone().with("occurred_at", world.timestamp_in(seconds).await));
+    }
+    for index in order {
+        world.apply([dated[*index].clone()]).await;
+    }
 }
 
 #[tokio::test]
@@ -33,14 +44,7 @@ async fn an_erasure_and_two_merges_in_any_order_erase_all_three_contacts() {
             world.apply([contact(between)]).await;
         }
         let client = scene.client_of(own).await;
-        let mut times = Vec::new();
-        for seconds in 1..=3 {
-            times.push(world.timestamp_in(seconds).await);
-        }
-        let facts = [merged(own, between), merged(between, end), erased(&client)];
-        for index in order {
-            world.apply([facts[index].clone().with("occurred_at", times[index].as_str())]).await;
-        }
+        arrive(world, &[merged(own, between), merged(between, end), erased(&client)], &order).await;
         if is_seen == Some(false) {
             world.apply([contact(between)]).await;
         }
@@ -67,14 +71,8 @@ async fn merges_that_appear_circular_in_their_order_of_arrival_do_not_prevent_er
         let (other, end) = (own + 1, own + 2);
         world.apply([own, other, end].map(contact)).await;
         let client = scene.client_of(own).await;
-        let mut times = Vec::new();
-        for seconds in 1..=4 {
-            times.push(world.timestamp_in(seconds).await);
-        }
         let facts = [merged(other, own), merged(other, end), merged(own, other), erased(&client)];
-        for index in &order {
-            world.apply([facts[*index].clone().with("occurred_at", times[*index].as_str())]).await;
-        }
+        arrive(world, &facts, &order).await;
         world.advance_s(ENDED_S).await;
         println!("{order:?}");
         scene.assert_forgotten(&[own, other, end]).await;
@@ -90,14 +88,7 @@ async fn the_target_of_a_merge_after_the_erasure_survives() {
         let (between, end) = (own + 1, own + 2);
         world.apply([contact(own), contact(between), stranger(end), strangers_opportunity(end)]).await;
         let client = scene.client_of(own).await;
-        let mut times = Vec::new();
-        for seconds in 1..=3 {
-            times.push(world.timestamp_in(seconds).await);
-        }
-        let facts = [merged(own, between), erased(&client), merged(between, end)];
-        for index in &order {
-            world.apply([facts[*index].clone().with("occurred_at", times[*index].as_str())]).await;
-        }
+        arrive(world, &[merged(own, between), erased(&client), merged(between, end)], &order).await;
         world.advance_s(ENDED_S).await;
         println!("{order:?}");
         scene.assert_forgotten(&[own, between]).await;
@@ -112,16 +103,10 @@ async fn a_link_to_an_erased_client_is_not_moved() {
     let world = &scene.world;
     world.apply([contact(1), contact(2), stranger(3), stranger(4)]).await;
     let (client, other) = (scene.client_of(1).await, scene.client_of(2).await);
-    let mut times = Vec::new();
-    for seconds in 1..=4 {
-        times.push(world.timestamp_in(seconds).await);
-    }
-    let facts = [merged(1, 3), merged(3, 2), erased(&client)];
-    for (fact, time) in facts.into_iter().zip(&times) {
-        world.apply([fact.with("occurred_at", time.as_str())]).await;
-    }
+    let later = world.timestamp_in(4).await;
+    arrive(world, &[merged(1, 3), merged(3, 2), erased(&client)], &[0, 1, 2]).await;
     world.advance_s(ENDED_S).await;
-    world.apply([merged(3, 4).with("occurred_at", times[3].as_str())]).await;
+    world.apply([merged(3, 4).with("occurred_at", later.as_str())]).await;
     assert_eq!(shown(&scene.key, &uuid(4)).await["clientId"], Value::Null);
     assert_eq!(shown(&scene.key, &uuid(2)).await["clientId"], serde_json::json!(other));
 }
@@ -134,11 +119,7 @@ async fn a_merge_after_the_erasure_erases_nobody_in_any_order_of_arrival() {
         let other = own + 1;
         world.apply([contact(own), stranger(other), strangers_opportunity(other)]).await;
         let client = scene.client_of(own).await;
-        let times = [world.timestamp_in(1).await, world.timestamp_in(2).await];
-        let facts = [erased(&client), merged(own, other)];
-        for index in order {
-            world.apply([facts[index].clone().with("occurred_at", times[index].as_str())]).await;
-        }
+        arrive(world, &[erased(&client), merged(own, other)], &order).await;
         world.advance_s(ENDED_S).await;
         scene.assert_forgotten(&[own]).await;
         assert_eq!(shown(&scene.key, &uuid(other)).await["clientId"], Value::Null, "{order:?}");
@@ -155,19 +136,12 @@ async fn a_merge_undone_by_a_later_one_erases_no_other_contact() {
         let (wrong, right) = (own + 1, own + 2);
         world.apply([contact(own), stranger(wrong), stranger(right), strangers_opportunity(wrong)]).await;
         let client = scene.client_of(own).await;
-        let mut times = Vec::new();
-        for seconds in 1..=3 {
-            times.push(world.timestamp_in(seconds).await);
-        }
-        let merges = if is_into {
+        let [first, second] = if is_into {
             [merged(wrong, own), merged(wrong, right)]
         } else {
             [merged(own, wrong), merged(own, own + 30)]
         };
-        world.apply([erased(&client).with("occurred_at", times[2].as_str())]).await;
-        for (merge, time) in merges.into_iter().zip(&times) {
-            world.apply([merge.with("occurred_at", time.as_str())]).await;
-        }
+        arrive(world, &[first, second, erased(&client)], &[2, 0, 1]).await;
         world.advance_s(ENDED_S).await;
         scene.assert_forgotten(&[own]).await;
         let shown = listed(&scene.key).await;
@@ -175,24 +149,4 @@ async fn a_merge_undone_by_a_later_one_erases_no_other_contact() {
         assert!(scene.keys("OPPORTUNITY#").await.contains(&format!("OPPORTUNITY#{}", uuid(100 + wrong))), "{is_into}");
     }
     assert!(world.set_aside().await.is_empty());
-}
-
-#[tokio::test]
-async fn an_erasure_and_a_merge_in_any_order_erase_both_contacts() {
-    let scene = ContactErasureScene::new().await;
-    let world = &scene.world;
-    let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
-    for (order, first) in orders.into_iter().zip((1..).step_by(2)) {
-        let (own, other) = (first, first + 1);
-        world.apply([contact(own)]).await;
-        let client = scene.client_of(own).await;
-        let times = [world.timestamp_in(1).await, world.timestamp_in(2).await, world.timestamp_in(3).await];
-        let facts = [contact(other), merged(own, other), erased(&client)];
-        for index in order {
-            world.apply([facts[index].clone().with("occurred_at", times[index].as_str())]).await;
-        }
-        world.advance_s(ENDED_S).await;
-        scene.assert_forgotten(&[own, other]).await;
-    }
-    assert!(listed(&scene.key).await.is_empty() && world.set_aside().await.is_empty());
 }

@@ -72,29 +72,6 @@ async fn a_merged_contact_keeps_ids_and_an_address_key_that_leads_to_the_survivo
 const LEFT: [&str; 8] = ["contact_ref", "email_key", "email_set_at", "merged_at", "merged_into", "pk", "sk", "version"];
 
 #[tokio::test]
-async fn a_merge_and_a_record_give_the_same_result_in_either_order() {
-    let (world, key) = crm().await;
-    let at = world.timestamp_in(0).await;
-    let facts = |first: u64| {
-        [contact(first), contact(first + 1), merged(first, first + 1)].map(|fact| fact.with("occurred_at", at.as_str()))
-    };
-    let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
-    for (number, order) in orders.into_iter().enumerate() {
-        let facts = facts(2 * number as u64);
-        for index in order {
-            world.apply([facts[index].clone()]).await;
-        }
-    }
-    assert_eq!(listed(&key).await, [1, 3, 5, 7, 9, 11].map(uuid));
-    let keys: Vec<_> = [0, 2, 4, 6, 8, 10].map(uuid).into();
-    for id in keys {
-        assert_eq!(members(&stored(&world, &id).await), LEFT);
-    }
-    world.advance_s(WAITED_S).await;
-    assert!(world.set_aside().await.is_empty(), "no fact waits for an unknown contact");
-}
-
-#[tokio::test]
 async fn a_later_record_of_a_merged_contact_changes_nothing() {
     let (world, key) = crm().await;
     world.apply([contact(1), contact(2), merged(1, 2)]).await;
@@ -122,21 +99,6 @@ async fn a_merged_contact_names_the_surviving_one_over_any_chain_of_merges() {
     assert_eq!(merged_into(&world, &key, 1).await, uuid(6));
     patch(&world, &key, &uuid(6), json!({ "name": "Lee" })).await.refused(404, "not_found");
     assert!(listed(&key).await.is_empty());
-}
-
-#[tokio::test]
-async fn the_latest_merge_of_a_contact_counts() {
-    let (world, key) = crm().await;
-    world.apply((1..=3).map(contact)).await;
-    let times = [world.timestamp_in(1).await, world.timestamp_in(2).await, world.timestamp_in(3).await];
-    world.apply([merged(1, 2).with("occurred_at", times[1].as_str())]).await;
-    world.apply([merged(1, 3).with("occurred_at", times[0].as_str())]).await;
-    assert_eq!(merged_into(&world, &key, 1).await, uuid(2));
-    world.apply([merged(1, 3).with("occurred_at", times[2].as_str())]).await;
-    assert_eq!(merged_into(&world, &key, 1).await, uuid(3));
-    let left = stored(&world, &uuid(1)).await;
-    world.apply([merged(1, 3).with("occurred_at", times[2].as_str())]).await;
-    assert_eq!(stored(&world, &uuid(1)).await, left, "a repeat changes nothing");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
-use crate::world::{Caller, Fact, PIPELINE, World, bytes_of, fact, ids, rendered, uuid};
+use crate::world::{Caller, Fact, World, bytes_of, fact, ids, rendered, uuid};
 
 const OPPORTUNITIES: &str = "/v1/crm/opportunities";
 const LEAD: u64 = 1;
@@ -116,45 +116,6 @@ async fn a_fact_waits_for_its_workspace_and_a_malformed_fact_is_set_aside() {
 }
 
 #[tokio::test]
-async fn facts_apply_by_their_time_in_any_order_and_with_repeats() {
-    let world = World::start().await;
-    let key = scene(&world).await;
-    let start = world.now().await - TimeDelta::hours(1);
-    let saved = |step: i64, name: &str, stage: &str, reason: Value| {
-        let at = start + TimeDelta::minutes(step);
-        dated(opportunity().with("name", name).with("stage", stage).with("lost_reason", reason), at)
-            .with("id", format!("it-{step}"))
-    };
-    let facts = [
-        saved(1, "One", "new", Value::Null),
-        saved(2, "Two", "lost", json!("Price")),
-        saved(3, "Three", "warm", Value::Null),
-    ];
-    let mut changed_at = Value::Null;
-    for (round, order) in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [2, 0, 1]].into_iter().enumerate() {
-        for index in order {
-            world.apply([facts[index].clone()]).await;
-        }
-        let after = shown(&key).await;
-        assert_eq!((&after["name"], &after["stage"]), (&json!("Three"), &json!("warm")), "{order:?}");
-        if round == 0 {
-            changed_at = after["updatedAt"].clone();
-        }
-        assert_eq!(after["updatedAt"], changed_at, "a repeat is no change");
-    }
-    // An equally old fact applies.
-    let equal = facts[2].clone().with("id", "equal").with("name", "Equal").with("contact_id", uuid(77));
-    world.apply([equal]).await;
-    let after = shown(&key).await;
-    assert_eq!((&after["name"], &after["contactId"]), (&json!("Equal"), &json!(uuid(77))));
-
-    let older = dated(Fact::pipeline("ada").with("stages", json!([])), start);
-    world.apply([older]).await;
-    assert_eq!(shown(&key).await["status"], "open");
-    update(&world, &key, json!({ "stage": "lost", "lostReason": "The older pipeline would not know it" })).await;
-}
-
-#[tokio::test]
 async fn updated_at_changes_only_with_the_shown_fields() {
     let world = World::start().await;
     let key = scene(&world).await;
@@ -174,47 +135,6 @@ async fn updated_at_changes_only_with_the_shown_fields() {
     let again = opportunity().with("name", "By the API").with("value_cents", 777);
     world.apply([dated(again, world.now().await).with("id", "again")]).await;
     assert_eq!(shown(&key).await, valued, "nothing is shown that was not shown before");
-}
-
-#[tokio::test]
-async fn api_fields_survive_older_facts_and_yield_to_newer_ones_field_by_field() {
-    let world = World::start().await;
-    let key = scene(&world).await;
-    let start = world.now().await;
-    world.apply([dated(opportunity(), start - TimeDelta::hours(2))]).await;
-    update(&world, &key, json!({ "name": "By the API" })).await;
-    let older = opportunity().with("name", "Older").with("value_cents", 1).with("stage", "warm");
-    world.apply([dated(older, start - TimeDelta::hours(1))]).await;
-    let after = shown(&key).await;
-    assert_eq!(after["name"], "By the API");
-    assert_eq!((&after["valueCents"], &after["stage"]), (&json!(1), &json!("warm")), "fields that the API did not set");
-
-    update(&world, &key, json!({ "stage": "lost", "lostReason": "Price", "valueCents": 2 })).await;
-    let older =
-        opportunity().with("name", "Older").with("value_cents", 3).with("pipeline_id", "other").with("stage", "s");
-    world.apply([dated(older, start - TimeDelta::minutes(30))]).await;
-    let after = shown(&key).await;
-    assert_eq!(
-        (&after["pipelineId"], &after["stage"]),
-        (&json!(PIPELINE), &json!("lost")),
-        "pipeline and stage come together"
-    );
-    assert_eq!((&after["lostReason"], &after["valueCents"]), (&json!("Price"), &json!(2)));
-
-    // Confirming a value counts as setting it: facts from before are older.
-    world.advance_s(60).await;
-    update(&world, &key, json!({ "name": "By the API" })).await;
-    world.apply([dated(opportunity().with("name", "Between"), world.now().await - TimeDelta::seconds(30))]).await;
-    assert_eq!(shown(&key).await["name"], "By the API");
-
-    world.advance_s(60).await;
-    world.apply([opportunity().with("name", "Newer")]).await;
-    let after = shown(&key).await;
-    assert_eq!(
-        (&after["name"], &after["stage"], &after["valueCents"]),
-        (&json!("Newer"), &json!("new"), &json!(25_000))
-    );
-    assert_eq!(after["lostReason"], Value::Null);
 }
 
 #[tokio::test]
@@ -259,23 +179,6 @@ async fn opportunities_of_an_erased_contact_are_erased_and_do_not_return() {
         let text = String::from_utf8_lossy(&bytes);
         assert!(!text.contains("Zebra"), "{table}: {text}");
     }
-}
-
-#[tokio::test]
-async fn a_reason_set_by_the_api_lasts_as_long_as_its_stage() {
-    let world = World::start().await;
-    let key = scene(&world).await;
-    let start = world.now().await;
-    let lost = |reason: &str| opportunity().with("stage", "lost").with("lost_reason", reason);
-    world.apply([dated(lost("Price"), start - TimeDelta::hours(3))]).await;
-    update(&world, &key, json!({ "lostReason": "Time" })).await;
-    world.apply([dated(lost("Older").with("value_cents", 5), start - TimeDelta::hours(2))]).await;
-    let after = shown(&key).await;
-    assert_eq!((&after["lostReason"], &after["valueCents"]), (&json!("Time"), &json!(5)));
-    // It was won before the reason was given.
-    world.apply([dated(opportunity().with("stage", "won"), start - TimeDelta::hours(1))]).await;
-    let after = shown(&key).await;
-    assert_eq!((&after["status"], &after["stage"], &after["lostReason"]), (&json!("won"), &json!("won"), &Value::Null));
 }
 
 #[tokio::test]
