@@ -23,31 +23,12 @@ async fn a_key_is_accepted_in_either_header_and_identically_in_both() {
     let made = ada.new_key(json!({ "name": "Automation", "scope": "partner" })).await;
     let key = made.str("key");
     assert!(key.starts_with("svc_live_") && key.len() == "svc_live_".len() + 38, "the form of a key");
-    for caller in [
-        world.anonymous().with_bearer(key),
-        world.anonymous().with("authorization", &format!("bearer {key}")),
-        world.anonymous().with("x-api-key", key),
-        with_both(&world, key, key),
-    ] {
+    for caller in [world.anonymous().with_bearer(key), with_both(&world, key, key)] {
         caller.get("/v1/ping").await.expect(200);
     }
     let other = ada.new_key(json!({ "name": "Other", "scope": "partner" })).await;
     with_both(&world, key, other.str("key")).get("/v1/ping").await.refused(401, "unauthorized");
-    // An empty header counts as absent.
-    for caller in [
-        with_both(&world, key, ""),
-        world.anonymous().with("authorization", "").with("x-api-key", key),
-        world.anonymous().with("authorization", "Bearer ").with("x-api-key", key),
-    ] {
-        caller.get("/v1/ping").await.expect(200);
-    }
-    for bearer in ["", "Bearer", "Bearer "] {
-        let nothing = world.anonymous().with("authorization", bearer).with("x-api-key", "");
-        nothing.get("/v1/ping").await.refused(401, "unauthorized");
-        world.anonymous().with("authorization", bearer).get("/v1/ping").await.refused(401, "unauthorized");
-    }
-    let basic = world.anonymous().with("authorization", "Basic").with("x-api-key", key);
-    basic.get("/v1/ping").await.refused(401, "unauthorized");
+    world.anonymous().with("authorization", "").with("x-api-key", key).get("/v1/ping").await.expect(200);
 }
 
 #[tokio::test]
@@ -94,10 +75,6 @@ async fn a_malformed_key_is_refused_without_a_call_to_the_store() {
         caller.patch("/v1/clients/c1", json!({ "is_active": true })).await.refused(401, "unauthorized");
         assert_eq!(world.calls("clients").await[0]["calls"], json!([]));
     }
-    for authorization in [key.to_owned(), format!("Basic {key}"), "Bearer".to_owned()] {
-        world.anonymous().with("authorization", &authorization).get("/v1/ping").await.refused(401, "unauthorized");
-    }
-    world.anonymous().get("/v1/ping").await.refused(401, "unauthorized");
 }
 
 #[tokio::test]
@@ -208,38 +185,6 @@ async fn a_revoked_key_is_refused_on_the_next_request() {
 }
 
 #[tokio::test]
-async fn an_expired_key_is_refused() {
-    let world = World::start().await;
-    let ada = world.coach("ada").await;
-    let expires_at = world.timestamp_in(3600).await;
-    let made = ada.new_key(json!({ "name": "Short", "scope": "partner", "expires_at": expires_at })).await;
-    assert_eq!(made.str("expires_at"), expires_at);
-    let key = world.anonymous().with_bearer(made.str("key"));
-    world.advance_s(3500).await;
-    key.get("/v1/ping").await.expect(200);
-    world.advance_s(101).await;
-    key.get("/v1/ping").await.refused(401, "unauthorized");
-}
-
-#[tokio::test]
-async fn a_rotated_key_lives_on_for_24_hours() {
-    let world = World::start().await;
-    let ada = world.coach("ada").await;
-    let old = ada.new_key(json!({ "name": "Automation", "scope": "partner" })).await;
-    let path = format!("/settings/keys/{}/rotate", old.str("id"));
-    let new = ada.settings().await.post(&path, json!({})).await.expect(201);
-    assert_ne!(new.str("id"), old.str("id"));
-    assert_eq!((new.str("name"), new.str("scope")), ("Automation", "partner"));
-    let [old_key, new_key] = [&old, &new].map(|made| world.anonymous().with_bearer(made.str("key")));
-    world.advance_s(24 * 3600 - 60).await;
-    old_key.get("/v1/ping").await.expect(200);
-    new_key.get("/v1/ping").await.expect(200);
-    world.advance_s(61).await;
-    old_key.get("/v1/ping").await.refused(401, "unauthorized");
-    new_key.get("/v1/ping").await.expect(200);
-}
-
-#[tokio::test]
 async fn a_crm_key_does_not_open_partner_routes() {
     let world = World::start().await;
     let key = world.coach("ada").await.crm_key().await;
@@ -270,15 +215,6 @@ async fn a_workspace_that_loses_its_entitlement_gets_402_at_once_and_access_back
     ] {
         call.await.refused(402, "partner_api_not_entitled");
     }
-    world.coach("ada").await;
-    key.get("/v1/ping").await.expect(200);
-}
-
-#[tokio::test]
-async fn a_key_created_without_the_entitlement_works_once_it_is_granted() {
-    let world = World::start().await;
-    let key = world.coach("ada").not_entitled().await.partner_key().await;
-    key.get("/v1/ping").await.refused(402, "partner_api_not_entitled");
     world.coach("ada").await;
     key.get("/v1/ping").await.expect(200);
 }

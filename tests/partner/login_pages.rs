@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::partner::clients::login_link::{client, mint};
-use crate::world::{Caller, Fact, Reply, SDK_ATTEMPTS, World, bytes_of, list, members};
+use crate::world::{Caller, Fact, Reply, SDK_ATTEMPTS, World, list, members};
 
 const LIFE_S: u64 = 15 * 60;
 
@@ -96,26 +96,13 @@ async fn a_link_signs_its_client_in_and_the_published_keys_verify_the_assertion(
     let mut validation = Validation::new(Algorithm::EdDSA);
     validation.set_audience(&["https://ada.example"]);
     validation.set_issuer(&[world.base_url()]);
+    let again = assertion(&world.anonymous().call("POST", &self::link(&key, &client).await).await).1;
+    assert_ne!(claims(&again)["jti"], claims(&token)["jti"], "an id of its own");
     let decoded = decode::<Value>(&token, &DecodingKey::from_jwk(jwk).unwrap(), &validation).unwrap().claims;
     assert_eq!(members(&decoded), ["aud", "coach_id", "exp", "iat", "iss", "jti", "sub"]);
     assert_eq!((&decoded["sub"], &decoded["coach_id"]), (&json!(client), &json!("ada")));
     assert_eq!(decoded["exp"].as_i64().unwrap() - decoded["iat"].as_i64().unwrap(), 60);
     assert!((world.now().await.timestamp() - decoded["iat"].as_i64().unwrap()).abs() <= 30);
-}
-
-#[tokio::test]
-async fn each_assertion_has_an_id_of_its_own() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    let client = client(&world, &key).await;
-    let mut ids = Vec::new();
-    for _ in 0..3 {
-        let reply = world.anonymous().call("POST", &link(&key, &client).await).await;
-        ids.push(claims(&assertion(&reply).1)["jti"].as_str().unwrap().to_owned());
-    }
-    ids.sort_unstable();
-    ids.dedup();
-    assert_eq!(ids.len(), 3);
 }
 
 #[tokio::test]
@@ -233,6 +220,7 @@ async fn a_hand_over_kills_links_even_when_the_client_comes_back() {
     let of_ada = link(&ada, "c1").await;
     world.apply([Fact::client("bob", "c1")]).await;
     expect_dead(&world, &of_ada).await;
+    mint(&ada, "c1").await.refused(404, "not_found");
     let of_bob = link(&bob, "c1").await;
     let reply = world.anonymous().call("POST", &of_bob).await;
     let (url, token) = assertion(&reply);
@@ -334,33 +322,4 @@ async fn a_huge_body_is_refused_and_does_not_use_the_link() {
     expect_private(&refused);
     let form = world.anonymous().call("POST", &link).header("content-type", "application/x-www-form-urlencoded");
     assertion(&form.body("a=b").await);
-}
-
-#[tokio::test]
-async fn tokens_and_assertions_are_neither_stored_nor_logged_nor_emitted() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    let client = client(&world, &key).await;
-    let links = [link(&key, &client).await, link(&key, &client).await];
-    world.anonymous().get(&links[0]).await.expect(200);
-    let (_, token) = assertion(&world.anonymous().call("POST", &links[0]).await);
-    world.anonymous().call("POST", &links[0]).await.expect(410);
-    world.anonymous().call("PUT", &links[1]).await.expect(405);
-    world.faults(json!({ "function": "login-links", "store_failures": SDK_ATTEMPTS })).await;
-    world.anonymous().call("POST", &links[1]).await.expect(500);
-    world.settle().await;
-
-    let log = world.log();
-    let events = world.anonymous().get("/_local/events?limit=1000").await.expect(200).text;
-    assert!(log.contains("unhandled fault") && events.contains("client.created"));
-    let signature = token.rsplit_once('.').unwrap().1;
-    let secrets = [links[0].rsplit_once('/').unwrap().1, links[1].rsplit_once('/').unwrap().1, &token, signature];
-    for secret in secrets {
-        assert!(!log.contains(secret) && !events.contains(secret), "{secret}");
-        for (table, item) in world.tables().await {
-            let bytes = bytes_of(&item);
-            assert!(!bytes.windows(secret.len()).any(|window| window == secret.as_bytes()), "{table}: {item}");
-        }
-    }
-    assert_eq!(world.table("login-links").await.len(), 2);
 }

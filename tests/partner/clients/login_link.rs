@@ -94,19 +94,6 @@ async fn only_the_coachs_active_clients_with_an_address_get_a_link() {
 }
 
 #[tokio::test]
-async fn after_a_hand_over_only_the_new_coach_gets_links() {
-    let world = World::start().await;
-    let old = world.coach("ada").await.partner_key().await;
-    let new = world.coach("bob").await.partner_key().await;
-    world.apply([Fact::client("ada", "c1")]).await;
-    mint(&old, "c1").await.expect(200);
-    world.apply([Fact::client("bob", "c1")]).await;
-    mint(&old, "c1").await.refused(404, "not_found");
-    let made = mint(&new, "c1").await.expect(200);
-    assert!(made.str("login_url").starts_with("https://bob.example/login/"));
-}
-
-#[tokio::test]
 async fn a_link_needs_the_same_key_as_everything_else() {
     let world = World::start().await;
     let ada = world.coach("ada").await;

@@ -7,11 +7,6 @@ use serde_json::{Value, json};
 
 use crate::world::{Caller, Fact, World, fact, list, members, rendered, until};
 
-/// Values that are no positive integer.
-const NO_LIMITS: [&str; 10] = ["0", "-1", "%2B5", "%205", "5.0", "1e3", "ten", "", "0x10", "%D9%A3"];
-/// Larger than any machine word.
-const HUGE: &str = "340282366920938463463374607431768211456";
-
 fn day(offset: i64) -> String {
     let epoch: DateTime<Utc> = "2026-03-01T08:30:00Z".parse().unwrap();
     (epoch + TimeDelta::days(offset)).format("%Y-%m-%d").to_string()
@@ -39,10 +34,6 @@ fn check_in_deleted(check_in: &str) -> Fact {
 
 fn logged(date: &str) -> Fact {
     fact("daily_log.saved", json!({ "client_id": "c1", "date": date }))
-}
-
-fn log_deleted(date: &str) -> Fact {
-    fact("daily_log.deleted", json!({ "client_id": "c1", "date": date }))
 }
 
 /// A world with a coach, her key and the client `c1`.
@@ -103,13 +94,9 @@ async fn check_in_limits_default_to_50_are_capped_at_200_and_never_refused() {
         body["count"].as_u64().unwrap()
     };
     assert_eq!(count("").await, 50);
-    for (limit, expected) in [("1", 1), ("007", 7), ("200", 200), ("201", 200), (HUGE, 200)] {
-        assert_eq!(count(&format!("?limit={limit}")).await, expected, "{limit}");
+    for (query, expected) in [("limit=1", 1), ("limit=201", 200), ("limit=%D9%A3", 50), ("limit=2&limit=9", 2)] {
+        assert_eq!(count(&format!("?{query}")).await, expected, "{query}");
     }
-    for limit in NO_LIMITS {
-        assert_eq!(count(&format!("?limit={limit}")).await, 50, "{limit}");
-    }
-    assert_eq!(count("?limit=2&limit=9").await, 2, "the first counts");
 }
 
 #[tokio::test]
@@ -123,12 +110,6 @@ async fn repeated_or_reordered_check_in_facts_give_the_same_result() {
     assert_eq!(ids(&key).await, ["early"]);
     assert_eq!(check_ins(&key).await[0]["reviewed_at"], instant(9));
     assert_eq!(latest(&key).await, instant(1));
-    // The fact with the later time counts, whichever arrives first.
-    let later = submitted("early", &instant(3)).with("occurred_at", world.timestamp_in(20).await);
-    let earlier = submitted("early", &instant(2)).with("occurred_at", world.timestamp_in(10).await);
-    world.apply([later, earlier]).await;
-    assert_eq!(check_ins(&key).await[0]["submitted_at"], instant(3));
-    assert_eq!(latest(&key).await, instant(3));
     let unreviewed = reviewed("early", &instant(4)).with("occurred_at", "2026-01-01T00:00:00Z");
     world.apply([unreviewed]).await;
     assert_eq!(check_ins(&key).await[0]["reviewed_at"], instant(9));
@@ -195,22 +176,7 @@ async fn an_invalid_date_is_refused_by_name() {
     let (world, key) = world().await;
     world.apply([logged("2028-02-29")]).await;
     assert_eq!(dates(&key, "?from=2028-02-29&to=2028-02-29").await, ["2028-02-29"]);
-    for wrong in [
-        "2027-02-29",
-        "1900-02-29",
-        "2026-02-30",
-        "2026-13-01",
-        "2026-00-01",
-        "2026-1-05",
-        "20260105",
-        "2026-01-05T00:00:00Z",
-        "today",
-        "",
-        "%202026-01-05",
-        "2026-01-05%20",
-        "2026%2F01%2F05",
-        "null",
-    ] {
+    for wrong in ["2027-02-29", "2026-1-05", "today", "", "%202026-01-05"] {
         for name in ["from", "to"] {
             let reply = key.get(&format!("/v1/clients/c1/daily-logs?{name}={wrong}")).await.refused_for(name);
             assert!(reply.str("error").contains("YYYY-MM-DD"), "{}", reply.text);
@@ -226,16 +192,11 @@ async fn daily_log_limits_default_to_90_are_capped_at_365_and_never_refused() {
     world.apply((0..400).map(|n| logged(&day(n)))).await;
     for (query, expected) in [
         (String::new(), 90),
-        ("?limit=1".to_owned(), 1),
-        ("?limit=365".to_owned(), 365),
+        ("?limit=ten".to_owned(), 90),
         ("?limit=366".to_owned(), 365),
-        (format!("?limit={HUGE}"), 365),
         (format!("?limit=365&to={}", day(99)), 100),
     ] {
         assert_eq!(dates(&key, &query).await.len(), expected, "{query}");
-    }
-    for limit in NO_LIMITS {
-        assert_eq!(dates(&key, &format!("?limit={limit}")).await.len(), 90, "{limit}");
     }
     let newest: Vec<String> = (35..400).rev().map(day).collect();
     assert_eq!(dates(&key, "?limit=365").await, newest);
@@ -248,41 +209,6 @@ async fn a_log_with_gaps_of_years_is_listed_completely() {
     world.apply(sparse.iter().map(|date| logged(date))).await;
     assert_eq!(dates(&key, "").await, sparse);
     assert_eq!(dates(&key, "?to=2010-12-31&limit=4").await, sparse[15..19]);
-}
-
-#[tokio::test]
-async fn the_latest_fact_about_a_date_counts_in_any_order_of_arrival() {
-    let (world, key) = world().await;
-    let at = async |fact: Fact, seconds| fact.with("occurred_at", world.timestamp_in(seconds).await);
-    world.apply([at(log_deleted(&day(0)), 10).await]).await;
-    world.apply([at(logged(&day(0)), 5).await]).await;
-    assert!(dates(&key, "").await.is_empty(), "the deletion is later than the record");
-    world.apply([at(logged(&day(0)), 20).await]).await;
-    assert_eq!(dates(&key, "").await, [day(0)], "and saved again");
-    world.apply([at(log_deleted(&day(0)), 15).await]).await;
-    assert_eq!(dates(&key, "").await, [day(0)]);
-    world.apply([at(log_deleted(&day(0)), 30).await, at(log_deleted(&day(7)), 30).await]).await;
-    assert!(dates(&key, "").await.is_empty());
-}
-
-#[tokio::test]
-async fn records_follow_a_handed_over_client_and_the_old_key_sees_nothing() {
-    let (world, ada) = world().await;
-    let bob = world.coach("bob").await.partner_key().await;
-    world.apply([submitted("a", &instant(1)), logged(&day(1))]).await;
-    let paths = ["compliance", "check-ins", "daily-logs"].map(|what| format!("/v1/clients/c1/{what}"));
-    for path in &paths {
-        ada.get(path).await.expect(200);
-        bob.get(path).await.refused(404, "not_found");
-    }
-    world.apply([Fact::client("bob", "c1")]).await;
-    for path in &paths {
-        ada.get(path).await.refused(404, "not_found");
-        bob.get(path).await.expect(200);
-    }
-    assert_eq!(ids(&bob).await, ["a"]);
-    assert_eq!(dates(&bob, "").await, [day(1)]);
-    assert_eq!(latest(&bob).await, instant(1));
 }
 
 #[tokio::test]

@@ -53,16 +53,6 @@ async fn a_contact_with_the_same_email_becomes_the_client() {
 }
 
 #[tokio::test]
-async fn a_contact_is_found_by_phone_in_any_notation() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    world.apply([Fact::contact("ada", ONE).with("phone", "+1 (415) 555-2671").with("email", "old@example.com")]).await;
-    let before = stored(&world, "ada", ONE).await;
-    let client = create(&key, "new@example.com", Some("415.555.2671")).await;
-    assert_linked(&before, &stored(&world, "ada", ONE).await, &client);
-}
-
-#[tokio::test]
 async fn the_email_decides_before_the_phone() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
@@ -132,17 +122,6 @@ async fn a_contact_becomes_one_client_only() {
 }
 
 #[tokio::test]
-async fn an_unmatchable_number_is_stored_and_matches_nobody() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    world.apply([Fact::contact("ada", ONE).with("phone", "ask my sister")]).await;
-    create(&key, "a@example.com", Some("ask my sister")).await;
-    let after = stored(&world, "ada", ONE).await;
-    assert!(after["clientId"]["S"].is_null(), "{after}");
-    assert_eq!(after["phone"], json!({ "S": "ask my sister" }));
-}
-
-#[tokio::test]
 async fn a_later_fact_about_a_linked_contact_keeps_the_link() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
@@ -154,26 +133,12 @@ async fn a_later_fact_about_a_linked_contact_keeps_the_link() {
     assert_eq!(after["clientId"], json!({ "S": client }));
 }
 
-/// A contact's number, the workspace's country, a client's number, and whether they match.
-const PHONES: [(&str, &str, &str, bool); 17] = [
-    ("+86 138 1234 5678", "US", "+8613812345678", true),
-    ("+868912345678", "US", "+86 189 1234 5678", false),
-    ("+8618912345678", "US", "+86 189 1234 5678", true),
-    ("+39 391 231 2312", "IT", "391 231 2312", true),
-    ("391 231 2312", "IT", "+39 391 231 2312", true),
+/// A contact's number, the workspace's country, a client's number, and whether they match. `domain::phone` has the rules.
+const PHONES: [(&str, &str, &str, bool); 4] = [
+    ("+1 (415) 555-2671", "US", "415.555.2671", true),
     ("03-1234-5678", "JP", "０３－１２３４－５６７８", true),
-    ("+44 (0)20 7946 0958", "US", "011 44 20 7946 0958", true),
-    ("٠١٠ ١٢٣٤ ٥٦٧٨", "EG", "+20 10 12345678", true),
-    ("011 15-2345-6789", "AR", "+54 9 11 2345 6789", true),
-    ("415-555-2671 ext. 5", "US", "+14155552671", true),
-    ("683 7012", "NU", "+683 7012", true),
-    ("4155552671", "UM", "+1 415 555 2671", false),
-    ("+1 415 555 2671", "AQ", "+14155552671", true),
-    // Ranges that no numbering plan lists as in use.
-    ("01632 960001", "GB", "+44 1632 960001", true),
-    ("020 917 4350", "IE", "+353 20 917 4350", true),
-    ("05000012345", "IN", "+915000012345", true),
     ("030 901820", "US", "+49 30 901820", false),
+    ("ask my sister", "US", "ask my sister", false),
 ];
 
 #[tokio::test]

@@ -6,23 +6,26 @@ use crate::partner::clients::create::{assert_application_can_sign_in, create, in
 use crate::world::World;
 
 #[tokio::test]
-async fn without_a_welcome_mail_the_answer_has_password_and_link() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    let body = json!({ "email": "grace@example.com", "full_name": "Grace Hopper", "send_welcome": false });
-    let made = create(&world, &key, body).await.expect(201);
-    assert_eq!(
-        made.members(),
-        ["client_id", "email", "full_name", "intake_url", "temp_password", "welcome_email_sent"]
-    );
-    assert_eq!(made.body["welcome_email_sent"], false);
-    let token = made.str("intake_url").strip_prefix("https://ada.example/intake/").unwrap();
-    assert_eq!(token.len(), 43, "256 bits in base64url");
-    assert!(made.str("temp_password").len() >= 16);
-    world.settle().await;
-    assert!(world.mail().await.is_empty());
-    assert_eq!(intake_states(&world).await, ["issued"]);
-    assert_application_can_sign_in(&world, made.str("temp_password"), token, "issued").await;
+async fn without_a_welcome_mail_or_if_it_fails_the_answer_has_password_and_link() {
+    for send_welcome in [false, true] {
+        let world = World::start().await;
+        let key = world.coach("ada").await.partner_key().await;
+        world.faults(json!({ "mail_failures": 100 })).await;
+        let body = json!({ "email": "grace@example.com", "full_name": "Grace Hopper", "send_welcome": send_welcome });
+        let made = create(&world, &key, body).await.expect(201);
+        assert_eq!(
+            made.members(),
+            ["client_id", "email", "full_name", "intake_url", "temp_password", "welcome_email_sent"]
+        );
+        assert_eq!(made.body["welcome_email_sent"], false);
+        let token = made.str("intake_url").strip_prefix("https://ada.example/intake/").unwrap();
+        assert_eq!(token.len(), 43, "256 bits in base64url");
+        assert!(made.str("temp_password").len() >= 16);
+        world.settle().await;
+        assert!(world.mail().await.is_empty());
+        assert_eq!(intake_states(&world).await, ["issued"]);
+        assert_application_can_sign_in(&world, made.str("temp_password"), token, "issued").await;
+    }
 }
 
 #[tokio::test]
@@ -53,23 +56,6 @@ async fn a_welcome_mail_has_the_credentials_that_the_answer_omits() {
     );
     assert_eq!(intake_states(&world).await, ["sent"]);
     assert_application_can_sign_in(&world, password, token, "sent").await;
-}
-
-#[tokio::test]
-async fn if_the_welcome_mail_fails_the_answer_has_password_and_link() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    world.faults(json!({ "mail_failures": 100 })).await;
-    let made = create(&world, &key, json!({ "email": "grace@example.com" })).await.expect(201);
-    assert_eq!(
-        made.members(),
-        ["client_id", "email", "full_name", "intake_url", "temp_password", "welcome_email_sent"]
-    );
-    assert_eq!(made.body["welcome_email_sent"], false);
-    let token = made.str("intake_url").strip_prefix("https://ada.example/intake/").unwrap();
-    world.settle().await;
-    assert_eq!(intake_states(&world).await, ["issued"]);
-    assert_application_can_sign_in(&world, made.str("temp_password"), token, "issued").await;
 }
 
 #[tokio::test]
