@@ -214,8 +214,7 @@ async fn query_parameters_of_the_trail_are_lenient_or_refused_by_name() {
         ada.new_key(json!({ "name": "x", "scope": "partner" })).await;
     }
     let settings = ada.settings().await;
-    for (query, count) in [("", 3), ("cursor=", 3), ("limit=2", 2), ("limit=0", 3), ("limit=ten", 3), ("limit=999", 3)]
-    {
+    for (query, count) in [("", 3), ("cursor=", 3), ("limit=2", 2), ("limit=ten", 3)] {
         let page = settings.get(&format!("/settings/audit?{query}")).await.expect(200).body;
         assert_eq!((list(page["data"].clone()).len(), page["next_cursor"].is_null()), (count, count == 3), "{query}");
     }

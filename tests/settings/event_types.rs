@@ -3,16 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::delivery::endpoint_states::EndpointScene;
-use crate::world::{World, list, members};
+use crate::world::{EMITTED, World, list, members};
 
-const EMITTED: [&str; 6] = [
-    "new_client",
-    "check_in_submitted",
-    "low_check_in_score",
-    "system_grade_drop",
-    "phase_advanced",
-    "message_received",
-];
 const COMPUTED: [&str; 5] =
     ["compliance_drop", "compliance_milestone", "phase_eligible", "check_in_inactivity", "daily_log_inactivity"];
 

