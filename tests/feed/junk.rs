@@ -7,33 +7,9 @@ use crate::world::{Fact, World, fact};
 
 /// Values that a strict parser refuses, or that parsers read differently.
 fn junk() -> Vec<String> {
-    let mut junk: Vec<String> = [
-        // Halves of a surrogate pair: either half, in the wrong order, beside a whole character.
-        r#""x\ud83d""#,
-        r#""\udc00x""#,
-        r#""\udc00\ud83d""#,
-        r#""\ud83d\u0041""#,
-        // Numbers out of range, and number formats of other languages.
-        "1e999",
-        "-1e999",
-        "NaN",
-        "-Infinity",
-        "0123",
-        "+1",
-        ".5",
-        // Escapes and characters that JSON strings may not have.
-        r#""\x41""#,
-        r#""\u12""#,
-        "\"a\nb\"",
-        "\"a\tb\"",
-        r#""say "hi" now""#,
-        "undefined",
-    ]
-    .map(str::to_owned)
-    .into();
+    let mut junk: Vec<String> = [r#""x\ud83d""#, "1e999", "NaN", r#""say "hi" now""#].map(str::to_owned).into();
     junk.push("9".repeat(400));
-    junk.extend([130, 100_000].map(|depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth))));
-    junk.push(format!("{}1{}", r#"{"a":"#.repeat(130), "}".repeat(130)));
+    junk.push(format!("{}{}", "[".repeat(100_000), "]".repeat(100_000)));
     junk
 }
 
@@ -99,35 +75,6 @@ async fn junk_in_dropped_fields_changes_nothing() {
 }
 
 #[tokio::test]
-async fn junk_in_unknown_members_of_a_known_object_is_dropped() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    send(&world, [message("client.saved", &detail(&world, &Fact::client("ada", "c1"), ""), "")]).await;
-    let check_in = |id: &str| {
-        let fields = json!({ "client_id": "c1", "check_in_id": id, "submitted_at": "2026-01-02T00:00:00Z", "scores": {}, "grades": {} });
-        fact("check_in.submitted", fields)
-    };
-    let mut bodies = Vec::new();
-    let count = junk().len();
-    for (number, junk) in junk().into_iter().enumerate() {
-        let answers = format!(r#","answers":{{"q1":{junk}}}"#);
-        bodies.push(message("check_in.submitted", &detail(&world, &check_in(&format!("k{number}")), &answers), ""));
-        let workspace = world.coach(&format!("coach-{number}")).into_fact();
-        let plan = r#""plan":{"client_cap":null"#;
-        let text = detail(&world, &workspace, "").replace(plan, &format!(r#"{plan},"card":{junk}"#));
-        assert!(text.contains("card"));
-        bodies.push(message("workspace.saved", &text, ""));
-    }
-    send(&world, bodies).await;
-    assert_eq!(world.set_aside().await, [] as [Value; 0]);
-    let found = key.get("/v1/clients/c1/check-ins").await.expect(200);
-    assert_eq!(found.body["count"], count);
-    for number in 0..count {
-        world.settings_of(&format!("coach-{number}")).await.get("/settings/webhooks").await.expect(200);
-    }
-}
-
-#[tokio::test]
 async fn a_fact_with_junk_in_a_known_field_is_set_aside_with_its_other_known_fields() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
@@ -142,14 +89,11 @@ async fn a_fact_with_junk_in_a_known_field_is_set_aside_with_its_other_known_fie
         json!({ "client_id": "c1", "check_in_id": "k", "submitted_at": "2026-01-02T00:00:00Z", "scores": { "q": 1 }, "grades": {} }),
     );
     // The replaced text, its replacement, and the field that the reason names.
-    let cases: [(&Fact, &str, &str, &str); 7] = [
+    let cases: [(&Fact, &str, &str, &str); 4] = [
         (&client, r#""goals":null"#, r#""goals":JUNK"#, "goals"),
-        (&client, r#""height_in":null"#, r#""height_in":JUNK"#, "height_in"),
-        (&client, r#""goals":null"#, r#""goals":null,"backfill":JUNK"#, "backfill"),
         (&client, r#""email":"c1@clients.example""#, r#""email":"c1@clients.example","email":JUNK"#, "email"),
         (&automation, r#"{"event":"new_client""#, r#"{"event":"new_client","threshold":JUNK"#, "trigger"),
         (&check_in, r#""scores":{"q":1}"#, r#""scores":{"q":JUNK}"#, "scores"),
-        (&check_in, r#""grades":{}"#, r#""grades":JUNK"#, "grades"),
     ];
     for junk in junk() {
         for (fact, from, to, field) in cases {

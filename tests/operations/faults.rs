@@ -52,24 +52,6 @@ async fn world_with_receiver() -> (World, Receiver, Caller) {
 }
 
 #[tokio::test]
-async fn an_event_survives_a_kill_between_commit_and_publishing() {
-    let (world, receiver, key) = world_with_receiver().await;
-    let emails: Vec<String> = (0..4).map(|number| format!("c{number}@example.com")).collect();
-    for email in &emails {
-        let made = create(&key, email).await.expect(201);
-        world.kill_and_restart().await;
-        let replay = create(&key, email).await.expect(201);
-        assert!(replay.is_replay());
-        assert_eq!(replay.text, made.text);
-    }
-    world.settle().await;
-    world.advance_s(RECOVERED_S).await;
-    let emails: Vec<&str> = emails.iter().map(String::as_str).collect();
-    assert_clients(&world, &key, &emails).await;
-    assert_emitted_counts(&world, &receiver, 4).await;
-}
-
-#[tokio::test]
 async fn a_kill_during_many_creations_leaves_each_complete_or_absent() {
     let (world, receiver, key) = world_with_receiver().await;
     let emails: Vec<String> = (0..10).map(|number| format!("c{number}@example.com")).collect();
@@ -94,24 +76,8 @@ async fn a_kill_during_many_creations_leaves_each_complete_or_absent() {
 }
 
 #[tokio::test]
-async fn a_function_that_dies_after_its_commit_loses_no_event() {
-    let (world, receiver, key) = world_with_receiver().await;
-    for email in ["a@example.com", "b@example.com"] {
-        world.faults(json!({ "crash_after_commit": 1 })).await;
-        create(&key, email).await.expect(500);
-    }
-    world.settle().await;
-    assert_emitted_counts(&world, &receiver, 2).await;
-    assert_eq!(receiver.hooks().len(), 2);
-}
-
-#[tokio::test]
 async fn duplicated_messages_are_delivered_once() {
-    let world = World::start().await;
-    let receiver = Receiver::start().await;
-    let ada = world.coach("ada").await;
-    ada.endpoint(&receiver.url(), "identifiers").await;
-    let key = ada.partner_key().await;
+    let (world, receiver, key) = world_with_receiver().await;
     world.faults(json!({ "duplicate_messages": true })).await;
     for number in 0..3 {
         create(&key, &format!("c{number}@example.com")).await.expect(201);
@@ -153,58 +119,6 @@ async fn duplicated_retry_messages_keep_the_schedule() {
     world.advance_s(29 * 3600).await;
     assert_eq!(receiver.hooks().len(), ATTEMPTS);
     assert_eq!(ada.deliveries(&endpoint).await[0]["status"], "failed");
-}
-
-/// While a fault lasts, a request succeeds or is answered with a clean 500. The later retry with the same key finds
-/// only complete clients.
-async fn assert_fault_survived(fault: &str, counts: &[u32]) {
-    let (world, receiver, key) = world_with_receiver().await;
-    let mut emails = Vec::new();
-    for count in counts {
-        let email = format!("c{count}@example.com");
-        world.faults(json!({ fault: count })).await;
-        let reply = create(&key, &email).await;
-        if reply.status != 201 {
-            reply.refused(500, "internal");
-        }
-        let read = key.get("/v1/clients").await;
-        if read.status != 200 {
-            read.refused(500, "internal");
-        }
-        world.faults(json!({ fault: 0 })).await;
-        let retried = create(&key, &email).await;
-        let retried = match retried.status {
-            // A claim whose release was refused as well has to lapse.
-            409 => {
-                retried.refused(409, "idempotency_in_progress");
-                world.advance_s(61).await;
-                create(&key, &email).await
-            }
-            _ => retried,
-        };
-        retried.expect(201);
-        emails.push(email);
-    }
-    world.settle().await;
-    world.advance_s(RECOVERED_S).await;
-    let emails: Vec<&str> = emails.iter().map(String::as_str).collect();
-    assert_clients(&world, &key, &emails).await;
-    assert_emitted_counts(&world, &receiver, emails.len()).await;
-}
-
-#[tokio::test]
-async fn transaction_conflicts_are_absorbed_or_answered_cleanly() {
-    assert_fault_survived("store_conflicts", &[1, 2, 3, 5, 8, 13, 40]).await;
-}
-
-#[tokio::test]
-async fn requests_refused_by_the_store_are_absorbed_or_answered_cleanly() {
-    assert_fault_survived("store_failures", &[1, 2, 3, 5, 8, 13, 40]).await;
-}
-
-#[tokio::test]
-async fn lost_answers_of_the_store_are_absorbed_or_answered_cleanly() {
-    assert_fault_survived("store_lost_answers", &[1, 2, 3, 5, 8, 13, 40]).await;
 }
 
 #[tokio::test]

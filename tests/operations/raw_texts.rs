@@ -17,7 +17,7 @@ const WAITED_S: u64 = 20 * 60;
 const CONTACT: &str = "00000000-0000-7000-8000-000000000001";
 const OTHER_CONTACT: &str = "00000000-0000-7000-8000-000000000002";
 /// Malformed facts: each kind twice, and one of an unknown name.
-const NAMES: [&str; 19] = [
+const NAMES: [&str; 20] = [
     "workspace.saved",
     "team.saved",
     "client.saved",
@@ -37,6 +37,7 @@ const NAMES: [&str; 19] = [
     "daily_log.deleted",
     "dose_log.deleted",
     "client.erased",
+    "workflow.saved",
 ];
 
 fn plant(location: &str) -> Value {
@@ -56,6 +57,7 @@ fn clean(world: &World, name: &str, client: &str) -> Fact {
         "team.saved" => json!({ "team_id": "red", "client_cap": 5 }),
         "client.saved" => return Fact::client("ada", client),
         "contact.saved" => return Fact::contact("ada", CONTACT),
+        "workflow.saved" => return Fact::workflow("ada", CONTACT),
         "contact.merged" => json!({ "coach_id": "ada", "contact_id": OTHER_CONTACT, "merged_into": CONTACT }),
         "programme.saved" => json!({
             "programme_id": "p1", "coach_id": "ada",
@@ -131,6 +133,7 @@ fn malformed(world: &World, name: &str, client: &str) -> [Fact; 2] {
         "workspace.saved" | "programme.saved" | "automation.saved" | "automation.deleted" => "coach_id",
         "team.saved" => "team_id",
         "contact.saved" | "contact.merged" => "contact_id",
+        "workflow.saved" => "workflow_id",
         _ => "client_id",
     };
     let lacking = planted(world, name, client).without(key);
