@@ -114,12 +114,10 @@ impl Gateway {
         };
         let context = RequestContext {
             route_key: matched.key,
-            path_parameters: &matched.parameters,
             claims: claims.as_ref(),
             target,
             request_id,
             source_ip: Ipv4Addr::LOCALHOST.into(),
-            now,
             port: self.port,
         };
         let event = event::event(head, body, &context);

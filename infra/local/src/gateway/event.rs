@@ -1,21 +1,16 @@
-//! API Gateway's event of payload format 2.0, and the HTTP response from a function's return value.
+//! API Gateway's event of payload format 2.0, with the members that the functions read, and the HTTP response from a
+//! function's return value.
 //!
 //! <https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html>
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use axum::body::Body;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use chrono::{DateTime, Utc};
-use http::header::{
-    CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, SET_COOKIE, USER_AGENT,
-};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Response, StatusCode, request};
 use serde_json::{Map, Value, json};
-
-use crate::template::{ACCOUNT, API_ID};
 
 /// Hop-by-hop headers, which a proxy does not forward.
 const HOP_BY_HOP: [&str; 6] = ["connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"];
@@ -23,41 +18,22 @@ const HOP_BY_HOP: [&str; 6] = ["connection", "keep-alive", "te", "trailer", "tra
 /// The gateway's data about a request besides its head and body.
 pub(super) struct RequestContext<'a> {
     pub(super) route_key: &'a str,
-    pub(super) path_parameters: &'a BTreeMap<String, String>,
     pub(super) claims: Option<&'a Map<String, Value>>,
     /// Path and query as the client sent them.
     pub(super) target: &'a str,
     pub(super) request_id: &'a str,
     pub(super) source_ip: IpAddr,
-    pub(super) now: DateTime<Utc>,
     pub(super) port: u16,
 }
 
 /// Builds the event for one request. Path and query are those that the client sent.
 pub(super) fn event(head: &request::Parts, body: &[u8], context: &RequestContext<'_>) -> Value {
     let (raw_path, raw_query) = context.target.split_once('?').unwrap_or((context.target, ""));
-    let mut http = Map::new();
-    let user_agent = head.headers.get(USER_AGENT).map(text).unwrap_or_default();
-    for (name, value) in [
-        ("method", head.method.as_str()),
-        ("path", raw_path),
-        ("protocol", "HTTP/1.1"),
-        ("sourceIp", &context.source_ip.to_string()),
-        ("userAgent", &user_agent),
-    ] {
-        http.insert(name.to_owned(), json!(value));
-    }
+    let http = json!({
+        "method": head.method.as_str(), "path": raw_path, "protocol": "HTTP/1.1", "sourceIp": context.source_ip,
+    });
     let mut request_context = json!({
-        "accountId": ACCOUNT,
-        "apiId": API_ID,
-        "domainName": "localhost",
-        "domainPrefix": "localhost",
-        "http": http,
-        "requestId": context.request_id,
-        "routeKey": context.route_key,
-        "stage": "$default",
-        "time": context.now.format("%d/%b/%Y:%H:%M:%S +0000").to_string(),
-        "timeEpoch": context.now.timestamp_millis(),
+        "http": http, "requestId": context.request_id, "routeKey": context.route_key, "stage": "$default",
     });
     if let Some(claims) = context.claims {
         let claims: Map<String, Value> = claims.iter().map(|(name, claim)| (name.clone(), claim_text(claim))).collect();
@@ -72,16 +48,6 @@ pub(super) fn event(head: &request::Parts, body: &[u8], context: &RequestContext
         "requestContext": request_context,
         "isBase64Encoded": false,
     });
-    let cookies: Vec<String> = head.headers.get_all(COOKIE).iter().flat_map(cookies).collect();
-    if !cookies.is_empty() {
-        event["cookies"] = json!(cookies);
-    }
-    if !raw_query.is_empty() {
-        event["queryStringParameters"] = json!(query_parameters(raw_query));
-    }
-    if !context.path_parameters.is_empty() {
-        event["pathParameters"] = json!(context.path_parameters);
-    }
     if !body.is_empty() {
         match std::str::from_utf8(body) {
             Ok(text) if is_text(&head.headers) => event["body"] = json!(text),
@@ -110,9 +76,6 @@ pub(super) fn answer(method: &Method, returned: &Value) -> Option<Response<Body>
     for (name, value) in returned["headers"].as_object().into_iter().flatten() {
         append(headers, name, value)?;
     }
-    for cookie in returned["cookies"].as_array().into_iter().flatten() {
-        headers.append(SET_COOKIE, HeaderValue::from_str(cookie.as_str()?).ok()?);
-    }
     // The length of the body that GET would return. Only the function knows it.
     if method == Method::HEAD
         && let Some(length) = returned["headers"]["content-length"].as_str()
@@ -139,7 +102,7 @@ fn append(headers: &mut HeaderMap, name: &str, value: &Value) -> Option<()> {
 /// Renders the headers as API Gateway does: lower-case names, repeated values joined by commas, `x-forwarded-*` added.
 fn headers(given: &HeaderMap, context: &RequestContext<'_>) -> Map<String, Value> {
     let mut headers = Map::new();
-    for name in given.keys().filter(|name| **name != COOKIE && !HOP_BY_HOP.contains(&name.as_str())) {
+    for name in given.keys().filter(|name| !HOP_BY_HOP.contains(&name.as_str())) {
         let values: Vec<String> = given.get_all(name).iter().map(text).collect();
         headers.insert(name.as_str().to_owned(), json!(values.join(",")));
     }
@@ -152,25 +115,6 @@ fn headers(given: &HeaderMap, context: &RequestContext<'_>) -> Map<String, Value
     headers.insert("x-forwarded-proto".to_owned(), json!("http"));
     headers.entry(HOST.as_str()).or_insert_with(|| json!(format!("127.0.0.1:{}", context.port)));
     headers
-}
-
-fn cookies(header: &HeaderValue) -> Vec<String> {
-    text(header).split(';').map(str::trim).filter(|cookie| !cookie.is_empty()).map(str::to_owned).collect()
-}
-
-/// Decodes the query parameters. Values of a repeated name are joined by commas.
-fn query_parameters(raw: &str) -> BTreeMap<String, String> {
-    let mut parameters: BTreeMap<String, String> = BTreeMap::new();
-    for (name, value) in url::form_urlencoded::parse(raw.as_bytes()) {
-        parameters
-            .entry(name.into_owned())
-            .and_modify(|known| {
-                known.push(',');
-                known.push_str(&value);
-            })
-            .or_insert_with(|| value.into_owned());
-    }
-    parameters
 }
 
 /// Returns true for a body that API Gateway passes as text instead of base64.
@@ -210,30 +154,25 @@ mod tests {
     }
 
     fn made(request: request::Builder, body: &[u8]) -> Value {
-        let parameters = [("clientId".to_owned(), "c 1".to_owned())].into();
         let claims = json!({"sub": "coach_1", "exp": 1_790_000_000, "aud": ["a", "b"]});
         let head = parts(request);
         let context = RequestContext {
             route_key: "GET /v1/clients/{clientId}",
-            path_parameters: &parameters,
             claims: claims.as_object(),
             target: &head.uri.path_and_query().unwrap().to_string(),
             request_id: "JKJaXmPLvHcESHA=",
             source_ip: [127, 0, 0, 1].into(),
-            now: DateTime::from_timestamp_millis(1_583_348_638_390).unwrap(),
             port: 8080,
         };
         event(&head, body, &context)
     }
 
     #[test]
-    fn the_event_has_api_gateways_shape() {
+    fn the_event_has_the_members_that_functions_read() {
         let request = http::Request::get("/v1/clients/c%201?a=1&a=2&b=x%26y&c")
             .header("Host", "127.0.0.1:8080")
-            .header("User-Agent", "curl/8")
             .header("X-Two", "1")
             .header("x-two", "2")
-            .header("Cookie", "a=1; b=2")
             .header("Connection", "keep-alive");
         assert_eq!(
             made(request, b""),
@@ -242,21 +181,15 @@ mod tests {
                 "routeKey": "GET /v1/clients/{clientId}",
                 "rawPath": "/v1/clients/c%201",
                 "rawQueryString": "a=1&a=2&b=x%26y&c",
-                "cookies": ["a=1", "b=2"],
                 "headers": {
-                    "host": "127.0.0.1:8080", "user-agent": "curl/8", "x-two": "1,2", "x-forwarded-for": "127.0.0.1",
+                    "host": "127.0.0.1:8080", "x-two": "1,2", "x-forwarded-for": "127.0.0.1",
                     "x-forwarded-port": "8080", "x-forwarded-proto": "http",
                 },
-                "queryStringParameters": {"a": "1,2", "b": "x&y", "c": ""},
-                "pathParameters": {"clientId": "c 1"},
                 "requestContext": {
-                    "accountId": "000000000000", "apiId": "local", "domainName": "localhost", "domainPrefix": "localhost",
                     "http": {
                         "method": "GET", "path": "/v1/clients/c%201", "protocol": "HTTP/1.1", "sourceIp": "127.0.0.1",
-                        "userAgent": "curl/8",
                     },
                     "requestId": "JKJaXmPLvHcESHA=", "routeKey": "GET /v1/clients/{clientId}", "stage": "$default",
-                    "time": "04/Mar/2020:19:03:58 +0000", "timeEpoch": 1_583_348_638_390_i64,
                     "authorizer": {"jwt": {
                         "claims": {"sub": "coach_1", "exp": "1790000000", "aud": "[a b]"}, "scopes": null,
                     }},
@@ -296,16 +229,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_keeps_headers_cookies_and_binary_bodies() {
+    async fn an_answer_keeps_headers_and_binary_bodies() {
         let returned = json!({
-            "statusCode": 201, "headers": {"x-a": "1", "content-length": "9"}, "cookies": ["c=1", "d=2"],
-             "body": "/w==", "isBase64Encoded": true,
+            "statusCode": 201, "headers": {"x-a": "1", "content-length": "9"}, "body": "/w==",
+            "isBase64Encoded": true,
         });
         let answer = answer(&Method::GET, &returned).unwrap();
         assert_eq!(answer.status(), 201);
         assert!(!answer.headers().contains_key(CONTENT_LENGTH));
         assert_eq!(answer.headers()["x-a"], "1");
-        assert_eq!(answer.headers().get_all(SET_COOKIE).iter().collect::<Vec<_>>(), ["c=1", "d=2"]);
         assert_eq!(axum::body::to_bytes(answer.into_body(), 10).await.unwrap().as_ref(), b"\xff");
     }
 

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use matchit::Router;
-use percent_encoding::percent_decode_str;
 
 /// The API's routes with their targets.
 #[derive(Debug, Clone)]
@@ -19,8 +18,6 @@ pub(super) struct Routes<T> {
 pub(super) struct Matched<'a, T> {
     /// The route key, such as `GET /v1/clients/{clientId}` or `$default`.
     pub(super) key: &'a str,
-    /// Decoded path parameters.
-    pub(super) parameters: BTreeMap<String, String>,
     /// The route's target.
     pub(super) target: &'a T,
 }
@@ -50,18 +47,11 @@ impl<T> Routes<T> {
     /// Finds the route for a request's method and raw path.
     pub(super) fn find(&self, method: &str, path: &str) -> Option<Matched<'_, T>> {
         let matched = [method, "ANY"].into_iter().find_map(|method| self.by_method.get(method)?.at(path).ok());
-        let Some(matched) = matched else {
-            let target = self.default.as_ref()?;
-            return Some(Matched { key: "$default", parameters: BTreeMap::new(), target });
-        };
-        let parameters = matched.params.iter().map(|(name, value)| (name.to_owned(), decoded(value))).collect();
-        let (key, target) = matched.value;
-        Some(Matched { key, parameters, target })
+        match matched {
+            Some(matched) => Some(Matched { key: &matched.value.0, target: &matched.value.1 }),
+            None => Some(Matched { key: "$default", target: self.default.as_ref()? }),
+        }
     }
-}
-
-fn decoded(text: &str) -> String {
-    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 #[cfg(test)]
@@ -99,16 +89,6 @@ mod tests {
     #[case("GET", "", "$default")]
     fn the_most_specific_route_wins(#[case] method: &str, #[case] path: &str, #[case] key: &str) {
         assert_eq!(routes().find(method, path).unwrap().key, key);
-    }
-
-    #[test]
-    fn parameters_are_decoded() {
-        let routes = routes();
-        let parameters = |path| routes.find("GET", path).unwrap().parameters;
-        assert_eq!(parameters("/v1/clients/a%2Fb%20c")["clientId"], "a/b c");
-        assert_eq!(parameters("/v1/clients/%ff")["clientId"], "\u{fffd}");
-        assert_eq!(parameters("/files/x/y%20z")["path"], "x/y z");
-        assert!(parameters("/nowhere").is_empty());
     }
 
     #[test]
