@@ -126,7 +126,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Sends a request to the API with the credential of its route. `null` is no body. Returns the body of a 2xx answer.
+    /// Sends a request with the credential of its route, and returns the body of a 2xx answer. `null` is no body.
     pub(crate) async fn call(&self, method: &Method, path: &str, body: &Value) -> Result<Value, BoxError> {
         let credential = match route(method, path)?.access {
             Access::Public => String::new(),
