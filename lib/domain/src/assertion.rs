@@ -46,8 +46,7 @@ pub struct SignedAssertion(Zeroizing<String>);
 crate::discreet! { SignedAssertion }
 
 /// A public key as it is published.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Jwk {
     pub kty: &'static str,
     pub crv: &'static str,
@@ -61,8 +60,7 @@ pub struct Jwk {
 }
 
 /// The keys that verify assertions.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct JwkSet {
     pub keys: Vec<Jwk>,
 }

@@ -39,9 +39,9 @@ const SERVICE: &str = "service";
 pub const MAX_SUBJECT_CHARS: usize = 255;
 
 /// The cause of a change: the subject of a session, or the service. A subject may be a person's name.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(transparent)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(value_type = String))]
+#[schema(value_type = String)]
 pub struct AuditActor(String);
 crate::discreet! { AuditActor }
 
@@ -66,8 +66,7 @@ impl AuditActor {
 }
 
 /// Details of a line. An action has few of them.
-#[derive(Clone, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, PartialEq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct AuditDetail {
     /// The name of the key, as it was before a change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -129,8 +128,7 @@ impl AuditDetail {
 }
 
 /// A line of the trail.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct AuditEntry {
     pub at: Timestamp,
     /// The subject of the coach's session, or `service`.
@@ -143,12 +141,11 @@ pub struct AuditEntry {
 }
 
 /// A page of the trail.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct AuditPage {
     pub data: Vec<AuditEntry>,
     /// The `cursor` of the next page. Null on the last page.
-    #[cfg_attr(feature = "openapi", schema(required, value_type = Option<String>))]
+    #[schema(required, value_type = Option<String>)]
     pub next_cursor: Option<AuditCursor>,
 }
 

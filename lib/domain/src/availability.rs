@@ -34,8 +34,7 @@ pub struct Slot {
 }
 
 /// The slots of a date.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct DaySlots {
     /// In the calendar's zone.
     pub date: NaiveDate,
@@ -44,8 +43,7 @@ pub struct DaySlots {
 }
 
 /// A calendar with the slots of its horizon.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CalendarAvailability {
     pub id: CalendarId,
@@ -75,8 +73,7 @@ impl CalendarAvailability {
 }
 
 /// Free times. The answer reserves nothing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Availability {
     /// Always true.
     pub ok: bool,

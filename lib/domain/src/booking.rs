@@ -217,14 +217,13 @@ impl CalendarEvent {
 }
 
 /// A booking as the API shows it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Booking {
     pub id: CalendarEventId,
     pub calendar_id: CalendarId,
     /// The contact of the booking. Null if there is none.
-    #[cfg_attr(feature = "openapi", schema(required, value_type = Option<String>, format = Uuid))]
+    #[schema(required, value_type = Option<String>, format = Uuid)]
     pub lead_id: Option<ContactId>,
     pub starts_at: Timestamp,
     pub ends_at: Timestamp,
@@ -240,8 +239,7 @@ pub struct Booking {
 }
 
 /// The booking after it was created, rescheduled or cancelled.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BookingOutcome {
     /// Always true.
@@ -249,7 +247,7 @@ pub struct BookingOutcome {
     pub booking: Booking,
     /// The start before the booking was rescheduled.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(nullable = false))]
+    #[schema(nullable = false)]
     pub previous_starts_at: Option<Timestamp>,
 }
 

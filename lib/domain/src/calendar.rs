@@ -186,8 +186,8 @@ impl Calendar {
 }
 
 /// A calendar that can be booked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Calendar))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[schema(as = Calendar)]
 #[serde(rename_all = "camelCase")]
 pub struct CalendarView {
     pub id: CalendarId,

@@ -9,19 +9,17 @@ use crate::id::{CheckInId, ClientId};
 use crate::time::Timestamp;
 
 /// A check-in in a list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct CheckIn {
     pub id: CheckInId,
     pub submitted_at: Timestamp,
     pub reviewed: bool,
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub reviewed_at: Option<Timestamp>,
 }
 
 /// A client's check-ins, newest first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct CheckInList {
     pub client_id: ClientId,
     /// Number of items in this answer.

@@ -19,8 +19,7 @@ pub const MAX_HEIGHT_IN: f64 = 120.0;
 pub const MAX_WEIGHT_LBS: f64 = 1500.0;
 
 /// The origin of a client's record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     PartnerApi,
@@ -29,8 +28,7 @@ pub enum Origin {
 }
 
 /// A number that renders without a needless `.0`.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, utoipa::ToSchema)]
 #[serde(transparent)]
 pub struct Measure(pub f64);
 
@@ -91,69 +89,64 @@ pub struct PhaseAdvance {
 }
 
 /// A client in a list.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ClientListItem {
     pub client_id: ClientId,
     pub full_name: String,
     /// The address with which the client signs in. Null if the application has none.
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub email: Option<Email>,
     /// True if the client is on the active roster.
     pub is_active: bool,
     /// The phase of the programme; null when there is none.
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub current_phase: Option<String>,
     pub created_at: Timestamp,
 }
 crate::discreet! { ClientListItem }
 
 /// A page of a coach's clients.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct ClientList {
     /// Number of clients in this answer.
     pub count: usize,
     /// Newest first.
     pub clients: Vec<ClientListItem>,
     /// The `cursor` of the next page. Null on the last page.
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub next_cursor: Option<String>,
 }
 
 /// A client after a change.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ClientProfile {
     #[serde(flatten)]
     pub item: ClientListItem,
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub goals: Option<String>,
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub health_notes: Option<String>,
     /// Inches; null when unknown.
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub height_in: Option<Measure>,
     /// Pounds; null when unknown.
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub weight_lbs: Option<Measure>,
 }
 crate::discreet! { ClientProfile }
 
 /// A client with its details.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ClientDetail {
     #[serde(flatten)]
     pub profile: ClientProfile,
     /// When the client last submitted a check-in. Its answers are not part of the API.
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub latest_check_in_at: Option<Timestamp>,
 }
 
 /// The created client, and how its welcome was delivered.
-#[derive(Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Serialize, utoipa::ToSchema)]
 pub struct CreateClientResult {
     pub client_id: ClientId,
     pub email: Email,
@@ -162,11 +155,11 @@ pub struct CreateClientResult {
     pub welcome_email_sent: bool,
     /// The link to the intake form, for you to deliver. Null if the service mailed it, or if the client was handed over
     /// or erased before the answer.
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub intake_url: Option<String>,
     /// The client's first password. Present if `intake_url` is not null.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(nullable = false))]
+    #[schema(nullable = false)]
     pub temp_password: Option<String>,
 }
 

@@ -8,7 +8,6 @@ use crate::client::{
 };
 use crate::email::Email;
 use crate::fields::{Fields, Invalid};
-#[cfg(feature = "openapi")]
 use crate::openapi::{Body, Field};
 use crate::phone::Phone;
 
@@ -51,7 +50,6 @@ impl ClientDraft {
         Ok(Self { email, profile, send_welcome: fields.boolean("send_welcome")?.unwrap_or(true) })
     }
 
-    #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         Body::new([
             (
@@ -96,7 +94,6 @@ pub fn parse_activation(body: &Value) -> Result<bool, Invalid> {
     fields.required_boolean("is_active")
 }
 
-#[cfg(feature = "openapi")]
 pub fn activation_schema() -> Body {
     let is_active = Field::boolean().required().about("Whether the client is on the active roster.");
     Body::new([("is_active", is_active)]).forbidding(&TENANT_FIELDS)

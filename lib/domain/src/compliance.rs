@@ -40,8 +40,7 @@ impl Window {
 }
 
 /// A client's compliance.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Compliance {
     pub client_id: ClientId,
     /// Number of dates in the window.
@@ -49,13 +48,13 @@ pub struct Compliance {
     /// The window's first date.
     pub since: NaiveDate,
     /// Null, not 0, if nothing was logged or nothing was expected.
-    #[cfg_attr(feature = "openapi", schema(required, maximum = 100))]
+    #[schema(required, maximum = 100)]
     pub compliance_pct: Option<u8>,
     /// Logs of scheduled doses in the window.
     pub doses_logged: u64,
     pub doses_expected: u64,
     /// Date of the last dose log ever; null when there is none.
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub last_logged_on: Option<NaiveDate>,
 }
 

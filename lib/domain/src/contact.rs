@@ -11,7 +11,6 @@ use crate::email::{Email, MAX_EMAIL_CHARS};
 use crate::fact_time::FactTime;
 use crate::fields::{Fields, Invalid};
 use crate::id::{ClientId, CoachId, ContactId};
-#[cfg(feature = "openapi")]
 use crate::openapi::{Body, Field};
 use crate::phone::Phone;
 use crate::time::Timestamp;
@@ -20,32 +19,30 @@ use crate::time::Timestamp;
 pub const MAX_CONTACT_NAME_CHARS: usize = 200;
 
 /// Marketing consent, by channel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Marketing {
     pub email: bool,
     pub sms: bool,
 }
 
 /// A contact as the API shows it.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Contact {
     pub id: ContactId,
     pub name: String,
     /// Null if the application has none.
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub email: Option<Email>,
     /// The number as it was given. Null if the application has none.
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub phone: Option<Phone>,
     /// True: no message may be sent to the contact (suppression).
     pub do_not_contact: bool,
     /// Marketing consent, by channel.
     pub marketing: Marketing,
     /// The client that the contact became. Null if it is no client.
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub client_id: Option<ClientId>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -70,7 +67,6 @@ impl ContactDraft {
         })
     }
 
-    #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         let email = Field::email(MAX_EMAIL_CHARS).required();
         Body::strict([
@@ -109,7 +105,6 @@ impl ContactPatch {
         Ok(Self { name, do_not_contact })
     }
 
-    #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         Body::change([
             ("name", Field::text(MAX_CONTACT_NAME_CHARS)),

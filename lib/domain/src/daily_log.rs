@@ -10,15 +10,14 @@ use crate::id::ClientId;
 use crate::time::{DATE_RULE, parse_date};
 
 /// A client's daily-log dates, newest first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct DailyLogDates {
     pub client_id: ClientId,
     pub dates: Vec<NaiveDate>,
     /// Number of items in this answer.
     pub count: usize,
     /// The first of `dates`.
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub last_logged_on: Option<NaiveDate>,
 }
 

@@ -75,7 +75,6 @@ impl AttemptResult {
 
 /// The result of an attempt: `status_code` or `error`.
 // Client generators lose one kind of an enum's `oneOf` schema, so the schema is an object with both members.
-#[cfg(feature = "openapi")]
 #[derive(utoipa::ToSchema)]
 #[expect(dead_code, reason = "it is there for its schema")]
 struct AttemptOutcome {
@@ -88,16 +87,15 @@ struct AttemptOutcome {
 }
 
 /// One attempt, as the delivery log shows it.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Attempt {
     pub at: Timestamp,
     #[serde(flatten)]
-    #[cfg_attr(feature = "openapi", schema(value_type = AttemptOutcome, inline))]
+    #[schema(value_type = AttemptOutcome, inline)]
     pub result: AttemptResult,
     pub duration_ms: u32,
     /// The first bytes of the answer's body, as text.
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub response_excerpt: Option<String>,
 }
 crate::discreet! { Attempt }
@@ -118,15 +116,13 @@ pub fn recovery_ends_in_s(until: Timestamp, now: Timestamp) -> u32 {
 }
 
 /// An enqueued delivery.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct Ordered {
     pub delivery_id: DeliveryId,
 }
 
 /// The deliveries of an endpoint by their present status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, utoipa::ToSchema)]
 pub struct DeliveryCounts {
     pub delivered: usize,
     pub failed: usize,
@@ -149,8 +145,8 @@ impl DeliveryCounts {
 pub const DELETED: &str = "not sent: endpoint deleted";
 
 /// One event on its way to one endpoint.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Delivery))]
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+#[schema(as = Delivery)]
 pub struct DeliveryView {
     pub id: DeliveryId,
     pub endpoint_id: EndpointId,
@@ -161,7 +157,7 @@ pub struct DeliveryView {
     #[serde(rename = "type")]
     pub event_type: String,
     /// The client that the event is about. Null for a test event.
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub client_id: Option<ClientId>,
     /// True for a test event.
     pub test: bool,
@@ -169,18 +165,17 @@ pub struct DeliveryView {
     pub created_at: Timestamp,
     pub status: DeliveryStatus,
     pub attempts: Vec<Attempt>,
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub next_attempt_at: Option<Timestamp>,
 }
 
 /// A page of the delivery log.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct DeliveryPage {
     /// Newest first.
     pub data: Vec<DeliveryView>,
     /// The `cursor` of the next page. Null on the last page.
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub next_cursor: Option<DeliveryId>,
 }
 

@@ -27,8 +27,7 @@ const WRITTEN_AS_ONE: [char; 2] = ['\u{e33}', '\u{eb3}'];
 const IDEOGRAPHIC_FULL_STOP: char = '。';
 
 /// An e-mail address, as given.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(transparent)]
 pub struct Email(String);
 crate::discreet! { Email }

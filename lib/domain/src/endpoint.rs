@@ -11,7 +11,6 @@ use crate::endpoint_health::EndpointHealth;
 use crate::event::{Event, EventType, PayloadMode};
 use crate::fields::{Fields, Invalid, named_fields};
 use crate::id::EndpointId;
-#[cfg(feature = "openapi")]
 use crate::openapi::{Body, Field};
 use crate::pace::Pace;
 use crate::receiver_url::{MAX_URL_CHARS, Reach, ReceiverUrl};
@@ -30,8 +29,7 @@ const DISABLED_BY_HAND: &str = "by hand";
 const GONE: &str = "the receiver answered 410 Gone";
 
 /// The status of an endpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EndpointStatus {
     Enabled,
@@ -41,26 +39,22 @@ pub enum EndpointStatus {
 }
 
 /// A registered webhook endpoint, without its secret, as it is stored and as the settings API shows it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(
-    feature = "openapi",
-    derive(utoipa::ToSchema),
-    schema(description = "A registered webhook endpoint, without its secret.")
-)]
+#[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
+#[schema(description = "A registered webhook endpoint, without its secret.")]
 pub struct Endpoint {
     pub id: EndpointId,
     #[serde(serialize_with = "exposed")]
-    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    #[schema(value_type = String)]
     pub url: ReceiverUrl,
     pub events: Vec<EventType>,
     pub payload_mode: PayloadMode,
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub description: Option<String>,
     pub status: EndpointStatus,
     /// Why the endpoint is disabled or gone. Null if it is enabled.
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub disabled_reason: Option<String>,
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub disabled_at: Option<Timestamp>,
     pub created_at: Timestamp,
 }
@@ -117,20 +111,16 @@ pub struct EndpointWithHealth {
 }
 
 /// An endpoint as the settings API shows it.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(
-    feature = "openapi",
-    derive(utoipa::ToSchema),
-    schema(description = "A registered webhook endpoint, without its secret, and how its deliveries go.")
-)]
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+#[schema(description = "A registered webhook endpoint, without its secret, and how its deliveries go.")]
 pub struct EndpointView {
     #[serde(flatten)]
     pub endpoint: Endpoint,
     /// The first failed attempt since the last success. Null while no attempt fails.
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub failing_since: Option<Timestamp>,
     /// The kind of `disabled_reason`. Null if the endpoint is enabled.
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub disabled_reason_code: Option<DisabledReasonCode>,
     /// The deliveries that were created in the last 24 hours, by their present status. Test events count.
     pub last_24h: DeliveryCounts,
@@ -144,20 +134,18 @@ impl EndpointView {
 }
 
 /// A new endpoint, with its secret.
-#[derive(Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Serialize, utoipa::ToSchema)]
 pub struct NewEndpoint {
     #[serde(flatten)]
     pub endpoint: EndpointView,
     /// The secret with which the receiver verifies signatures. Shown once. Absent from a replay after 10 minutes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(nullable = false))]
+    #[schema(nullable = false)]
     pub secret: Option<String>,
 }
 
 /// All endpoints of a workspace.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct EndpointList {
     pub endpoints: Vec<EndpointView>,
 }
@@ -252,7 +240,6 @@ impl EndpointDraft {
         })
     }
 
-    #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         Body::new([
             ("url", url_schema().required()),
@@ -321,7 +308,6 @@ impl EndpointChange {
         ])
     }
 
-    #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         Body::change([
             ("url", url_schema()),
@@ -334,13 +320,11 @@ impl EndpointChange {
     }
 }
 
-#[cfg(feature = "openapi")]
 fn url_schema() -> Field {
     Field::receiver_url(MAX_URL_CHARS)
         .about("The URL of the receiver: `https`, a public host, no user name, password or fragment.")
 }
 
-#[cfg(feature = "openapi")]
 fn events_schema() -> Field {
     Field::list_of(&EventType::ALL.map(EventType::as_str), 0).about(
         "The emitted events to deliver. Empty: the endpoint gets only what the Webhook steps of automations send.",

@@ -4,7 +4,6 @@
 //! leave. An emitted event goes to the endpoints that subscribe to it. The Webhook steps of automations send emitted
 //! and computed events to the endpoints that they name.
 
-#[cfg(feature = "openapi")]
 mod catalog;
 mod data;
 mod example;
@@ -21,7 +20,6 @@ use crate::phone::Phone;
 use crate::subject::Subject;
 use crate::time::Timestamp;
 
-#[cfg(feature = "openapi")]
 pub use catalog::{EventCatalog, EventEntry, EventExamples, EventKind, EventSchema};
 pub use data::{
     AutomationContext, AutomationRef, AutomationWithThreshold, CheckInEvent, CheckInInactivity, CheckInRef,
@@ -42,13 +40,12 @@ crate::named! {
 }
 
 /// The members of `data.client` that the payload mode `contact_details` adds. Null means that the client has none.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ContactDetails {
     pub name: String,
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub email: Option<Email>,
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub phone: Option<Phone>,
 }
 crate::discreet! { ContactDetails }

@@ -48,7 +48,6 @@ impl KeyDraft {
         Ok(Self { name, scope, permissions, expires_at })
     }
 
-    #[cfg(feature = "openapi")]
     pub fn schema() -> crate::openapi::Body {
         use crate::openapi::{Body, Field};
         let permissions = Permission::ALL.map(Permission::as_str);
@@ -107,7 +106,6 @@ impl KeyChange {
         named_fields([("name", self.name.is_some()), ("expires_at", self.expires_at.is_some())])
     }
 
-    #[cfg(feature = "openapi")]
     pub fn schema() -> crate::openapi::Body {
         use crate::openapi::{Body, Field};
         Body::change([
@@ -130,8 +128,8 @@ crate::named! {
 }
 
 /// An API key, without the key itself.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Key))]
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+#[schema(as = Key)]
 pub struct KeyView {
     pub id: KeyId,
     pub name: String,
@@ -141,43 +139,41 @@ pub struct KeyView {
     /// The first and last characters of the key, for recognition.
     pub display: String,
     pub created_at: Timestamp,
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub expires_at: Option<Timestamp>,
     /// The minute in which the key was last used.
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub last_used_at: Option<Timestamp>,
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub revoked_at: Option<Timestamp>,
     pub status: KeyStatus,
     /// The key that replaced the key last. Null: none did, or before the service recorded it.
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub replaced_by: Option<KeyId>,
     /// When the key stops working: its expiry, or the end of its overlap if that is earlier. Null: never, or it is
     /// revoked.
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub works_until: Option<Timestamp>,
 }
 
 /// A new key.
-#[derive(Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Serialize, utoipa::ToSchema)]
 pub struct NewKey {
     #[serde(flatten)]
     pub record: KeyView,
     /// The key. Shown once: the service stores only its hash. Absent from a replay after 10 minutes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(nullable = false))]
+    #[schema(nullable = false)]
     pub key: Option<String>,
 }
 
 /// A page of a workspace's keys.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct KeyList {
     /// Live keys first, then those that are revoked or have expired; newest first in both.
     pub keys: Vec<KeyView>,
     /// The `cursor` of the next page. Null on the last page.
-    #[cfg_attr(feature = "openapi", schema(required, value_type = Option<String>))]
+    #[schema(required, value_type = Option<String>)]
     pub next_cursor: Option<KeyCursor>,
 }
 

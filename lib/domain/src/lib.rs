@@ -39,7 +39,6 @@ pub mod list;
 pub mod login_link;
 pub mod names;
 pub mod notice;
-#[cfg(feature = "openapi")]
 pub mod openapi;
 pub mod opportunity;
 pub mod pace;

@@ -27,12 +27,11 @@ pub const AUDIT_PAGE: PageSize = PageSize { default: 50, max: 200 };
 pub const DELIVERY_PAGE: PageSize = PageSize { default: 50, max: 200 };
 
 /// A page of a list of the CRM, in the order of UUIDs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct CrmPage<T> {
     pub data: Vec<T>,
     /// The id of the last record of this page: the `cursor` of the next page. Null on the last page.
-    #[cfg_attr(feature = "openapi", schema(required, value_type = Option<String>, format = Uuid))]
+    #[schema(required, value_type = Option<String>, format = Uuid)]
     pub next_cursor: Option<Uuid>,
 }
 

@@ -50,8 +50,7 @@ impl LoginToken {
 
 /// A link that signs a client in, once.
 // `login_url` is a credential: there is no `Debug`.
-#[derive(Clone, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Serialize, utoipa::ToSchema)]
 pub struct LoginLink {
     pub client_id: ClientId,
     pub login_url: String,

@@ -7,8 +7,8 @@ macro_rules! named {
         $(#[$meta])*
         #[derive(
             Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ::serde::Serialize, ::serde::Deserialize,
+            ::utoipa::ToSchema,
         )]
-        #[cfg_attr(feature = "openapi", derive(::utoipa::ToSchema))]
         pub enum $enum {
             $($(#[$doc])* #[serde(rename = $name)] $value,)+
         }

@@ -86,9 +86,9 @@ impl OpportunityTimes {
 }
 
 /// An opportunity as the API shows it.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Opportunity))]
+#[schema(as = Opportunity)]
 pub struct OpportunityView {
     pub id: OpportunityId,
     pub contact_id: ContactId,
@@ -100,7 +100,7 @@ pub struct OpportunityView {
     /// The kind of the stage: `open`, `won` or `lost`.
     pub status: StageKind,
     /// Null unless the opportunity is lost.
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub lost_reason: Option<String>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -108,8 +108,7 @@ pub struct OpportunityView {
 crate::discreet! { OpportunityView }
 
 /// The answer that shows one opportunity.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct OpportunityResult {
     pub opportunity: OpportunityView,
 }

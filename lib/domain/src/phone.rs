@@ -19,8 +19,7 @@ const ENDING_DIGITS: usize = 5;
 const MAX_PARSED_BYTES: usize = 250;
 
 /// A phone number, as given.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(transparent)]
 pub struct Phone(String);
 crate::discreet! { Phone }

@@ -6,8 +6,7 @@ use crate::api_key::Scope;
 use crate::id::CoachId;
 
 /// A valid key and its coach.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct PingResult {
     /// Always true: an invalid key has an error status.
     pub ok: bool,
@@ -19,8 +18,7 @@ pub struct PingResult {
 }
 
 /// The coach that a key belongs to.
-#[derive(Clone, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Serialize, utoipa::ToSchema)]
 pub struct PingCoach {
     pub id: CoachId,
     pub email: String,

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 
 use crate::event::{self, EventName, EventType, PayloadMode};
 use crate::fields::{Fields, Invalid};
-#[cfg(feature = "openapi")]
 use crate::openapi::{Body, Field};
 use crate::time::Timestamp;
 
@@ -24,7 +23,6 @@ pub fn parse(body: Option<&Value>, subscribed: &[EventType]) -> Result<EventName
     Ok(asked.unwrap_or_else(|| subscribed.first().copied().unwrap_or(EventType::NewClient).into()))
 }
 
-#[cfg(feature = "openapi")]
 pub fn schema() -> Body {
     let names: Vec<&str> = EventName::all().map(EventName::as_str).collect();
     let about = "Any event, computed ones included. Default: the first event that the endpoint is subscribed to.";
@@ -74,7 +72,6 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "openapi")]
     #[test]
     fn the_types_that_are_listed_are_those_that_are_taken() {
         let listed = schema().into_json()["properties"]["type"]["enum"].clone();

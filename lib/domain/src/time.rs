@@ -9,8 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 const WRITABLE_MS: RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
 
 /// An instant, in whole milliseconds, that renders in the API's one way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(value_type = String, format = DateTime))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, utoipa::ToSchema)]
+#[schema(value_type = String, format = DateTime)]
 pub struct Timestamp(DateTime<Utc>);
 
 impl Timestamp {

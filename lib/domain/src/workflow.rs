@@ -6,9 +6,8 @@ use crate::id::WorkflowId;
 use crate::time::Timestamp;
 
 /// A workflow: its trigger and activation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Workflow {
     pub id: WorkflowId,
     pub name: String,
@@ -16,7 +15,7 @@ pub struct Workflow {
     pub trigger: String,
     pub is_active: bool,
     /// When the workflow was last activated. Null if it never was.
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub activated_at: Option<Timestamp>,
     /// When the coach last changed it.
     pub updated_at: Timestamp,

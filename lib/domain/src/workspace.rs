@@ -8,8 +8,7 @@ use crate::id::{CoachId, PipelineId, TeamId};
 use crate::tz::ZoneName;
 
 /// The features that the workspace may use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Entitlements {
     pub partner_api: bool,
     pub pro_crm: bool,
@@ -75,8 +74,7 @@ pub struct Workspace {
 crate::discreet! { Workspace }
 
 /// A workspace as its settings show it: what it may use, and how much of it is in use.
-#[derive(Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Serialize, utoipa::ToSchema)]
 pub struct WorkspaceView {
     pub coach_id: CoachId,
     pub name: String,
@@ -89,16 +87,14 @@ pub struct WorkspaceView {
 crate::discreet! { WorkspaceView }
 
 /// The number of live keys. A replaced key is live until its overlap ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct KeyUsage {
     pub live: usize,
     pub max: usize,
 }
 
 /// The number of webhook endpoints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct EndpointUsage {
     pub count: usize,
     pub max: usize,

@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use crate::fields::{Fields, Invalid};
 use crate::id::{CalendarId, ContactId};
-#[cfg(feature = "openapi")]
 use crate::openapi::{Body, Field};
 use crate::wall_clock::{TIME_RULE, parse_time};
 
@@ -51,7 +50,6 @@ impl BookingDraft {
         })
     }
 
-    #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         let calendar = Field::uuid().required().about("One of the calendars that are listed.");
         Body::strict([lead_field(), ("calendarId", calendar), date_field(), time_field()])
@@ -65,7 +63,6 @@ impl RescheduleDraft {
         Ok(Self { lead_id: lead(fields)?, date: fields.required_date("date")?, time: time(fields)? })
     }
 
-    #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         Body::strict([lead_field(), date_field(), time_field()])
     }
@@ -77,7 +74,6 @@ impl CancelDraft {
         Ok(Self { lead_id: lead(Fields::strict(body, &["leadId"])?)? })
     }
 
-    #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         Body::strict([lead_field()])
     }
@@ -90,7 +86,6 @@ impl AvailabilityRequest {
         Ok(Self { lead_id: lead(fields)?, calendar_id: fields.parsed("calendarId", usize::MAX, CalendarId::parse)? })
     }
 
-    #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         let calendar = Field::uuid().about("Default: all active calendars.");
         Body::strict([lead_field(), ("calendarId", calendar)])
@@ -105,17 +100,14 @@ fn time(fields: Fields<'_>) -> Result<NaiveTime, Invalid> {
     fields.required("time", usize::MAX, |text| parse_time(text).ok_or(TIME_RULE))
 }
 
-#[cfg(feature = "openapi")]
 fn lead_field() -> (&'static str, Field) {
     ("leadId", Field::uuid().required().about("The contact that the booking is with."))
 }
 
-#[cfg(feature = "openapi")]
 fn date_field() -> (&'static str, Field) {
     ("date", Field::date().required().about("In the calendar's zone."))
 }
 
-#[cfg(feature = "openapi")]
 fn time_field() -> (&'static str, Field) {
     ("time", Field::time_of_day().required().about("In the calendar's zone, as availability lists it."))
 }

@@ -5,7 +5,6 @@ use serde::Serialize;
 use super::RECOVERY_PAUSE;
 use crate::event::EventName;
 use crate::fields::{Fields, Invalid};
-#[cfg(feature = "openapi")]
 use crate::openapi::{Body, Field};
 use crate::time::Timestamp;
 
@@ -29,14 +28,13 @@ pub struct RecoverySelection {
 }
 
 /// The result of a recovery.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct Recovered {
     /// Number of enqueued deliveries, or with `dry_run` of deliveries that a recovery would enqueue.
     pub deliveries: usize,
     /// Present and true if time ran out, or the store stopped answering, before the end: another recovery continues.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    #[cfg_attr(feature = "openapi", schema(required = false))]
+    #[schema(required = false)]
     pub more: bool,
 }
 
@@ -53,7 +51,6 @@ impl RecoveryRequest {
         Ok(Self { selection, dry_run: fields.boolean("dry_run")?.unwrap_or(false) })
     }
 
-    #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         let names: Vec<&str> = EventName::all().map(EventName::as_str).collect();
         Body::new([

@@ -50,15 +50,14 @@ pub struct SentRequest {
 crate::discreet! { SentRequest }
 
 /// The request of a delivery's latest attempt.
-#[derive(Clone, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Serialize, utoipa::ToSchema)]
 pub struct DeliveryRequest {
     /// The host of the URL. The rest of the URL is not kept.
     pub url_host: String,
     /// The headers as they were sent, by their names in lower case. `webhook-signature` is absent after an erasure.
     pub headers: BTreeMap<&'static str, String>,
     /// The exact text that was sent. Null after an erasure.
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub body: Option<String>,
 }
 crate::discreet! { DeliveryRequest }
@@ -74,13 +73,12 @@ impl DeliveryRequest {
 }
 
 /// A delivery with the request of its latest attempt.
-#[derive(Clone, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Serialize, utoipa::ToSchema)]
 pub struct DeliveryDetail {
     #[serde(flatten)]
     pub delivery: DeliveryView,
     /// Null before the first attempt.
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub request: Option<DeliveryRequest>,
     /// True if the body was erased with its client.
     pub body_erased: bool,

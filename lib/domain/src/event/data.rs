@@ -31,74 +31,65 @@ impl EventData {
 }
 
 /// `new_client`: a client was created by anyone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct NewClient {
     pub created_at: Timestamp,
     pub source: Origin,
 }
 
 /// `data` of `check_in_submitted` and `system_grade_drop`. It contains no answers, score, system or grade.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct CheckInEvent {
     pub check_in: CheckInRef,
 }
 
 /// `data` of `low_check_in_score`: a check-in answer was below an automation's threshold. Question, threshold and the
 /// automation's name are left out, because they would reveal the answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct LowCheckInScore {
     pub check_in: CheckInRef,
     pub automation: AutomationRef,
 }
 
 /// A check-in, without its answers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct CheckInRef {
     pub id: CheckInId,
     pub submitted_at: Timestamp,
 }
 
 /// `phase_advanced`: a client moved to a new phase.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct PhaseAdvanced {
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub from_phase: Option<String>,
     pub to_phase: String,
     pub advanced_at: Timestamp,
 }
 
 /// `message_received`: a client sent a message.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct MessageReceived {
     pub message: MessageRef,
 }
 
 /// A message, without its text.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct MessageRef {
     pub id: MessageId,
     pub received_at: Timestamp,
 }
 
 /// `compliance_drop` and `compliance_milestone`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ComplianceCrossed {
-    #[cfg_attr(feature = "openapi", schema(maximum = 100))]
+    #[schema(maximum = 100)]
     pub compliance_pct: u8,
     pub automation: AutomationWithThreshold,
 }
 
 /// `phase_eligible`: a client may move to the next phase.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct PhaseEligible {
     pub current_phase: String,
     /// The date, in the coach's time zone, since which the client may move on.
@@ -107,49 +98,44 @@ pub struct PhaseEligible {
 }
 
 /// `check_in_inactivity`: a client has not checked in for as long as an automation allows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct CheckInInactivity {
     /// Null when the client has never checked in.
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub last_check_in_at: Option<Timestamp>,
     /// Whole spans of 24 hours since then, or since the client was created.
-    #[cfg_attr(feature = "openapi", schema(minimum = 0))]
+    #[schema(minimum = 0)]
     pub days_inactive: i64,
     pub automation: AutomationWithThreshold,
 }
 
 /// `daily_log_inactivity`: a client has not kept the daily log for as long as an automation allows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct DailyLogInactivity {
     /// Null when the client has never kept the log.
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[schema(required)]
     pub last_logged_on: Option<NaiveDate>,
     /// Whole days without a log, in the coach's time zone.
-    #[cfg_attr(feature = "openapi", schema(minimum = 0))]
+    #[schema(minimum = 0)]
     pub days_inactive: i64,
     pub automation: AutomationWithThreshold,
 }
 
 /// The automation that the event matched, by its id only: its name or threshold would reveal the answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct AutomationRef {
     pub id: AutomationId,
 }
 
 /// The automation that the event matched.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct NamedAutomation {
     pub id: AutomationId,
     pub name: String,
 }
 
 /// The automation that the event matched, with its threshold.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct AutomationWithThreshold {
     pub id: AutomationId,
     pub name: String,

@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use crate::fields::{Fields, Invalid};
 use crate::id::{ContactId, StageId};
-#[cfg(feature = "openapi")]
 use crate::openapi::{Body, Field};
 
 /// Most characters of the name that the API gives an opportunity.
@@ -15,7 +14,6 @@ pub const MAX_VALUE_CENTS: u64 = 1_000_000_000;
 pub const MAX_LOST_REASON_CHARS: usize = 500;
 /// Most characters of a stage's id in a request.
 const MAX_STAGE_CHARS: usize = 100;
-#[cfg(feature = "openapi")]
 const STAGE_PATTERN: &str = "^[a-zA-Z0-9_-]{1,100}$";
 
 /// An opportunity to create.
@@ -48,7 +46,6 @@ impl OpportunityDraft {
         })
     }
 
-    #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         let [name, value] = name_and_value_fields();
         let name = name.about("Default: the contact's name.");
@@ -77,7 +74,6 @@ impl OpportunityPatch {
         })
     }
 
-    #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         let [name, value] = name_and_value_fields();
         let stage = Field::formed(STAGE_PATTERN, MAX_STAGE_CHARS).about("An open or lost stage of the pipeline.");
@@ -103,7 +99,6 @@ fn stage(text: &str) -> Result<StageId, &'static str> {
     StageId::parse(text).ok().filter(|_| formed).ok_or(RULE)
 }
 
-#[cfg(feature = "openapi")]
 fn name_and_value_fields() -> [Field; 2] {
     [Field::text(MAX_OPPORTUNITY_NAME_CHARS), Field::whole_number(MAX_VALUE_CENTS)]
 }
