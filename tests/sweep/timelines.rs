@@ -197,8 +197,8 @@ fn places(days: Days) -> Vec<Case> {
 }
 
 /// A match that exists at the first sweep after a start is not emitted. Starts are: an automation is created, switched
-/// on or edited; a client is new, changes coach or returns to the roster; a backfill. The last check-in was on day -1 at
-/// 13:02, between two sweeps, and comes again on day 4.
+/// on or edited; a client is new, changes coach or returns to the roster; a backfill. The last check-in was on day -1
+/// at 13:02, between two sweeps, and comes again on day 4.
 fn seeds(days: Days) -> Vec<Case> {
     let (at, day) = (|n, time| days.at(n, time), |n| days.day(n));
     let case = |name: &'static str| Case::of(name).knows(check_in(name, "k0", days.at(-1, "13:02")));

@@ -133,7 +133,8 @@ async fn a_later_fact_about_a_linked_contact_keeps_the_link() {
     assert_eq!(after["clientId"], json!({ "S": client }));
 }
 
-/// A contact's number, the workspace's country, a client's number, and whether they match. `domain::phone` has the rules.
+/// A contact's number, the workspace's country, a client's number, and whether they match. The rules are in
+/// `domain::phone`.
 const PHONES: [(&str, &str, &str, bool); 4] = [
     ("+1 (415) 555-2671", "US", "415.555.2671", true),
     ("03-1234-5678", "JP", "０３－１２３４－５６７８", true),
