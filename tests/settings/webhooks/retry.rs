@@ -191,8 +191,11 @@ async fn an_accepted_retry_is_made_after_any_crash() {
     scene.world.faults(json!({ "crash_after_commit": 1, "function": "settings" })).await;
     settings.post(&retry(&endpoint, &delivered), json!({})).await.expect(500);
     scene.world.kill_and_restart().await;
-    scene.world.settle().await;
-    assert_eq!(scene.webhook_ids().len(), 2);
+    scene.world.advance_s(HOUR_S).await;
+    let ids = scene.webhook_ids();
+    // The stack may have died within the attempt, which is then made again.
+    assert!((2..=3).contains(&ids.len()) && ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+    assert_eq!(ada.deliveries(&endpoint).await[0]["status"], "delivered");
 }
 
 #[tokio::test]
