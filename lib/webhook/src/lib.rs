@@ -135,11 +135,8 @@ impl Answering {
         if let Ok(response) = self.head {
             let value = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
             retry_after = value.map(str::to_owned);
-            is_compressed = response
-                .headers()
-                .get_all(CONTENT_ENCODING)
-                .iter()
-                .any(|coding| coding != "identity" && !coding.is_empty());
+            let codings = response.headers().get_all(CONTENT_ENCODING);
+            is_compressed = codings.iter().any(|coding| coding != "identity" && !coding.is_empty());
             let deadline = self.deadline.min(self.answered + STATUS_GRACE);
             let _ended = timeout_at(deadline, read(response, &mut beginning)).await;
         }
@@ -158,9 +155,8 @@ fn request(webhook: Webhook<'_>) -> Result<Request<Full<Bytes>>, http::Error> {
 
 fn tls(authorities: RootCertStore) -> Result<ClientConfig, BoxError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let versions = [&rustls::version::TLS13, &rustls::version::TLS12];
     let mut config = ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(&versions)?
+        .with_safe_default_protocol_versions()?
         .with_root_certificates(authorities)
         .with_no_client_auth();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
