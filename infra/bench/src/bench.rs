@@ -11,9 +11,8 @@ use edge::routes::{Access, Route, Routed, find};
 use http::{Method, Request};
 use indicatif::{ProgressBar, ProgressStyle};
 use local_aws::FaultPlan;
-use local_stack::demo::crm::{CALL_CALENDAR_ID, calendar};
-use local_stack::demo::facts::{Fact, workspace};
-use local_stack::demo::{self, COACH_ID, Demo};
+use local_stack::demo::facts::{Fact, Start, group};
+use local_stack::demo::{self, CALENDAR_ID, COACH_ID, Demo};
 use local_stack::options::Options;
 use local_stack::stack::Running;
 use runtime::{BoxError, Clock};
@@ -63,15 +62,14 @@ impl Bench {
         let demo = demo::load_or_create(&running).await?;
         let bench = Self { running, demo, journal, only, bar, rows: RefCell::default() };
         // Room for all repeats: clients without a limit, and a calendar that is always open.
-        let (_, mut workspace) = workspace(bench.now(), &bench.running.stack.base_url);
-        workspace["plan"]["client_cap"] = Value::Null;
-        let mut calendar = calendar(CALL_CALENDAR_ID, "Introduction call", 30, 0);
-        calendar["coach_id"] = json!(COACH_ID);
-        calendar["horizon_days"] = json!(60);
+        let mut workspace = bench.demo_fact("workspace", |_| true);
+        workspace.1["plan"]["client_cap"] = Value::Null;
+        let mut calendar = bench.demo_fact("records", |detail| detail["calendar_id"] == CALENDAR_ID);
+        calendar.1["horizon_days"] = json!(60);
         for day in ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] {
-            calendar["weekly"][day] = json!([["00:00", "24:00"]]);
+            calendar.1["weekly"][day] = json!([["00:00", "24:00"]]);
         }
-        bench.put_facts([("workspace.saved", workspace), ("calendar.saved", calendar)]).await?;
+        bench.put_facts([workspace, calendar]).await?;
         let latency = FaultPlan { store_latency_ms: Some(STORE_LATENCY_MS), ..FaultPlan::default() };
         bench.running.stack.timeline.aws.faults().set(latency);
         Ok(bench)
@@ -142,6 +140,13 @@ impl Bench {
             .header("idempotency-key", random_id());
         let body = if body.is_null() { Body::empty() } else { Body::from(body.to_string()) };
         Ok(demo::call(self.running.router(), request.body(body)?).await?)
+    }
+
+    /// Returns a fact of the demo.
+    pub(crate) fn demo_fact(&self, name: &str, is_wanted: fn(&Value) -> bool) -> Fact {
+        let start = Start { now: self.now(), base_url: &self.running.stack.base_url, endpoint_id: "" };
+        let found = group(name, start).into_iter().find(|(_, detail)| is_wanted(detail));
+        found.expect("the demo has the fact")
     }
 
     /// Puts facts that happen now on the bus, and waits for them and their consequences.

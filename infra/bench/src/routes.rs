@@ -2,8 +2,7 @@
 
 use chrono::TimeDelta;
 use http::Method;
-use local_stack::demo::crm::{CALL_CALENDAR_ID, LEAD_ID, OPPORTUNITY_ID};
-use local_stack::demo::facts::CLIENT_ID;
+use local_stack::demo::{CALENDAR_ID, CLIENT_ID, LEAD_ID, OPPORTUNITY_ID};
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, Done, REPEATS, Work, route};
@@ -39,14 +38,14 @@ pub(crate) const ROUTES: [Request; 19] = [
     }),
     ("crm-bookings", Method::GET, |_, _| get("/v1/crm/bookings")),
     ("crm-bookings", Method::POST, |_, _| {
-        let body = json!({ "leadId": LEAD_ID, "calendarId": CALL_CALENDAR_ID });
+        let body = json!({ "leadId": LEAD_ID, "calendarId": CALENDAR_ID });
         ("/v1/crm/bookings/availability".to_owned(), body)
     }),
     ("crm-bookings", Method::POST, |n, bench| {
         // Eight a day, at hours that every day has.
         let date = (bench.now() + TimeDelta::days(5 + n as i64 / 8)).date_naive();
         let time = format!("{:02}:00", 8 + n % 8);
-        let body = json!({ "leadId": LEAD_ID, "calendarId": CALL_CALENDAR_ID, "date": date, "time": time });
+        let body = json!({ "leadId": LEAD_ID, "calendarId": CALENDAR_ID, "date": date, "time": time });
         ("/v1/crm/bookings".to_owned(), body)
     }),
     ("crm-workflows", Method::GET, |_, _| get("/v1/crm/workflows")),

@@ -2,7 +2,8 @@
 
 use chrono::{NaiveDate, TimeDelta};
 use http::Method;
-use local_stack::demo::facts::{CLIENT_ID, Fact, client};
+use local_stack::demo::CLIENT_ID;
+use local_stack::demo::facts::Fact;
 use runtime::BoxError;
 use serde_json::{Value, json};
 
@@ -20,19 +21,19 @@ const RECEIVERS: [usize; 2] = [1, 10];
 /// The n-th fact about a client.
 const FACTS: [fn(&str, usize, &Bench) -> Fact; 5] = [
     dose,
-    |id, n, bench| ("daily_log.saved", json!({ "client_id": id, "date": date(n, bench) })),
+    |id, n, bench| ("daily_log.saved".to_owned(), json!({ "client_id": id, "date": date(n, bench) })),
     |id, n, bench| {
         let (check_in, at) = (format!("check-in-{n}"), bench.now());
         let detail =
             json!({ "client_id": id, "check_in_id": check_in, "submitted_at": at, "scores": {}, "grades": {} });
-        ("check_in.submitted", detail)
+        ("check_in.submitted".to_owned(), detail)
     },
     message,
     saved,
 ];
 
 fn saved(id: &str, n: usize, bench: &Bench) -> Fact {
-    let (name, mut detail) = client(bench.now());
+    let (name, mut detail) = bench.demo_fact("records", |detail| detail["client_id"] == CLIENT_ID);
     detail["client_id"] = json!(id);
     detail["email"] = json!(format!("{id}@bench.example"));
     detail["goals"] = json!(format!("Goal {n}"));
@@ -41,12 +42,15 @@ fn saved(id: &str, n: usize, bench: &Bench) -> Fact {
 
 fn dose(client: &str, n: usize, bench: &Bench) -> Fact {
     let (id, date) = (format!("{client}-dose-{n}"), date(n, bench));
-    ("dose.logged", json!({ "client_id": client, "dose_log_id": id, "dose_id": "dose_magnesium", "date": date }))
+    (
+        "dose.logged".to_owned(),
+        json!({ "client_id": client, "dose_log_id": id, "dose_id": "dose_magnesium", "date": date }),
+    )
 }
 
 fn message(client: &str, n: usize, bench: &Bench) -> Fact {
     let (id, at) = (format!("message-{n}"), bench.now());
-    ("message.received", json!({ "client_id": client, "message_id": id, "received_at": at }))
+    ("message.received".to_owned(), json!({ "client_id": client, "message_id": id, "received_at": at }))
 }
 
 /// Returns the date of the n-th log, before the history of the demo's client.

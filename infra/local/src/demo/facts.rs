@@ -1,86 +1,63 @@
-//! The demo's facts: a workspace, and a client with two weeks of history.
+//! The demo's facts, from `facts.json`: a workspace, a client with two weeks of history, and a CRM.
+//!
+//! A text that begins with `@` stands for a value of the start: `@base_url`, `@endpoint_id`, `@date -3` for the date of
+//! three days ago, `@time -3` for the time, `@time 2 15:00` for an hour of a day (UTC).
 
-use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
-use serde_json::{Value, json};
+use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
+use serde_json::{Map, Value, json};
 
-use super::COACH_ID;
-use super::crm::{INITIAL_STAGE, PIPELINE_ID};
 use crate::control::rendered;
 
-/// The demo's only client.
-pub const CLIENT_ID: &str = "client_demo";
-const DOSE_ID: &str = "dose_magnesium";
-/// Days of the client's history.
-const DAYS: i64 = 14;
-
 /// A fact's name and its detail.
-pub type Fact = (&'static str, Value);
+pub type Fact = (String, Value);
 
-/// The client's doses, daily logs and check-ins so far.
-pub(super) fn history(now: DateTime<Utc>) -> Vec<Fact> {
-    let date = |ago: i64| (now - TimeDelta::days(ago)).date_naive();
-    let dose = json!({ "dose_id": DOSE_ID, "per_day": 1, "from": date(DAYS), "until": null });
-    let mut facts = vec![("dose_schedule.saved", json!({ "client_id": CLIENT_ID, "doses": [dose] }))];
-    for ago in 1..=DAYS {
-        // Some days are missing, so that compliance is below 100 %.
-        if ago % 4 != 0 {
-            facts.push(("dose.logged", dose_log(date(ago))));
-        }
-        if ago % 5 != 0 {
-            facts.push(("daily_log.saved", json!({ "client_id": CLIENT_ID, "date": date(ago) })));
-        }
+/// The values of a start.
+#[derive(Debug, Clone, Copy)]
+pub struct Start<'a> {
+    pub now: DateTime<Utc>,
+    /// The address at which the workspace's clients sign in.
+    pub base_url: &'a str,
+    /// The endpoint of the automation. Empty until there is one.
+    pub endpoint_id: &'a str,
+}
+
+/// Returns the facts of a group, as backfill: they emit no events. A later group refers to records of an earlier one,
+/// and a fact about an unknown record would wait for the record.
+pub fn group(name: &str, start: Start<'_>) -> Vec<Fact> {
+    let mut groups: Map<String, Value> = serde_json::from_str(include_str!("facts.json")).expect("the demo is JSON");
+    let facts: Vec<Fact> = serde_json::from_value(groups[name].take()).expect("a group lists facts");
+    let with_values = |(number, (name, mut detail)): (usize, Fact)| {
+        fill_in(&mut detail, start);
+        detail["id"] = json!(format!("demo-{}-{number}-{name}", start.now.timestamp_millis()));
+        detail["occurred_at"] = json!(rendered(start.now));
+        detail["backfill"] = json!(true);
+        (name, detail)
+    };
+    facts.into_iter().enumerate().map(with_values).collect()
+}
+
+/// Puts the values of the start in the place of the texts that stand for them.
+fn fill_in(value: &mut Value, start: Start<'_>) {
+    match value {
+        Value::Object(members) => members.values_mut().for_each(|member| fill_in(member, start)),
+        Value::Array(items) => items.iter_mut().for_each(|item| fill_in(item, start)),
+        Value::String(text) if text.starts_with('@') => *text = value_of(text, start),
+        _ => {}
     }
-    for ago in [DAYS, DAYS / 2] {
-        facts.push(("check_in.submitted", check_in(now - TimeDelta::days(ago))));
+}
+
+fn value_of(text: &str, start: Start<'_>) -> String {
+    let words: Vec<&str> = text.split(' ').collect();
+    let day = |days: &str| start.now + TimeDelta::days(days.parse().expect("the days are a number"));
+    match words[..] {
+        ["@base_url"] => start.base_url.to_owned(),
+        ["@endpoint_id"] => start.endpoint_id.to_owned(),
+        ["@date", days] => day(days).date_naive().to_string(),
+        ["@time", days] => rendered(day(days)),
+        ["@time", days, hour] => {
+            let hour = NaiveTime::parse_from_str(hour, "%H:%M").expect("the hour is a time");
+            rendered(day(days).date_naive().and_time(hour).and_utc())
+        }
+        _ => panic!("the demo has no value {text}"),
     }
-    facts.into_iter().enumerate().map(|(n, (name, detail))| backfill_fact(now, n, name, detail)).collect()
-}
-
-/// The workspace, whose clients sign in at `base_url`.
-pub fn workspace(now: DateTime<Utc>, base_url: &str) -> Fact {
-    let detail = json!({
-        "coach_id": COACH_ID, "email": "coach@demo.example", "name": "Demo Coaching", "team_id": null,
-        "canonical_host": base_url, "time_zone": "America/New_York", "country": "US", "plan": { "client_cap": 50 },
-        "entitlements": { "partner_api": true, "pro_crm": true, "gym": true },
-        "crm": { "pipeline_id": PIPELINE_ID, "initial_stage": INITIAL_STAGE },
-    });
-    backfill_fact(now, 0, "workspace.saved", detail)
-}
-
-/// Builds a backfill fact, which emits no events.
-pub(super) fn backfill_fact(now: DateTime<Utc>, n: usize, name: &'static str, mut detail: Value) -> Fact {
-    detail["id"] = json!(format!("demo-{}-{n}-{name}", now.timestamp_millis()));
-    detail["occurred_at"] = json!(rendered(now));
-    detail["backfill"] = json!(true);
-    (name, detail)
-}
-
-/// The client's master data.
-pub fn client(now: DateTime<Utc>) -> Fact {
-    let detail = json!({
-        "client_id": CLIENT_ID, "coach_id": COACH_ID, "email": "katherine@demo.example", "full_name": "Katherine Johnson",
-        "phone": "+1 212 555 0199", "goals": "Sleep eight hours", "health_notes": null, "height_in": 65, "weight_lbs": null,
-        "is_active": true, "current_phase": "Base", "phase_started_on": (now - TimeDelta::days(DAYS)).date_naive(),
-        "programme_id": null, "created_at": rendered(now - TimeDelta::days(DAYS + 1)), "origin": "application",
-    });
-    backfill_fact(now, 0, "client.saved", detail)
-}
-
-/// The coach's automation for inactive clients, with a webhook step to the endpoint.
-pub(super) fn automation(now: DateTime<Utc>, endpoint_id: &str) -> Fact {
-    let detail = json!({
-        "automation_id": "automation_demo", "coach_id": COACH_ID, "name": "Three days without a log", "active": true,
-        "trigger": { "event": "daily_log_inactivity", "days": 3 },
-        "steps": [{ "kind": "webhook", "endpoint_id": endpoint_id }],
-    });
-    backfill_fact(now, 0, "automation.saved", detail)
-}
-
-fn dose_log(date: NaiveDate) -> Value {
-    json!({ "client_id": CLIENT_ID, "dose_log_id": format!("dose_log_{date}"), "dose_id": DOSE_ID, "date": date })
-}
-
-fn check_in(at: DateTime<Utc>) -> Value {
-    let id = format!("check_in_{}", at.date_naive());
-    json!({ "client_id": CLIENT_ID, "check_in_id": id, "submitted_at": rendered(at), "scores": {}, "grades": {} })
 }

@@ -9,8 +9,8 @@ use http::{Method, Request};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use super::facts::Fact;
-use super::{COACH_ID, Demo, FILE, HOOK, crm, facts};
+use super::facts::{self, Fact, Start};
+use super::{COACH_ID, Demo, FILE, HOOK};
 use crate::stack::Running;
 use crate::template::STACK_NAME;
 use runtime::Clock;
@@ -36,26 +36,26 @@ pub async fn load_or_create(running: &Running) -> Result<Demo, SeedError> {
     let state = &running.stack.state;
     let earlier = state.read(FILE).map_err(|error| SeedError::new(format!("{FILE} cannot be read: {error}")))?;
     let base_url = running.stack.base_url.clone();
-    let now = running.stack.timeline.clock.now();
+    let start = Start { now: running.stack.timeline.clock.now(), base_url: &base_url, endpoint_id: "" };
     let demo = match earlier {
         Some(text) => {
             let mut demo: Demo =
                 serde_json::from_str(&text).map_err(|error| SeedError::new(format!("{FILE} is damaged: {error}")))?;
             if demo.base_url != base_url {
-                put_facts(running, vec![facts::workspace(now, &base_url)]).await?;
+                put_facts(running, facts::group("workspace", start)).await?;
                 let path = format!("/settings/webhooks/{}", demo.endpoint_id);
                 call_settings(running, Method::PATCH, &path, json!({ "url": hook_url(&base_url) })).await?;
-                demo.base_url = base_url;
+                demo.base_url = base_url.clone();
             }
             demo
         }
         None => {
-            // In this order, since a fact about an unknown record would wait for the record.
-            put_facts(running, vec![facts::workspace(now, &base_url)]).await?;
-            put_facts(running, [vec![facts::client(now)], crm::base_facts(now)].concat()).await?;
-            put_facts(running, [facts::history(now), crm::dependent_facts(now)].concat()).await?;
-            let demo = create(running, base_url).await?;
-            put_facts(running, vec![facts::automation(now, &demo.endpoint_id)]).await?;
+            for group in ["workspace", "records", "history"] {
+                put_facts(running, facts::group(group, start)).await?;
+            }
+            let demo = create(running, base_url.clone()).await?;
+            let start = Start { endpoint_id: &demo.endpoint_id, ..start };
+            put_facts(running, facts::group("automation", start)).await?;
             demo
         }
     };
