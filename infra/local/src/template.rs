@@ -24,8 +24,6 @@ pub const REGION: &str = "us-east-1";
 pub const ACCOUNT: &str = "000000000000";
 /// The name of the stack, and the prefix of default resource names.
 pub const STACK_NAME: &str = "partner-api";
-/// The HTTP API's id in events.
-pub const API_ID: &str = "local";
 
 /// The type of policies that several functions have.
 const MANAGED_POLICY: &str = "AWS::IAM::ManagedPolicy";
@@ -241,7 +239,7 @@ impl Template {
                     let arn = format!("arn:aws:lambda:{REGION}:{ACCOUNT}:function:{function}");
                     Identity { reference: function, attributes: [("Arn", arn)].into() }
                 }
-                "AWS::Serverless::HttpApi" => Identity { reference: API_ID.to_owned(), ..Identity::default() },
+                "AWS::Serverless::HttpApi" => Identity { reference: "local".to_owned(), ..Identity::default() },
                 // Set by `set_secret_arn` once the secret exists.
                 "AWS::SecretsManager::Secret" => continue,
                 other => {
