@@ -65,6 +65,8 @@ def asks(place, button, verb):
     def open_question(visitor, things):
         visitor.go_in_frame(place.format(**things))
         visitor.press(button)
+        # The question may have a button of the same name as the page.
+        expect(visitor.frame.locator("dialog[open]")).to_have_count(1)
         return verb
 
     return open_question
