@@ -71,7 +71,7 @@ fn is_scalar(schema: &Value) -> bool {
 /// Simplifies `oneOf` of null and another schema. A scalar becomes a list of types with null. Other schemas keep
 /// `oneOf`, with the description outside.
 fn simplify_nullable(members: &Map<String, Value>) -> Option<Value> {
-    let [none, other] = members.get("oneOf")?.as_array()?.as_slice() else { return None };
+    let [other, none] = members.get("oneOf")?.as_array()?.as_slice() else { return None };
     if *none != json!({ "type": "null" }) {
         return None;
     }
@@ -81,7 +81,7 @@ fn simplify_nullable(members: &Map<String, Value>) -> Option<Value> {
         return Some(Value::Object(other));
     }
     let description = other.remove("description")?;
-    Some(json!({ "oneOf": [none, other], "description": description }))
+    Some(json!({ "oneOf": [other, none], "description": description }))
 }
 
 #[cfg(test)]
@@ -108,7 +108,7 @@ mod tests {
     fn a_plain_text_stands_inline_and_null_is_listed_with_its_type() {
         let NamedSchema { name, schemas } = NamedSchema::of::<Record>();
         assert_eq!(schemas.keys().collect::<Vec<_>>(), [&name]);
-        let other = json!([{ "type": "null" }, { "$ref": "#/components/schemas/Record" }]);
+        let other = json!([{ "$ref": "#/components/schemas/Record" }, { "type": "null" }]);
         let properties = json!({
             "text": { "type": "string" },
             "optional": { "type": ["string", "null"], "description": "An optional text." },
