@@ -264,6 +264,7 @@ async fn refusals_are_replayed_also_once_their_cause_is_gone() {
 async fn a_refusal_for_a_limit_or_an_unknown_workspace_is_not_recorded() {
     let scene = Scene::start().await;
     let prepared = scene.prepare("/settings/webhooks/{id}/test").await;
+    scene.world.advance_to_next_minute().await;
     for _ in 0..10 {
         prepared.call.clone().without("idempotency-key").await.expect(202);
     }
