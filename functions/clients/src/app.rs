@@ -1,10 +1,9 @@
 //! The state that the operations share.
 
-use edge::Gate;
+use edge::{Gate, Runner};
 use outbound::mail::Mailer;
 use runtime::{BoxError, Environment};
 use store::Db;
-use store::claim::Claims;
 use store::client::Clients;
 use store::contact::Contacts;
 use store::outbox::Outbox;
@@ -14,10 +13,11 @@ use store::workspace::Workspaces;
 #[derive(Clone)]
 pub(crate) struct App {
     pub(crate) gate: Gate,
-    pub(crate) claims: Claims,
+    pub(crate) runner: Runner,
     pub(crate) clients: Clients,
     pub(crate) contacts: Contacts,
     pub(crate) workspaces: Workspaces,
+    pub(crate) outbox: Outbox,
     pub(crate) mailer: Mailer,
     /// Most welcome mails of a coach and UTC day.
     pub(crate) mails_per_day: u32,
@@ -33,10 +33,11 @@ impl App {
         let outbox = Outbox::new(env, &db, &vault)?;
         Ok(Self {
             gate: Gate::new(env, &db)?,
-            claims: Claims::new(env, &db, &vault)?,
+            runner: Runner::new(env, &db, &vault)?,
             clients: Clients::new(env, &db, &workspaces, &contacts, &outbox)?,
             contacts,
             workspaces,
+            outbox,
             mailer: Mailer::new(env)?,
             mails_per_day: env.config().parse("WELCOME_MAILS_PER_DAY")?,
         })

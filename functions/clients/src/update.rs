@@ -3,19 +3,53 @@
 use axum::extract::State;
 use axum::response::Response;
 use domain::client_draft::parse_activation;
-use edge::{Inbound, Problem, Reply};
-use store::StoreError;
+use edge::{Command, Decision, Inbound, Partner, Problem, Reply};
 use store::client::StoredClient;
+use store::{Part, RefusedTransaction, StoreError};
 
 use crate::App;
 use crate::read::{CLIENT, find};
 
 pub(crate) async fn update(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |partner: edge::Partner, found: Result<Option<StoredClient>, StoreError>| {
+    let work = async |partner: Partner, found: Result<Option<StoredClient>, StoreError>| {
         inbound.check_size()?;
         let is_active = parse_activation(inbound.json()?)?;
-        let changed = app.clients.set_active(&partner.coach, found?, is_active, partner.now).await?;
-        Reply::ok(&changed.ok_or(Problem::NotFound(CLIENT))?.to_profile())
+        let command = Update { app: &app, inbound: &inbound, is_active };
+        app.runner.commit(&command, &partner, found?, None).await
     };
     app.gate.partner(&inbound, find(&app, inbound.parameter(0)), work).await
+}
+
+struct Update<'a> {
+    app: &'a App,
+    inbound: &'a Inbound,
+    is_active: bool,
+}
+
+impl Command for Update<'_> {
+    type Caller = Partner;
+    type Snapshot = Option<StoredClient>;
+
+    async fn read(&self, _: &Partner) -> Result<Option<StoredClient>, Problem> {
+        Ok(find(self.app, self.inbound.parameter(0)).await?)
+    }
+
+    fn decide(&self, partner: &Partner, found: &Option<StoredClient>) -> Result<Decision, Problem> {
+        let found = found.as_ref().filter(|found| found.client.coach_id == partner.coach);
+        let found = found.ok_or(Problem::NotFound(CLIENT))?;
+        let (client, unit) = self.app.clients.set_active(found, self.is_active, partner.now);
+        Ok(Decision::reply(Reply::ok(&client.to_profile())?).with(|_| unit))
+    }
+
+    async fn refused(
+        &self,
+        partner: &Partner,
+        found: &Option<StoredClient>,
+        refused: &RefusedTransaction,
+    ) -> Result<(), Problem> {
+        if let Some(found) = found.as_ref().filter(|_| refused.is(Part::Watch)) {
+            self.app.clients.restore_watch(found, partner.now).await?;
+        }
+        Ok(())
+    }
 }

@@ -10,16 +10,17 @@ use domain::change::Change;
 use domain::client::{Client, CreateClientResult};
 use domain::email::Email;
 use domain::id::ClientId;
-use domain::idempotency::{AnswerKind, IdempotencyKey};
+use domain::idempotency::AnswerKind;
 use domain::intake::{IntakeState, IntakeToken};
+use domain::time::Timestamp;
 use domain::welcome::Welcome;
-use domain::workspace::Workspace;
-use edge::idempotency::Outcome;
-use edge::{Partner, Problem, Reply};
+use domain::workspace::{CanonicalHost, Workspace};
+use edge::idempotency::Claimed;
+use edge::{Problem, Reply};
 use outbound::mail::MailError;
 use serde::{Deserialize, Serialize};
-use store::claim::Claim;
-use store::client::WelcomeWrite;
+use store::Part;
+use store::unit::{Commit, Unit};
 
 use crate::App;
 
@@ -32,93 +33,112 @@ const REFUSED_MAILS: runtime::Metric = runtime::Metric::new("welcome_mails_refus
 
 /// The stage of a claim after the client is created: all that the mail and the answer need. Sealed at rest.
 #[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Stage {
+pub(crate) struct WelcomeStage {
     pub(crate) client_id: ClientId,
     pub(crate) email: Email,
     pub(crate) full_name: String,
+    pub(crate) recipient: Recipient,
+    pub(crate) coach_name: String,
+    pub(crate) host: CanonicalHost,
     pub(crate) password: String,
     pub(crate) intake_token: String,
-    #[serde(rename = "fact")]
     pub(crate) change: Change,
 }
 
-impl Stage {
-    /// The stage with the client's present data.
-    pub(crate) fn of_client(&self, client: &Client) -> Self {
-        let profile = &client.profile;
-        Self {
-            email: profile.email.clone().unwrap_or_else(|| self.email.clone()),
-            full_name: profile.full_name.clone(),
-            change: self.change.clone().of_client(client),
-            ..self.clone()
-        }
-    }
-}
-
 /// The recipient of the credentials.
-pub(crate) enum Recipient<'a> {
-    /// The client, by mail to this address.
-    Client(&'a Email),
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(crate) enum Recipient {
+    /// The client, by mail.
+    Client,
     /// The caller, who passes them on.
     Caller,
     /// Nobody. The client belongs to another coach by now, or is erased.
     Nobody,
 }
 
-/// A creation whose claim is taken.
-pub(crate) struct Creation<'a> {
-    pub(crate) app: &'a App,
-    pub(crate) partner: &'a Partner,
-    pub(crate) claim: Claim,
-    pub(crate) key: IdempotencyKey,
+impl WelcomeStage {
+    /// The stage with the present data of the client, if the coach still has the client, and of the workspace.
+    pub(crate) fn brought_up_to_date(self, client: Option<&Client>, workspace: &Workspace) -> Self {
+        let stage = Self { coach_name: workspace.name.clone(), host: workspace.canonical_host.clone(), ..self };
+        let Some(client) = client else { return Self { recipient: Recipient::Nobody, ..stage } };
+        let email = client.profile.email.clone();
+        let is_mailed = client.is_active && email.is_some();
+        Self {
+            email: email.unwrap_or(stage.email),
+            full_name: client.profile.full_name.clone(),
+            recipient: if is_mailed { Recipient::Client } else { Recipient::Caller },
+            change: stage.change.of_client(client),
+            ..stage
+        }
+    }
+
+    /// The answer that gives the caller the credentials.
+    pub(crate) fn result_with_password(&self) -> CreateClientResult {
+        let token = IntakeToken::restore(self.intake_token.clone());
+        CreateClientResult {
+            intake_url: Some(token.url(&self.host)),
+            temp_password: Some(self.password.clone()),
+            ..self.result(false)
+        }
+    }
+
+    fn result(&self, welcome_email_sent: bool) -> CreateClientResult {
+        CreateClientResult {
+            client_id: self.client_id.clone(),
+            email: self.email.clone(),
+            full_name: self.full_name.clone(),
+            welcome_email_sent,
+            intake_url: None,
+            temp_password: None,
+        }
+    }
 }
 
-impl Creation<'_> {
-    /// Gives the credentials to their recipient, and records the result together with the answer. If the mail fails,
-    /// the caller passes them on.
-    pub(crate) async fn welcome(
-        &self,
-        workspace: &Workspace,
-        stage: &Stage,
-        recipient: Recipient<'_>,
-    ) -> Result<Outcome, Problem> {
-        let app = self.app;
-        let (state, kind, reply) = match recipient {
-            Recipient::Client(email) if mail(app, workspace, stage, email).await => {
-                (IntakeState::Sent, AnswerKind::Other, Reply::created(&result(stage, true))?)
-            }
-            Recipient::Client(_) | Recipient::Caller => {
-                (IntakeState::Issued, AnswerKind::Password, password_result(stage, workspace)?)
-            }
-            Recipient::Nobody => (IntakeState::Issued, AnswerKind::Other, Reply::created(&result(stage, false))?),
-        };
-        let change = stage.change.clone().with_intake(state);
-        let answer = reply.to_answer();
-        let end = WelcomeWrite {
-            client: &stage.client_id,
-            state,
-            change: &change,
-            claims: &app.claims,
-            claim: &self.claim,
-            answer: &answer,
-            keep: self.key.retention(kind),
-        };
-        let ours = app.clients.finish_welcome(&end, self.partner.now).await?;
-        Ok(if ours { Outcome::Answered(reply) } else { Outcome::ClaimLost })
+/// Gives the credentials to their recipient, and records the result: the intake's state, the change with it, and the
+/// answer. If the mail fails, the caller passes the credentials on.
+pub(crate) async fn welcome(
+    app: &App,
+    stage: WelcomeStage,
+    claimed: &Claimed,
+    now: Timestamp,
+) -> Result<Reply, Problem> {
+    let is_sent = matches!(stage.recipient, Recipient::Client) && mail(app, &stage).await;
+    let state = if is_sent { IntakeState::Sent } else { IntakeState::Issued };
+    let (kind, result) = match stage.recipient {
+        Recipient::Client | Recipient::Caller if !is_sent => (AnswerKind::Password, stage.result_with_password()),
+        _ => (AnswerKind::Other, stage.result(is_sent)),
+    };
+    let reply = Reply::created(&result)?;
+    let recorded = claimed.answer_about_client(&reply, kind, &stage.client_id);
+    let change = stage.change.with_intake(state);
+    let intake = || Unit::new().write([app.clients.set_intake(&stage.client_id, state)]);
+
+    let released = intake().write([app.outbox.release(change.clone(), now)]);
+    let mut commit = app.runner.record(released, claimed, &recorded, now).await?;
+    if matches!(&commit, Commit::Refused(refused) if refused.is(Part::Outbox)) {
+        // The relay may have published the change already. If it is no longer true, it is emitted again.
+        let again = intake().change(is_sent.then(|| change.intake_sent(now)));
+        commit = app.runner.record(again, claimed, &recorded, now).await?;
+    }
+    match commit {
+        Commit::Done => Ok(reply),
+        // A missing intake shows that the client was erased, and its claim with it: no other request answers.
+        Commit::Refused(refused) | Commit::Repeated(refused) if refused.is(Part::Intake) => Ok(reply),
+        Commit::Refused(_) | Commit::Repeated(_) => Err(Problem::IdempotencyInProgress),
     }
 }
 
 /// Mails the credentials. Returns true if the mail was accepted.
-async fn mail(app: &App, workspace: &Workspace, stage: &Stage, email: &Email) -> bool {
+async fn mail(app: &App, stage: &WelcomeStage) -> bool {
     let welcome = Welcome {
-        coach_name: &workspace.name,
+        coach_name: &stage.coach_name,
         client_name: &stage.full_name,
-        email,
+        email: &stage.email,
         password: &TempPassword::restore(stage.password.clone()),
-        host: &workspace.canonical_host,
+        host: &stage.host,
         intake: &IntakeToken::restore(stage.intake_token.clone()),
     };
-    let sent = app.mailer.send(email, &welcome.render()).await;
+    let sent = app.mailer.send(&stage.email, &welcome.render()).await;
     if let Err(error) = &sent {
         if matches!(error, MailError::Refused { .. }) {
             runtime::add(REFUSED_MAILS, 1.0);
@@ -126,25 +146,4 @@ async fn mail(app: &App, workspace: &Workspace, stage: &Stage, email: &Email) ->
         tracing::warn!(client_id = stage.client_id.as_str(), %error, "the welcome mail was not sent");
     }
     sent.is_ok()
-}
-
-/// The answer that gives the caller the credentials.
-pub(crate) fn password_result(stage: &Stage, workspace: &Workspace) -> Result<Reply, Problem> {
-    let token = IntakeToken::restore(stage.intake_token.clone());
-    Reply::created(&CreateClientResult {
-        intake_url: Some(token.url(&workspace.canonical_host)),
-        temp_password: Some(stage.password.clone()),
-        ..result(stage, false)
-    })
-}
-
-fn result(stage: &Stage, welcome_email_sent: bool) -> CreateClientResult {
-    CreateClientResult {
-        client_id: stage.client_id.clone(),
-        email: stage.email.clone(),
-        full_name: stage.full_name.clone(),
-        welcome_email_sent,
-        intake_url: None,
-        temp_password: None,
-    }
 }

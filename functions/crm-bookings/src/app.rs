@@ -1,7 +1,6 @@
 //! The state that the operations share.
 
-use edge::Gate;
-use edge::crm::Writer;
+use edge::{Gate, Runner};
 use runtime::{BoxError, Environment};
 use store::Db;
 use store::booking::Bookings;
@@ -13,7 +12,7 @@ use store::vault::Vault;
 #[derive(Clone)]
 pub(crate) struct App {
     pub(crate) gate: Gate,
-    pub(crate) writer: Writer,
+    pub(crate) runner: Runner,
     pub(crate) calendars: Calendars,
     pub(crate) bookings: Bookings,
 }
@@ -28,7 +27,7 @@ impl App {
         let outbox = Outbox::new(env, &db, &vault)?;
         Ok(Self {
             gate: Gate::new(env, &db)?,
-            writer: Writer::new(env, &db, &vault)?,
+            runner: Runner::new(env, &db, &vault)?,
             bookings: Bookings::new(env, &db, &calendars, &contacts, &outbox)?,
             calendars,
         })

@@ -9,17 +9,15 @@ use domain::booking::{self, BookingOutcome, BookingRefusal, CancelDraft};
 use domain::change::Change;
 use domain::fields::Invalid;
 use domain::id::CalendarEventId;
-use edge::crm::{Write, WriteContext, WriteResult};
-use edge::{CrmCaller, Inbound, Problem, Reply, crm};
+use edge::{Command, CrmCaller, Decision, Inbound, Problem, Reply, crm};
 use serde_json::{Value, json};
-use store::StoreError;
 use store::booking::ChangeRead;
 
 use crate::App;
 use crate::render::{booking_view, problem_of};
 
 pub(crate) async fn cancel(State(app): State<App>, inbound: Inbound) -> Response {
-    app.writer.answer(&app.gate, &inbound, &Cancel(&app)).await
+    app.runner.answer(&app.gate, &inbound, &Cancel { app: &app, inbound: &inbound }).await
 }
 
 const LEAD: &str = "leadId";
@@ -36,17 +34,14 @@ fn request_body(inbound: &Inbound) -> Result<Value, Problem> {
     Ok(body)
 }
 
-struct Cancel<'a>(&'a App);
-
-/// The booking and the contact that a request names.
-pub(crate) struct Cancellation {
-    booking: CalendarEventId,
-    draft: CancelDraft,
+struct Cancel<'a> {
+    app: &'a App,
+    inbound: &'a Inbound,
 }
 
-impl Write for Cancel<'_> {
-    type Request = Cancellation;
-    type Found = ChangeRead;
+impl Command for Cancel<'_> {
+    type Caller = CrmCaller;
+    type Snapshot = (CancelDraft, ChangeRead);
 
     /// The payload is the same in either form. A contradiction has a payload of its own.
     fn payload<'a>(&self, inbound: &'a Inbound) -> Cow<'a, Value> {
@@ -57,37 +52,26 @@ impl Write for Cancel<'_> {
         }
     }
 
-    fn parse(&self, inbound: &Inbound) -> Result<Cancellation, Problem> {
-        let booking = crm::path_id(inbound, CalendarEventId::parse)?;
-        Ok(Cancellation { booking, draft: CancelDraft::parse(&request_body(inbound)?)? })
+    async fn read(&self, caller: &CrmCaller) -> Result<Self::Snapshot, Problem> {
+        let booking = crm::path_id(self.inbound, CalendarEventId::parse)?;
+        let draft = CancelDraft::parse(&request_body(self.inbound)?)?;
+        let read = self.app.bookings.read_change(&caller.coach, booking, draft.lead_id, None).await?;
+        Ok((draft, read))
     }
 
-    async fn read(&self, caller: &CrmCaller, cancellation: &Cancellation) -> Result<ChangeRead, StoreError> {
-        self.0.bookings.read_change(&caller.coach, cancellation.booking, cancellation.draft.lead_id, None).await
-    }
-
-    async fn commit(
-        &self,
-        context: &WriteContext<'_>,
-        cancellation: &Cancellation,
-        found: ChangeRead,
-    ) -> Result<WriteResult, Problem> {
-        let caller = context.caller;
-        let event = found.event.as_ref().map(|found| &found.event);
-        booking::cancel(found.lead, event, caller.now).map_err(problem_of)?;
-        let event = event.ok_or_else(|| problem_of(BookingRefusal::UnknownBooking))?;
-        let cancelled = event.cancelled(caller.now);
-        let shown_event = cancelled.as_ref().unwrap_or(event);
-        let view = booking_view(shown_event, &found.calendars, caller)?;
-        let change = Change::booking_cancelled(&caller.coach, &view, shown_event.last_written_at());
-        let reply = Reply::ok(&BookingOutcome::of(view))?;
-        let committed = match cancelled {
-            Some(cancelled) => {
-                let write = context.crm_write(cancellation.draft.lead_id, &reply, Some(change));
-                self.0.bookings.change(&found, &cancelled, &write).await?
-            }
-            None => context.crm_write(cancellation.draft.lead_id, &reply, None).answer_alone().await?,
-        };
-        Ok(WriteResult::Committed { committed, reply })
+    fn decide(&self, caller: &CrmCaller, (draft, read): &Self::Snapshot) -> Result<Decision, Problem> {
+        let lead = draft.lead_id;
+        let event = read.event.as_ref().map(|found| &found.event);
+        booking::cancel(read.lead, event, caller.now).map_err(problem_of)?;
+        let found = read.event.as_ref().ok_or_else(|| problem_of(BookingRefusal::UnknownBooking))?;
+        let cancelled = found.event.cancelled(caller.now);
+        let view = booking_view(cancelled.as_ref().unwrap_or(&found.event), &read.calendars, caller)?;
+        let change =
+            cancelled.as_ref().map(|event| Change::booking_cancelled(&caller.coach, &view, event.last_written_at()));
+        let writes = cancelled.map(|event| self.app.bookings.change(&caller.coach, lead, found, read, &event));
+        Ok(Decision::reply(Reply::ok(&BookingOutcome::of(view))?)
+            .about_contact(&caller.coach, lead)
+            .write(writes.into_iter().flatten())
+            .change(change))
     }
 }

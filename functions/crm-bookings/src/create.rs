@@ -5,48 +5,44 @@ use axum::response::Response;
 use domain::booking::{self, BookingDraft, BookingOutcome, CalendarEvent};
 use domain::change::Change;
 use domain::id::{CalendarEventId, new_uuid};
-use edge::crm::{Write, WriteContext, WriteResult};
-use edge::{CrmCaller, Inbound, Problem, Reply, crm};
+use edge::{Command, CrmCaller, Decision, Inbound, Problem, Reply, crm};
 use runtime::random_bytes;
-use store::StoreError;
 use store::booking::BookingRead;
 
 use crate::App;
 use crate::render::{booking_view, problem_of};
 
 pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response {
-    app.writer.answer(&app.gate, &inbound, &Create(&app)).await
+    app.runner.answer(&app.gate, &inbound, &Create { app: &app, inbound: &inbound, random: random_bytes() }).await
 }
 
-struct Create<'a>(&'a App);
+struct Create<'a> {
+    app: &'a App,
+    inbound: &'a Inbound,
+    random: [u8; 10],
+}
 
-impl Write for Create<'_> {
-    type Request = BookingDraft;
-    type Found = BookingRead;
+impl Command for Create<'_> {
+    type Caller = CrmCaller;
+    type Snapshot = (BookingDraft, BookingRead);
 
-    fn parse(&self, inbound: &Inbound) -> Result<BookingDraft, Problem> {
-        Ok(BookingDraft::parse(crm::body(inbound)?)?)
+    async fn read(&self, caller: &CrmCaller) -> Result<Self::Snapshot, Problem> {
+        let draft = BookingDraft::parse(crm::body(self.inbound)?)?;
+        let bookings = &self.app.bookings;
+        let found = bookings.read_booking(&caller.coach, draft.lead_id, draft.calendar_id, draft.date).await?;
+        Ok((draft, found))
     }
 
-    async fn read(&self, caller: &CrmCaller, draft: &BookingDraft) -> Result<BookingRead, StoreError> {
-        self.0.bookings.read_booking(&caller.coach, draft.lead_id, draft.calendar_id, draft.date).await
-    }
-
-    async fn commit(
-        &self,
-        context: &WriteContext<'_>,
-        draft: &BookingDraft,
-        found: BookingRead,
-    ) -> Result<WriteResult, Problem> {
-        let caller = context.caller;
+    fn decide(&self, caller: &CrmCaller, (draft, found): &Self::Snapshot) -> Result<Decision, Problem> {
         let calendar = found.calendar.as_ref().map(|found| &found.calendar);
         let busy = booking::create(draft, found.lead, calendar, &found.busy.all(), caller.now).map_err(problem_of)?;
-        let id = CalendarEventId(new_uuid(caller.now.ms(), random_bytes()));
+        let id = CalendarEventId(new_uuid(caller.now.ms(), self.random));
         let event = CalendarEvent::booked(id, draft, &busy, caller.now);
         let view = booking_view(&event, found.calendar.as_slice(), caller)?;
         let change = Change::booking_created(&caller.coach, &view);
-        let reply = Reply::created(&BookingOutcome::of(view))?;
-        let write = context.crm_write(draft.lead_id, &reply, Some(change));
-        Ok(WriteResult::Committed { committed: self.0.bookings.book(&found, &event, &write).await?, reply })
+        Ok(Decision::reply(Reply::created(&BookingOutcome::of(view))?)
+            .about_contact(&caller.coach, draft.lead_id)
+            .write(self.app.bookings.book(&caller.coach, draft.lead_id, found, &event))
+            .change([change]))
     }
 }

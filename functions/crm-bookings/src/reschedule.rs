@@ -7,9 +7,7 @@ use domain::change::Change;
 use domain::id::CalendarEventId;
 use domain::time::Timestamp;
 use domain::tz::Tz;
-use edge::crm::{Write, WriteContext, WriteResult};
-use edge::{CrmCaller, Inbound, Problem, Reply, crm};
-use store::StoreError;
+use edge::{Command, CrmCaller, Decision, Inbound, Problem, Reply, crm};
 use store::booking::ChangeRead;
 use store::calendar::{find, zone_of};
 
@@ -17,67 +15,56 @@ use crate::App;
 use crate::render::{booking_view, problem_of};
 
 pub(crate) async fn reschedule(State(app): State<App>, inbound: Inbound) -> Response {
-    app.writer.answer(&app.gate, &inbound, &Reschedule(&app)).await
+    app.runner.answer(&app.gate, &inbound, &Reschedule { app: &app, inbound: &inbound }).await
 }
 
-struct Reschedule<'a>(&'a App);
-
-/// The booking that a request names, and its new slot.
-pub(crate) struct Rescheduling {
-    booking: CalendarEventId,
-    draft: RescheduleDraft,
+struct Reschedule<'a> {
+    app: &'a App,
+    inbound: &'a Inbound,
 }
 
-impl Write for Reschedule<'_> {
-    type Request = Rescheduling;
-    type Found = ChangeRead;
+impl Command for Reschedule<'_> {
+    type Caller = CrmCaller;
+    type Snapshot = (RescheduleDraft, ChangeRead);
 
-    fn parse(&self, inbound: &Inbound) -> Result<Rescheduling, Problem> {
-        let booking = crm::path_id(inbound, CalendarEventId::parse)?;
-        Ok(Rescheduling { booking, draft: RescheduleDraft::parse(crm::body(inbound)?)? })
+    async fn read(&self, caller: &CrmCaller) -> Result<Self::Snapshot, Problem> {
+        let booking = crm::path_id(self.inbound, CalendarEventId::parse)?;
+        let draft = RescheduleDraft::parse(crm::body(self.inbound)?)?;
+        let read = self.app.bookings.read_change(&caller.coach, booking, draft.lead_id, Some(draft.date)).await?;
+        Ok((draft, read))
     }
 
-    async fn read(&self, caller: &CrmCaller, rescheduling: &Rescheduling) -> Result<ChangeRead, StoreError> {
-        let Rescheduling { booking, draft } = rescheduling;
-        self.0.bookings.read_change(&caller.coach, *booking, draft.lead_id, Some(draft.date)).await
-    }
-
-    async fn commit(
-        &self,
-        context: &WriteContext<'_>,
-        rescheduling: &Rescheduling,
-        found: ChangeRead,
-    ) -> Result<WriteResult, Problem> {
-        let caller = context.caller;
-        let to = decide(&found, rescheduling, caller.time_zone.zone()?, caller.now).map_err(problem_of)?;
-        let event =
-            found.event.as_ref().map(|found| &found.event).ok_or_else(|| problem_of(BookingRefusal::UnknownBooking))?;
-        let previous = event.span.starts_at;
+    fn decide(&self, caller: &CrmCaller, (draft, read): &Self::Snapshot) -> Result<Decision, Problem> {
+        let lead = draft.lead_id;
+        let to = move_of(draft, read, caller.time_zone.zone()?, caller.now).map_err(problem_of)?;
+        let found = read.event.as_ref().ok_or_else(|| problem_of(BookingRefusal::UnknownBooking))?;
+        let previous = found.event.span.starts_at;
         // Repeating the API's own move emits no change.
-        let is_change = to != Move::Unchanged || !event.is_time_set_by_api();
+        let is_change = to != Move::Unchanged || !found.event.is_time_set_by_api();
         let event = match to {
-            Move::Unchanged => event.reconfirmed(caller.now),
-            Move::To(busy) => event.moved(&busy, caller.now),
+            Move::Unchanged => found.event.reconfirmed(caller.now),
+            Move::To(busy) => found.event.moved(&busy, caller.now),
         };
-        let view = booking_view(&event, &found.calendars, caller)?;
+        let view = booking_view(&event, &read.calendars, caller)?;
         let emitted = || Change::booking_rescheduled(&caller.coach, &view, previous, event.last_written_at());
         let change = is_change.then(emitted);
-        let reply = Reply::ok(&BookingOutcome::moved_from(view, previous))?;
-        let write = context.crm_write(rescheduling.draft.lead_id, &reply, change);
-        Ok(WriteResult::Committed { committed: self.0.bookings.change(&found, &event, &write).await?, reply })
+        Ok(Decision::reply(Reply::ok(&BookingOutcome::moved_from(view, previous))?)
+            .about_contact(&caller.coach, lead)
+            .write(self.app.bookings.change(&caller.coach, lead, found, read, &event))
+            .change(change))
     }
 }
 
-fn decide(
-    found: &ChangeRead,
-    rescheduling: &Rescheduling,
+fn move_of(
+    draft: &RescheduleDraft,
+    read: &ChangeRead,
     workspace_zone: Tz,
     now: Timestamp,
 ) -> Result<Move, BookingRefusal> {
-    let event = found.event.as_ref().map(|found| &found.event);
+    let event = read.event.as_ref().map(|found| &found.event);
     let on = event.and_then(|event| event.calendar_id);
-    let calendar = find(&found.calendars, on).map(|found| &found.calendar);
-    let zone = zone_of(&found.calendars, on, workspace_zone);
-    let others = found.busy.without(rescheduling.booking);
-    booking::reschedule(&rescheduling.draft, found.lead, event, calendar, zone, &others, now)
+    let calendar = find(&read.calendars, on).map(|found| &found.calendar);
+    let zone = zone_of(&read.calendars, on, workspace_zone);
+    let others = event.map(|event| read.busy.without(event.id)).unwrap_or_default();
+    booking::reschedule(draft, read.lead, event, calendar, zone, &others, now)
 }

@@ -1,7 +1,6 @@
 //! The state that the operations share.
 
-use edge::Gate;
-use edge::crm::Writer;
+use edge::{Gate, Runner};
 use runtime::{BoxError, Environment};
 use store::Db;
 use store::contact::Contacts;
@@ -10,7 +9,7 @@ use store::vault::Vault;
 #[derive(Clone)]
 pub(crate) struct App {
     pub(crate) gate: Gate,
-    pub(crate) writer: Writer,
+    pub(crate) runner: Runner,
     pub(crate) contacts: Contacts,
 }
 
@@ -21,7 +20,7 @@ impl App {
         let vault = Vault::open(env).await?;
         Ok(Self {
             gate: Gate::new(env, &db)?,
-            writer: Writer::new(env, &db, &vault)?,
+            runner: Runner::new(env, &db, &vault)?,
             contacts: Contacts::new(env, &db)?,
         })
     }

@@ -5,51 +5,45 @@ use axum::response::Response;
 use domain::change::Change;
 use domain::contact::{Contact, ContactDraft, KnownContact};
 use domain::id::{ContactId, new_uuid};
-use edge::crm::{Write, WriteContext, WriteResult};
-use edge::{CrmCaller, Inbound, Problem, Reply, crm};
+use edge::{Command, CrmCaller, Decision, Inbound, Problem, Reply, crm};
 use runtime::random_bytes;
 use serde_json::{Value, json};
-use store::StoreError;
 use store::contact::StoredContact;
 
 use crate::App;
 
 pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response {
-    app.writer.answer(&app.gate, &inbound, &Create(&app)).await
+    app.runner.answer(&app.gate, &inbound, &Create { app: &app, inbound: &inbound, random: random_bytes() }).await
 }
 
-struct Create<'a>(&'a App);
+struct Create<'a> {
+    app: &'a App,
+    inbound: &'a Inbound,
+    random: [u8; 10],
+}
 
-impl Write for Create<'_> {
-    type Request = ContactDraft;
-    /// The contact that has the address.
-    type Found = Option<StoredContact>;
+impl Command for Create<'_> {
+    type Caller = CrmCaller;
+    /// The draft, and the contact that has its address.
+    type Snapshot = (ContactDraft, Option<StoredContact>);
 
-    fn parse(&self, inbound: &Inbound) -> Result<ContactDraft, Problem> {
-        Ok(ContactDraft::parse(crm::body(inbound)?)?)
+    async fn read(&self, caller: &CrmCaller) -> Result<Self::Snapshot, Problem> {
+        let draft = ContactDraft::parse(crm::body(self.inbound)?)?;
+        let found = self.app.contacts.with_email(&caller.coach, &draft.email.key()).await?;
+        Ok((draft, found))
     }
 
-    async fn read(&self, caller: &CrmCaller, draft: &ContactDraft) -> Result<Option<StoredContact>, StoreError> {
-        self.0.contacts.with_email(&caller.coach, &draft.email.key()).await
-    }
-
-    async fn commit(
-        &self,
-        context: &WriteContext<'_>,
-        draft: &ContactDraft,
-        found: Option<StoredContact>,
-    ) -> Result<WriteResult, Problem> {
+    fn decide(&self, caller: &CrmCaller, (draft, found): &Self::Snapshot) -> Result<Decision, Problem> {
         if let Some(found) = found {
             let reply = Reply::created(&contact_body(found.contact()))?;
-            let committed = context.crm_write(found.contact().id, &reply, None).answer_alone().await?;
-            return Ok(WriteResult::Committed { committed, reply });
+            return Ok(Decision::reply(reply).about_contact(&caller.coach, found.contact().id));
         }
-        let now = context.caller.now;
-        let created = KnownContact::create(ContactId(new_uuid(now.ms(), random_bytes())), draft, now);
-        let change = Change::contact_created(&context.caller.coach, &created.contact);
-        let reply = Reply::created(&contact_body(&created.contact))?;
-        let write = context.crm_write(created.contact.id, &reply, Some(change));
-        Ok(WriteResult::Committed { committed: self.0.contacts.create(&created, &write).await?, reply })
+        let id = ContactId(new_uuid(caller.now.ms(), self.random));
+        let created = KnownContact::create(id, draft, caller.now);
+        Ok(Decision::reply(Reply::created(&contact_body(&created.contact))?)
+            .about_contact(&caller.coach, id)
+            .write(self.app.contacts.create(&caller.coach, &created))
+            .change([Change::contact_created(&caller.coach, &created.contact)]))
     }
 }
 

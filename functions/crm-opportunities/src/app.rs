@@ -1,7 +1,6 @@
 //! The state that the operations share.
 
-use edge::Gate;
-use edge::crm::Writer;
+use edge::{Gate, Runner};
 use runtime::{BoxError, Environment};
 use store::Db;
 use store::contact::Contacts;
@@ -12,7 +11,7 @@ use store::vault::Vault;
 #[derive(Clone)]
 pub(crate) struct App {
     pub(crate) gate: Gate,
-    pub(crate) writer: Writer,
+    pub(crate) runner: Runner,
     pub(crate) contacts: Contacts,
     pub(crate) opportunities: Opportunities,
     pub(crate) pipelines: Pipelines,
@@ -26,7 +25,7 @@ impl App {
         let contacts = Contacts::new(env, &db)?;
         Ok(Self {
             gate: Gate::new(env, &db)?,
-            writer: Writer::new(env, &db, &vault)?,
+            runner: Runner::new(env, &db, &vault)?,
             opportunities: Opportunities::new(env, &db, &contacts)?,
             contacts,
             pipelines: Pipelines::new(env, &db)?,

@@ -29,7 +29,7 @@ pub(crate) async fn list_all(State(app): State<App>, inbound: Inbound) -> Respon
     let work = async |session: Session| {
         let mut query = parse(&inbound, &[&DeliveryFilter::PARAMETERS[..], &[ENDPOINT_FILTER], &PAGE].concat())?;
         if let Some(id) = &query.filter.endpoint_id
-            && let Some(existing) = app.endpoints.get(&session.coach, id, session.now).await?
+            && let Some(existing) = app.endpoints.find(&session.coach, id).await?
         {
             // The log of the endpoint reads no other deliveries. The log of the coach also has those of deleted ones.
             query.filter.endpoint_id = None;
@@ -44,8 +44,8 @@ pub(crate) async fn list_all(State(app): State<App>, inbound: Inbound) -> Respon
 pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let query = parse(&inbound, &[&DeliveryFilter::PARAMETERS[..], &PAGE].concat())?;
-        let endpoint = find(&app, &session, inbound.parameter(0)).await?;
-        page(&app, DeliveryLog::Endpoint(&endpoint.id), &query, &session).await
+        let found = find(&app, &session, inbound.parameter(0)).await?;
+        page(&app, DeliveryLog::Endpoint(&found.endpoint.id), &query, &session).await
     };
     app.sessions.answer(&inbound, work).await
 }

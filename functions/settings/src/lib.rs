@@ -8,7 +8,6 @@ mod deliveries;
 mod event_types;
 mod keys;
 mod receiver;
-mod recorder;
 mod redelivery;
 mod session;
 mod webhooks;

@@ -6,17 +6,14 @@ use axum::response::Response;
 use domain::audit::AuditActor;
 use domain::fields::Fields;
 use domain::id::CoachId;
-use domain::idempotency::{Api, Mismatch};
+use domain::idempotency::Api;
 use domain::time::Timestamp;
-use edge::idempotency::{ClaimedRequest, IdempotentRequest, Outcome, once, optional_key_of};
 use edge::inbound::arrival;
-use edge::{Inbound, Problem, Reply};
+use edge::{Caller, Command, Inbound, Problem, Reply, Runner};
 use runtime::{BoxError, Clock, Environment, note};
 use store::audit::AuditContext;
-use store::claim::Claims;
+use store::claim::Claim;
 use store::workspace::Workspaces;
-
-use crate::recorder::Recorder;
 
 /// A signed-in coach.
 #[derive(Debug, Clone)]
@@ -35,6 +32,19 @@ impl Session {
     }
 }
 
+impl Caller for Session {
+    const API: Api = Api::Settings;
+    const READS_EARLY: bool = false;
+
+    fn coach(&self) -> &CoachId {
+        &self.coach
+    }
+
+    fn now(&self) -> Timestamp {
+        self.now
+    }
+}
+
 /// Refuses a body with fields, for a route that takes none. A body without fields is allowed.
 pub(crate) fn refuse_fields(inbound: &Inbound) -> Result<(), Problem> {
     let Some(body) = inbound.json_if_sent()? else { return Ok(()) };
@@ -47,13 +57,13 @@ pub(crate) struct Sessions {
     claim: String,
     clock: Arc<dyn Clock>,
     workspaces: Workspaces,
-    claims: Claims,
+    runner: Runner,
 }
 
 impl Sessions {
-    pub(crate) fn new(env: &Environment, workspaces: &Workspaces, claims: Claims) -> Result<Self, BoxError> {
+    pub(crate) fn new(env: &Environment, workspaces: &Workspaces, runner: Runner) -> Result<Self, BoxError> {
         let claim = env.config().get("COACH_CLAIM")?.to_owned();
-        Ok(Self { claim, clock: env.clock(), workspaces: workspaces.clone(), claims })
+        Ok(Self { claim, clock: env.clock(), workspaces: workspaces.clone(), runner })
     }
 
     /// Counts a signed-in coach's request, does its work and answers it. A coach without a stored workspace has no
@@ -90,31 +100,18 @@ impl Sessions {
         reply.with_quotas(&quotas).into_response_for(inbound)
     }
 
-    /// Answers like [`Sessions::answer`]. If the request has an idempotency key, its work is done once, and a repeat
-    /// gets the recorded answer. The work records its answer itself.
-    pub(crate) async fn answer_once(
+    /// Answers like [`Sessions::answer`], by a command.
+    pub(crate) async fn run<C: Command<Caller = Session>>(&self, inbound: &Inbound, command: &C) -> Response {
+        self.answer(inbound, async |session| self.runner.run(inbound, &session, command).await).await
+    }
+
+    /// Answers like [`Sessions::answer`], by work that commits more than once.
+    pub(crate) async fn run_once(
         &self,
         inbound: &Inbound,
-        work: impl AsyncFnOnce(Session, Recorder) -> Result<Reply, Problem>,
+        work: impl AsyncFnOnce(&Session, Option<&Claim>) -> Result<Reply, Problem>,
     ) -> Response {
-        let work_once = async |session: Session| {
-            let Some(key) = optional_key_of(inbound, &session.coach, Api::Settings)? else {
-                return work(session, Recorder::none()).await;
-            };
-            let now = session.now;
-            let run = async |claimed: ClaimedRequest<()>, ()| {
-                match work(session, Recorder::of(&self.claims, claimed.claim, now)).await {
-                    Ok(reply) => Ok(Outcome::Answered(reply)),
-                    // The same request may pass in the next minute.
-                    Err(problem @ Problem::RateLimited(_)) => Ok(Outcome::Withdrawn(problem)),
-                    Err(Problem::IdempotencyInProgress) => Ok(Outcome::ClaimLost),
-                    Err(problem) => Err(problem),
-                }
-            };
-            let request = IdempotentRequest { key, mismatch: Mismatch::Refused, payload: inbound.payload() };
-            once(&self.claims, inbound, request, now, async {}, run).await
-        };
-        self.answer(inbound, work_once).await
+        self.answer(inbound, async |session| self.runner.run_once(inbound, &session, work).await).await
     }
 
     fn session(&self, inbound: &Inbound) -> Result<Session, Problem> {

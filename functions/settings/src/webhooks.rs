@@ -3,26 +3,23 @@
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::Response;
 use chrono::TimeDelta;
+use domain::audit::{AuditAction, AuditDetail};
 use domain::delivery::{DELETED, DeliveryCounts};
 use domain::endpoint::{
-    Endpoint, EndpointChange, EndpointDraft, EndpointList, EndpointView, EndpointWithHealth, NewEndpoint,
-    SignedEndpoint,
+    Endpoint, EndpointChange, EndpointDraft, EndpointGone, EndpointList, EndpointView, EndpointWithHealth, NewEndpoint,
 };
 use domain::fields::Fields;
 use domain::id::{EndpointId, new_uuid};
 use domain::signature::SigningSecret;
 use domain::time::Timestamp;
-use edge::{Inbound, Problem, Reply};
+use edge::{Command, Decision, Inbound, Problem, Reply};
 use futures::future::try_join_all;
 use runtime::{error_chain, random_bytes};
-use store::Write;
-use store::claim::Answer;
-use store::endpoint::{EndpointCreation, EndpointUpdate, SecretRotation};
+use store::endpoint::StoredEndpoint;
+use store::{Part, RefusedTransaction, Write};
 
-use crate::recorder::Recorder;
 use crate::session::{Session, refuse_fields};
 use crate::{App, receiver};
 
@@ -41,98 +38,186 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
     app.sessions.answer(&inbound, work).await
 }
 
-pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |session: Session, recorder: Recorder| {
-        let draft = EndpointDraft::parse(Fields::body(inbound.json()?)?, app.reach)?;
-        receiver::check(&draft.url, app.reach).await?;
-        let id = EndpointId::from_uuid(new_uuid(session.now.ms(), random_bytes()));
-        let secret = SigningSecret::new(random_bytes());
-        let answer = record_with(&recorder, StatusCode::CREATED, &secret, DeliveryCounts::default());
-        match app.endpoints.create(session.context(), draft, id, &secret, answer).await? {
-            EndpointCreation::Done(created) => {
-                Reply::created(&new_endpoint(&created, DeliveryCounts::default(), Some(&secret)))
-            }
-            EndpointCreation::TooMany => Err(Problem::EndpointLimit),
-            EndpointCreation::WorkspaceUnknown => Err(Problem::WorkspaceUnknown),
-            EndpointCreation::ClaimLost => Err(Problem::IdempotencyInProgress),
-        }
-    };
-    app.sessions.answer_once(&inbound, work).await
-}
-
 pub(crate) async fn read(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
-        let SignedEndpoint { endpoint, health, .. } = find_signed(&app, &session, inbound.parameter(0)).await?;
-        Reply::ok(&with_counts(&app, EndpointWithHealth { endpoint, health }, session.now).await?)
+        let found = find(&app, &session, inbound.parameter(0)).await?;
+        Reply::ok(&with_counts(&app, found.with_health(), session.now).await?)
     };
     app.sessions.answer(&inbound, work).await
+}
+
+pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response {
+    let secret = SigningSecret::new(random_bytes());
+    app.sessions.run(&inbound, &Create { app: &app, inbound: &inbound, secret, random: random_bytes() }).await
 }
 
 pub(crate) async fn change(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |session: Session| {
-        let change = EndpointChange::parse(Fields::body(inbound.json()?)?, app.reach)?;
-        let Endpoint { id, .. } = find(&app, &session, inbound.parameter(0)).await?;
-        if let Some(url) = &change.url {
-            receiver::check(url, app.reach).await?;
-        }
-        // Counted before the change: after it, nothing may fail the request.
-        let counts = counts_of(&app, &id, session.now).await?;
-        match app.endpoints.change(session.context(), &id, &change).await? {
-            EndpointUpdate::Done(watched) => {
-                let ended = match change.enabled {
-                    Some(false) => end_pending(&app, &id, &watched.endpoint.not_sent(), session.now).await,
-                    Some(true) | None => None,
-                };
-                Reply::ok(&EndpointView::new(*watched, ended.unwrap_or(counts)))
-            }
-            EndpointUpdate::Gone => Err(Problem::EndpointGone),
-            EndpointUpdate::NotFound => Err(Problem::NotFound(ENDPOINT)),
-        }
-    };
-    app.sessions.answer(&inbound, work).await
+    app.sessions.run(&inbound, &Change { app: &app, inbound: &inbound }).await
 }
 
 pub(crate) async fn delete(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |session: Session| {
-        let Endpoint { id, .. } = find(&app, &session, inbound.parameter(0)).await?;
-        let counts = counts_of(&app, &id, session.now).await?;
-        let deleted = app.endpoints.delete(session.context(), &id).await?;
-        let deleted = deleted.ok_or(Problem::NotFound(ENDPOINT))?;
-        let counts = end_pending(&app, &id, DELETED, session.now).await.unwrap_or(counts);
-        Reply::ok(&EndpointView::new(deleted, counts))
-    };
-    app.sessions.answer(&inbound, work).await
+    app.sessions.run(&inbound, &Delete { app: &app, inbound: &inbound }).await
 }
 
 pub(crate) async fn rotate_secret(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |session: Session, recorder: Recorder| {
-        refuse_fields(&inbound)?;
-        let Endpoint { id, .. } = find(&app, &session, inbound.parameter(0)).await?;
-        let secret = SigningSecret::new(random_bytes());
-        // Nothing may fail between the rotation and the answer, which alone shows the secret.
-        let counts = counts_of(&app, &id, session.now).await?;
-        let answer = record_with(&recorder, StatusCode::OK, &secret, counts);
-        match app.endpoints.rotate_secret(session.context(), &id, &secret, answer).await? {
-            SecretRotation::Done(rotated) => Reply::ok(&new_endpoint(&rotated, counts, Some(&secret))),
-            SecretRotation::TooMany => Err(Problem::SecretLimit),
-            SecretRotation::NotFound => Err(Problem::NotFound(ENDPOINT)),
-            SecretRotation::ClaimLost => Err(Problem::IdempotencyInProgress),
-        }
-    };
-    app.sessions.answer_once(&inbound, work).await
+    let secret = SigningSecret::new(random_bytes());
+    app.sessions.run(&inbound, &RotateSecret { app: &app, inbound: &inbound, secret }).await
 }
 
-/// The parts of a transaction that record the answer with an endpoint's secret.
-fn record_with(
-    recorder: &Recorder,
-    status: StatusCode,
-    secret: &SigningSecret,
+struct Create<'a> {
+    app: &'a App,
+    inbound: &'a Inbound,
+    secret: SigningSecret,
+    random: [u8; 10],
+}
+
+impl Command for Create<'_> {
+    type Caller = Session;
+    type Snapshot = EndpointDraft;
+
+    async fn read(&self, _: &Session) -> Result<EndpointDraft, Problem> {
+        let draft = EndpointDraft::parse(Fields::body(self.inbound.json()?)?, self.app.reach)?;
+        receiver::check(&draft.url, self.app.reach).await?;
+        Ok(draft)
+    }
+
+    fn decide(&self, session: &Session, draft: &EndpointDraft) -> Result<Decision, Problem> {
+        let id = EndpointId::from_uuid(new_uuid(session.now.ms(), self.random));
+        let (created, writes) = self.app.endpoints.create(&session.coach, draft, id, &self.secret, session.now);
+        let answer = |secret| Reply::created(&new_endpoint(&created, DeliveryCounts::default(), secret));
+        Ok(Decision::secret(answer(Some(&self.secret))?, answer(None)?).write(writes).write([audit(
+            self.app,
+            session,
+            AuditAction::EndpointCreated,
+            &created.endpoint,
+        )]))
+    }
+
+    async fn refused(&self, _: &Session, _: &EndpointDraft, refused: &RefusedTransaction) -> Result<(), Problem> {
+        match refused {
+            refused if refused.is(Part::Workspace) => Err(Problem::WorkspaceUnknown),
+            refused if refused.is(Part::EndpointCount) => Err(Problem::EndpointLimit),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// An endpoint as it was read, and the counts of its recent deliveries.
+pub(crate) struct EndpointRead {
+    stored: StoredEndpoint,
     counts: DeliveryCounts,
-) -> impl Fn(&EndpointWithHealth) -> Vec<Write> {
-    let answer = move |endpoint: &EndpointWithHealth, secret: Option<&SigningSecret>| {
-        Answer::of(status.as_u16(), &new_endpoint(endpoint, counts, secret))
-    };
-    move |endpoint| recorder.secret(&answer(endpoint, Some(secret)), &answer(endpoint, None))
+}
+
+impl EndpointRead {
+    async fn of(app: &App, session: &Session, inbound: &Inbound) -> Result<Self, Problem> {
+        let stored = find(app, session, inbound.parameter(0)).await?;
+        // Counted before the commit: after it, nothing may fail the request.
+        let counts = counts_of(app, &stored.endpoint.id, session.now).await?;
+        Ok(Self { stored, counts })
+    }
+}
+
+struct Change<'a> {
+    app: &'a App,
+    inbound: &'a Inbound,
+}
+
+/// A change, the changed endpoint, and the write that stores it.
+pub(crate) struct ChangeRead {
+    change: EndpointChange,
+    changed: EndpointWithHealth,
+    write: Write,
+    counts: DeliveryCounts,
+}
+
+impl Command for Change<'_> {
+    type Caller = Session;
+    type Snapshot = ChangeRead;
+
+    async fn read(&self, session: &Session) -> Result<ChangeRead, Problem> {
+        let change = EndpointChange::parse(Fields::body(self.inbound.json()?)?, self.app.reach)?;
+        let EndpointRead { stored, counts } = EndpointRead::of(self.app, session, self.inbound).await?;
+        if let Some(url) = &change.url {
+            receiver::check(url, self.app.reach).await?;
+        }
+        let changed = self.app.endpoints.change(&stored, &change, session.now);
+        let (changed, write) = changed.map_err(|EndpointGone| Problem::EndpointGone)?;
+        Ok(ChangeRead { change, changed, write, counts })
+    }
+
+    fn decide(&self, session: &Session, found: &ChangeRead) -> Result<Decision, Problem> {
+        let ChangeRead { change, changed, write, counts } = found;
+        let endpoint = &changed.endpoint;
+        let status = change.enabled.map(|_| endpoint.status);
+        let detail = AuditDetail { changed: Some(change.fields()), status, ..AuditDetail::of_endpoint(endpoint) };
+        let audited = self.app.audit(session, AuditAction::EndpointUpdated, &endpoint.id, detail);
+        Ok(Decision::reply(Reply::ok(&EndpointView::new(changed.clone(), *counts))?).write([write.clone(), audited]))
+    }
+
+    async fn committed(&self, session: &Session, found: &ChangeRead, reply: Reply) -> Reply {
+        match found.change.enabled {
+            Some(false) => {
+                let reason = found.changed.endpoint.not_sent();
+                ended(self.app, found.changed.clone(), &reason, session.now, reply).await
+            }
+            Some(true) | None => reply,
+        }
+    }
+}
+
+struct Delete<'a> {
+    app: &'a App,
+    inbound: &'a Inbound,
+}
+
+impl Command for Delete<'_> {
+    type Caller = Session;
+    type Snapshot = EndpointRead;
+
+    async fn read(&self, session: &Session) -> Result<EndpointRead, Problem> {
+        EndpointRead::of(self.app, session, self.inbound).await
+    }
+
+    fn decide(&self, session: &Session, found: &EndpointRead) -> Result<Decision, Problem> {
+        let deleted = found.stored.with_health();
+        let audited = audit(self.app, session, AuditAction::EndpointDeleted, &deleted.endpoint);
+        let writes = self.app.endpoints.delete(&session.coach, &deleted.endpoint.id);
+        Ok(Decision::reply(Reply::ok(&EndpointView::new(deleted, found.counts))?).write(writes).write([audited]))
+    }
+
+    async fn committed(&self, session: &Session, found: &EndpointRead, reply: Reply) -> Reply {
+        ended(self.app, found.stored.with_health(), DELETED, session.now, reply).await
+    }
+}
+
+struct RotateSecret<'a> {
+    app: &'a App,
+    inbound: &'a Inbound,
+    secret: SigningSecret,
+}
+
+impl Command for RotateSecret<'_> {
+    type Caller = Session;
+    type Snapshot = EndpointRead;
+
+    async fn read(&self, session: &Session) -> Result<EndpointRead, Problem> {
+        refuse_fields(self.inbound)?;
+        EndpointRead::of(self.app, session, self.inbound).await
+    }
+
+    fn decide(&self, session: &Session, found: &EndpointRead) -> Result<Decision, Problem> {
+        let rotated = found.stored.with_health();
+        let write = self.app.endpoints.rotate_secret(&found.stored, &self.secret, session.now);
+        let write = write.ok_or(Problem::SecretLimit)?;
+        let answer = |secret| Reply::ok(&new_endpoint(&rotated, found.counts, secret));
+        let audited = audit(self.app, session, AuditAction::EndpointSecretRotated, &rotated.endpoint);
+        Ok(Decision::secret(answer(Some(&self.secret))?, answer(None)?).write([write, audited]))
+    }
+}
+
+/// The audit line of an action on an endpoint.
+fn audit(app: &App, session: &Session, action: AuditAction, endpoint: &Endpoint) -> Write {
+    app.audit(session, action, &endpoint.id, AuditDetail::of_endpoint(endpoint))
 }
 
 /// An endpoint with its secret. A late replay of the answer is without the secret.
@@ -141,13 +226,8 @@ fn new_endpoint(endpoint: &EndpointWithHealth, counts: DeliveryCounts, secret: O
 }
 
 /// The coach's endpoint that a path names.
-pub(crate) async fn find(app: &App, session: &Session, id: &str) -> Result<Endpoint, Problem> {
-    Ok(find_signed(app, session, id).await?.endpoint)
-}
-
-async fn find_signed(app: &App, session: &Session, id: &str) -> Result<SignedEndpoint, Problem> {
-    let found = app.endpoints.get(&session.coach, &endpoint_id(id)?, session.now).await?;
-    found.ok_or(Problem::NotFound(ENDPOINT))
+pub(crate) async fn find(app: &App, session: &Session, id: &str) -> Result<StoredEndpoint, Problem> {
+    app.endpoints.find(&session.coach, &endpoint_id(id)?).await?.ok_or(Problem::NotFound(ENDPOINT))
 }
 
 /// The counts of an endpoint's recent deliveries.
@@ -166,18 +246,19 @@ pub(crate) fn endpoint_id(id: &str) -> Result<EndpointId, Problem> {
     EndpointId::parse(id).map_err(|_| Problem::NotFound(ENDPOINT))
 }
 
-/// Ends the pending deliveries, and counts the recent ones then. The change succeeds even if this fails, which is
-/// `None`: deliveries that are left end at their due time.
-async fn end_pending(app: &App, endpoint: &EndpointId, reason: &str, now: Timestamp) -> Option<DeliveryCounts> {
+/// Ends the pending deliveries of an endpoint, and answers with the counts after that. The change has succeeded even if
+/// this fails: deliveries that are left end at their due time.
+async fn ended(app: &App, watched: EndpointWithHealth, reason: &str, now: Timestamp, reply: Reply) -> Reply {
+    let id = watched.endpoint.id.clone();
     let end = async {
-        app.deliveries.end_pending(endpoint, reason, now).await?;
-        app.deliveries.counts_since(endpoint, now + -COUNT_WINDOW, true).await
+        app.deliveries.end_pending(&id, reason, now).await?;
+        app.deliveries.counts_since(&id, now + -COUNT_WINDOW, true).await
     };
     let left = match tokio::time::timeout(END_PENDING_TIME, end).await {
-        Ok(Ok(counts)) => return Some(counts),
+        Ok(Ok(counts)) => return Reply::ok(&EndpointView::new(watched, counts)).unwrap_or(reply),
         Ok(Err(error)) => error_chain(&error),
         Err(_) => "timed out".to_owned(),
     };
-    tracing::warn!(endpoint_id = %endpoint, error = left, "could not end all pending deliveries of an endpoint");
-    None
+    tracing::warn!(endpoint_id = %id, error = left, "could not end all pending deliveries of an endpoint");
+    reply
 }

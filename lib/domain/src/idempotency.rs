@@ -57,6 +57,16 @@ pub enum Mismatch {
     Refused,
 }
 
+impl Api {
+    /// The treatment of another payload under a key. The partner API promises a replay.
+    pub fn mismatch(self) -> Mismatch {
+        match self {
+            Self::Partner => Mismatch::Replayed,
+            Self::Crm | Self::Settings => Mismatch::Refused,
+        }
+    }
+}
+
 /// The identity of a request and its repeats.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdempotencyKey {

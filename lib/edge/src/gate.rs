@@ -8,6 +8,7 @@ use axum::response::Response;
 use domain::api_key::{ApiKey, Permission, Scope};
 use domain::country::Country;
 use domain::id::{CoachId, KeyId};
+use domain::idempotency::Api;
 use domain::rate_limit::{Limit, Quota, REQUEST};
 use domain::time::Timestamp;
 use domain::tz::ZoneName;
@@ -48,6 +49,41 @@ pub struct CrmCaller {
     pub time_zone: ZoneName,
     /// Time of the request's arrival.
     pub now: Timestamp,
+}
+
+/// The caller of a route that may write.
+pub trait Caller: Send + Sync {
+    /// The API that the caller uses.
+    const API: Api;
+    /// True: a command reads while its key is claimed, so that a write waits less. False: a repeat reads nothing.
+    const READS_EARLY: bool = true;
+    fn coach(&self) -> &CoachId;
+    /// Time of the request's arrival.
+    fn now(&self) -> Timestamp;
+}
+
+impl Caller for CrmCaller {
+    const API: Api = Api::Crm;
+
+    fn coach(&self) -> &CoachId {
+        &self.coach
+    }
+
+    fn now(&self) -> Timestamp {
+        self.now
+    }
+}
+
+impl Caller for Partner {
+    const API: Api = Api::Partner;
+
+    fn coach(&self) -> &CoachId {
+        &self.coach
+    }
+
+    fn now(&self) -> Timestamp {
+        self.now
+    }
 }
 
 /// A caller that was let in.

@@ -5,31 +5,55 @@ use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use domain::id::{CoachId, parse_uuid};
+use domain::id::{ClientId, CoachId, parse_uuid};
 use domain::idempotency::{AnswerKind, Api, Fingerprint, IdempotencyKey, Mismatch};
 use domain::time::Timestamp;
 use futures::FutureExt;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use store::StoreError;
-use store::claim::{Claim, ClaimRequest, ClaimState, Claims};
+use store::claim::{AnswerSubject, Claim, ClaimRequest, ClaimState, Claims, Recorded};
 use tokio::time::timeout_at;
 
+use crate::gate::Caller;
 use crate::inbound::Inbound;
 use crate::problem::Problem;
 use crate::reply::Reply;
-use crate::routes::{Routed, find};
+use crate::routes::{Idempotency, Routed, find};
 
 /// Time from the request's arrival to the end of the work. The time that is left afterwards suffices to release the
 /// claim before the request is answered without the work.
 const WORK_WITHIN: Duration = Duration::from_secs(19);
 
-/// A request whose key is claimed, with the stage that an earlier request reached.
-#[derive(Debug)]
-pub struct ClaimedRequest<S> {
+/// A request whose key is claimed.
+pub struct Claimed {
     pub claim: Claim,
     pub key: IdempotencyKey,
-    pub stage: Option<S>,
+    /// The stage that an earlier request reached.
+    pub stage: Option<Stage>,
+}
+
+/// A stage of work, which its claim records. A takeover continues from it.
+#[derive(Clone)]
+pub struct Stage(pub(crate) Value);
+
+impl Stage {
+    pub fn of(stage: &impl Serialize) -> Result<Self, Problem> {
+        serde_json::to_value(stage).map(Self).map_err(|error| Problem::internal("record a stage", error))
+    }
+
+    pub fn parse<S: DeserializeOwned>(self) -> Result<S, Problem> {
+        serde_json::from_value(self.0).map_err(|error| Problem::internal("read a stage", error))
+    }
+}
+
+impl Claimed {
+    /// The record of an answer about a client, whose erasure removes the record.
+    pub fn answer_about_client(&self, reply: &Reply, kind: AnswerKind, client: &ClientId) -> Recorded {
+        let subject = AnswerSubject::Client(client.clone());
+        Recorded::answer(reply.to_answer(), self.key.retention(kind)).about(Some(subject))
+    }
 }
 
 /// The idempotency of a request: its key, and the payload that a repeat must have.
@@ -40,41 +64,33 @@ pub struct IdempotentRequest<'a> {
     pub payload: Cow<'a, Value>,
 }
 
-/// The result of work under a claim. A refusal is a [`Problem`], which is recorded.
-pub enum Outcome {
-    /// The work is done and has recorded this answer.
-    Answered(Reply),
-    /// A refusal that is not recorded. Once its cause is fixed, any request may use the key.
-    Withdrawn(Problem),
-    /// Another request has taken over the claim, and its answer counts.
-    ClaimLost,
-}
-
-/// The key in the request's header, or else the key derived from the body's `email`. `None` without either. The body's
-/// size and type are checked in between, in the order of checks.
-pub fn key_of(inbound: &Inbound, coach: &CoachId, api: Api) -> Result<Option<IdempotencyKey>, Problem> {
-    let named = named_key(inbound, coach, api)?;
-    check_envelope(inbound)?;
-    Ok(named.or_else(|| {
-        let email = inbound.json_if_any()?.get("email")?.as_str()?;
-        Some(IdempotencyKey::derived(coach, api, email))
-    }))
-}
-
-/// The required key in the request's header. The body's size and type are checked afterwards.
-pub fn required_key_of(inbound: &Inbound, coach: &CoachId, api: Api) -> Result<IdempotencyKey, Problem> {
-    let named = named_key(inbound, coach, api)?.ok_or(Problem::IdempotencyKeyRequired)?;
-    check_envelope(inbound)?;
-    Ok(named)
-}
-
-/// The key in the request's header, if there is one. The body's size and type are checked afterwards.
-pub fn optional_key_of(inbound: &Inbound, coach: &CoachId, api: Api) -> Result<Option<IdempotencyKey>, Problem> {
-    let named = named_key(inbound, coach, api)?;
-    if named.is_some() {
-        check_envelope(inbound)?;
+/// The request's key, by the rule of its route. The body's size and type are checked in between, in the order of
+/// checks.
+pub fn key_of<C: Caller>(inbound: &Inbound, caller: &C) -> Result<Option<IdempotencyKey>, Problem> {
+    let rule = match find(&inbound.method, &inbound.path) {
+        Routed::Known(route) => route.idempotency(),
+        Routed::OtherMethods(_) | Routed::UnknownPath => Idempotency::None,
+    };
+    let named = || named_key(inbound, caller.coach(), C::API);
+    let key = match rule {
+        Idempotency::None => None,
+        Idempotency::Optional => named()?,
+        Idempotency::Required => Some(named()?.ok_or(Problem::IdempotencyKeyRequired)?),
+        Idempotency::HeaderOrEmail => {
+            let named = named()?;
+            check_envelope(inbound)?;
+            named.or_else(|| {
+                let email = inbound.json_if_any()?.get("email")?.as_str()?;
+                Some(IdempotencyKey::derived(caller.coach(), C::API, email))
+            })
+        }
+    };
+    if key.is_some() {
+        check_envelope(inbound)?
+    } else {
+        inbound.check_size()?
     }
-    Ok(named)
+    Ok(key)
 }
 
 fn named_key(inbound: &Inbound, coach: &CoachId, api: Api) -> Result<Option<IdempotencyKey>, Problem> {
@@ -92,14 +108,15 @@ fn check_envelope(inbound: &Inbound) -> Result<(), Problem> {
 /// Claims the key and runs the work, or answers for an earlier request. `read` runs while the key is claimed, and its
 /// result goes to the work.
 ///
-/// A refusal (4xx) is recorded like any answer. A fault (5xx) releases the claim, so the next request runs.
-pub async fn once<S: DeserializeOwned, T>(
+/// The work records its answer itself. A refusal (4xx) is recorded here, except one whose cause may be gone for the next
+/// request. A fault (5xx) releases the claim, so the next request runs.
+pub async fn once<T>(
     claims: &Claims,
     inbound: &Inbound,
     IdempotentRequest { key, mismatch, payload }: IdempotentRequest<'_>,
     now: Timestamp,
     read: impl Future<Output = T>,
-    work: impl AsyncFnOnce(ClaimedRequest<S>, T) -> Result<Outcome, Problem>,
+    work: impl AsyncFnOnce(Claimed, T) -> Result<Reply, Problem>,
 ) -> Result<Reply, Problem> {
     let until = inbound.received_at + WORK_WITHIN;
     let fingerprint = Fingerprint::new(inbound.method.as_str(), &parsed_path(inbound), &payload);
@@ -107,7 +124,7 @@ pub async fn once<S: DeserializeOwned, T>(
     let (begun, read) = futures::future::join(claims.begin(&key, asked, now), read).await;
     let (claim, stage, same_payload) = match begun? {
         ClaimState::Fresh(claim) => (claim, None, true),
-        ClaimState::Staged { claim, stage, same_payload } => (claim, Some(stage), same_payload),
+        ClaimState::Staged { claim, stage, same_payload } => (claim, Some(Stage(stage)), same_payload),
         ClaimState::InProgress { same_payload: false } | ClaimState::Answered { same_payload: false, .. }
             if mismatch == Mismatch::Refused =>
         {
@@ -119,15 +136,16 @@ pub async fn once<S: DeserializeOwned, T>(
             return Ok(mark_mismatch(reply, same_payload));
         }
     };
-    let claimed = ClaimedRequest { claim: claim.clone(), key: key.clone(), stage };
+    let claimed = Claimed { claim: claim.clone(), key: key.clone(), stage };
     let worked = match timeout_at(until, AssertUnwindSafe(work(claimed, read)).catch_unwind()).await {
         Ok(worked) => worked.unwrap_or_else(|_| Err(Problem::internal("do the work", "it panicked"))),
         Err(elapsed) => Err(Problem::timed_out(&inbound.method, &inbound.path, elapsed)),
     };
     match worked {
-        Ok(Outcome::Answered(reply)) => Ok(mark_mismatch(reply, same_payload)),
-        Ok(Outcome::ClaimLost) => Err(Problem::IdempotencyInProgress),
-        Ok(Outcome::Withdrawn(problem)) => {
+        Ok(reply) => Ok(mark_mismatch(reply, same_payload)),
+        // Another request has taken over the claim, and its answer counts.
+        Err(Problem::IdempotencyInProgress) => Err(Problem::IdempotencyInProgress),
+        Err(problem @ (Problem::RateLimited(_) | Problem::CrmNotConfigured)) => {
             log_failed_release(claims.withdraw(&claim, now).await);
             Err(problem)
         }
@@ -147,7 +165,8 @@ async fn refuse(
         log_failed_release(claims.release(claim).await);
         return Ok(reply);
     }
-    match claims.finish(claim, &reply.to_answer(), None, key.retention(AnswerKind::Refusal), now).await {
+    let refusal = Recorded::answer(reply.to_answer(), key.retention(AnswerKind::Refusal));
+    match claims.record_alone(claim, &refusal, now).await {
         Ok(true) => Ok(reply),
         Ok(false) => Err(Problem::IdempotencyInProgress),
         Err(error) => {

@@ -4,6 +4,7 @@
 //! entitlement (402), `Idempotency-Key` and body size, the claim if there is one, then the fields.
 
 pub mod code;
+pub mod command;
 pub mod crm;
 pub mod gate;
 pub mod idempotency;
@@ -16,7 +17,8 @@ pub mod resource;
 pub mod routes;
 
 pub use code::Code;
-pub use gate::{CrmCaller, Gate, Partner};
+pub use command::{Command, Decision, Runner};
+pub use gate::{Caller, CrmCaller, Gate, Partner};
 pub use inbound::Inbound;
 pub use page::Page;
 pub use problem::Problem;

@@ -30,6 +30,19 @@ pub enum Access {
     Session,
 }
 
+/// The idempotency key of a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Idempotency {
+    /// The header is required.
+    Required,
+    /// Without the header there is no claim.
+    Optional,
+    /// Without the header the key derives from the body's `email`.
+    HeaderOrEmail,
+    /// The route ignores the header.
+    None,
+}
+
 /// All routes.
 pub const ROUTES: &[Route] = &[
     route("GET", "/v1/ping", Access::Partner),
@@ -97,6 +110,16 @@ impl fmt::Display for Route {
 }
 
 impl Route {
+    /// The route's idempotency key.
+    pub fn idempotency(&self) -> Idempotency {
+        match self.access {
+            Access::Crm(_) if self.writes_to_crm() => Idempotency::Required,
+            Access::Session if self.method == "POST" => Idempotency::Optional,
+            Access::Partner if (self.method, self.path) == ("POST", "/v1/clients") => Idempotency::HeaderOrEmail,
+            Access::Public | Access::Partner | Access::Crm(_) | Access::Session => Idempotency::None,
+        }
+    }
+
     /// Returns true if the route writes to the CRM, so that a caller without an answer has to repeat the request.
     pub(crate) fn writes_to_crm(&self) -> bool {
         matches!(self.access, Access::Crm(permission) if permission.is_write())

@@ -122,6 +122,11 @@ pub(crate) fn record_erasure(table: &Table, coach: &CoachId, client: &ClientId, 
 }
 
 impl Workspaces {
+    /// Part of a transaction: the line of a change.
+    pub fn audit(&self, context: AuditContext<'_>, action: AuditAction, target: &str, detail: AuditDetail) -> Write {
+        record(&self.table, context, action, target, detail)
+    }
+
     /// Reads a page of a coach's trail after `cursor`, newest first. A page of large lines is shorter than
     /// `limit`.
     pub async fn audit_page(

@@ -5,8 +5,8 @@
 //! 1. `page` Query of `listed`, consistent.
 //! 2. `read_booking` BatchGetItem of the contact and the buckets around a date, and GetItem of the calendar.
 //!    `read_change` The same with the event, for a move, and Query of all calendars.
-//! 3. `book`, `change` Transaction: the event, its buckets under the versions read, checks of calendar and contact, and
-//!    the parts of `crm_write` (module `change`).
+//! 3. `book`, `change` Parts of a transaction: the event, its buckets under the versions read, checks of calendar and
+//!    contact (module `change`).
 //! 4. `save` Transaction on the event's version alone: facts of the application (module `feed`).
 //! 5. `emit_conflicts` Reads the buckets again. Transaction: emits the overlaps, removes the mark (module `conflict`).
 //! 6. `give_buffers` Query of up to 40 events that wait for a calendar, then a transaction each (module

@@ -8,11 +8,10 @@
 //! 1. `begin` PutItem, unless a valid record exists. The refused put returns the record: an answer, a lease, or a
 //!    lapsed lease.
 //! 2. `take_over` UpdateItem, if the lease is still the lapsed one.
-//! 3. `stage`, `answer` Parts of the work's transaction. `finish` UpdateItem to the answer.
+//! 3. `record` Parts of the work's transaction: the answer or a stage. `record_alone` UpdateItem to the answer.
 //! 4. `release` UpdateItem that ends the lease and keeps the stage: after a fault the next request continues at once.
 //!    `withdraw` ends the record too.
-//! 5. `answer_to_coach`, `secret_to_coach` Parts of a transaction of the settings: module `secret`.
-//! 6. `about` Query of `by_contact`. `forget` DeleteItem, if the record still has the erased subject: the key may be in
+//! 5. `about` Query of `by_contact`. `forget` DeleteItem, if the record still has the erased subject: the key may be in
 //!    other use by now.
 
 mod eraser;
@@ -23,11 +22,11 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::TimeDelta;
 use domain::id::ClientId;
-use domain::idempotency::{Fingerprint, IdempotencyKey, LEASE, Mismatch, RETENTION};
+use domain::idempotency::{Fingerprint, IdempotencyKey, LEASE, Mismatch, RETENTION, SECRET_RETENTION};
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment, random_bytes};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 pub use eraser::ClaimEraser;
 
@@ -71,10 +70,40 @@ pub struct Answer {
 }
 domain::discreet! { Answer }
 
-impl Answer {
-    /// The answer with this status that shows a record.
-    pub fn of(status: u16, record: &impl Serialize) -> Self {
-        Self { status, body: serde_json::to_vec(record).expect("a record converts to JSON") }
+/// A claim's record of committed work.
+pub struct Recorded {
+    what: What,
+    subject: Option<AnswerSubject>,
+}
+
+enum What {
+    /// The end of the work, and the time for which its answer is replayed.
+    Answer(Answer, TimeDelta),
+    /// The end of work whose answer shows a secret once, and the same answer without the secret.
+    Secret { whole: Answer, redacted: Answer },
+    /// A stage before the end. A takeover continues from it.
+    Stage(Value),
+}
+
+impl Recorded {
+    /// Records an answer, to be replayed for this long.
+    pub fn answer(answer: Answer, keep: TimeDelta) -> Self {
+        Self { what: What::Answer(answer, keep), subject: None }
+    }
+
+    /// Records an answer that shows a secret. A late replay gets the `redacted` answer.
+    pub fn secret(whole: Answer, redacted: Answer) -> Self {
+        Self { what: What::Secret { whole, redacted }, subject: None }
+    }
+
+    /// Records a stage.
+    pub fn stage(stage: Value) -> Self {
+        Self { what: What::Stage(stage), subject: None }
+    }
+
+    /// Names the client or contact whose erasure removes the record.
+    pub fn about(self, subject: Option<AnswerSubject>) -> Self {
+        Self { subject, ..self }
     }
 }
 
@@ -94,12 +123,14 @@ impl AnswerSubject {
     }
 }
 
-impl Claim {
-    /// The key of the claim's record.
-    pub(crate) fn key(&self) -> ClaimKey {
-        ClaimKey(self.pk.clone())
+impl ClaimKey {
+    /// The key of the record of an idempotency key.
+    pub fn of(key: &IdempotencyKey) -> Self {
+        Self(format!("CLAIM#{}", key.as_str()))
     }
+}
 
+impl Claim {
     /// The hash of the idempotency key, which is the same for each request with the key.
     pub fn key_hash(&self) -> &str {
         self.pk.rsplit('#').next().unwrap_or_default()
@@ -116,11 +147,11 @@ pub struct ClaimRequest {
 
 /// The state of a key when a request arrives with it.
 #[derive(Debug)]
-pub enum ClaimState<S> {
+pub enum ClaimState {
     /// No record, or work that died before it committed anything.
     Fresh(Claim),
     /// Work that died after it committed this stage.
-    Staged { claim: Claim, stage: S, same_payload: bool },
+    Staged { claim: Claim, stage: Value, same_payload: bool },
     /// Work that may still be alive.
     InProgress { same_payload: bool },
     /// Finished work.
@@ -164,14 +195,14 @@ impl Claims {
     }
 
     /// Claims a key, or returns the state that prevents a claim.
-    pub async fn begin<S: DeserializeOwned>(
+    pub async fn begin(
         &self,
         key: &IdempotencyKey,
         asked: ClaimRequest,
         now: Timestamp,
-    ) -> Result<ClaimState<S>, StoreError> {
+    ) -> Result<ClaimState, StoreError> {
         let record = ClaimItem {
-            pk: format!("CLAIM#{}", key.as_str()),
+            pk: ClaimKey::of(key).0,
             owner: hex::encode(random_bytes::<16>()),
             since: now.ms(),
             lease_until: (now + LEASE).ms(),
@@ -205,13 +236,13 @@ impl Claims {
         }
     }
 
-    async fn existing_claim<S: DeserializeOwned>(
+    async fn existing_claim(
         &self,
         claim: Claim,
         old: Item,
         ClaimRequest { fingerprint, mismatch }: ClaimRequest,
         now: Timestamp,
-    ) -> Result<ClaimState<S>, StoreError> {
+    ) -> Result<ClaimState, StoreError> {
         let old: ClaimItem = from_item("claim", old)?;
         let same_payload = fingerprint.is(&old.fingerprint);
         if let (Some(status), Some(body)) = (old.status, &old.body) {
@@ -233,13 +264,13 @@ impl Claims {
         self.take_over(claim, &old, fingerprint, now).await
     }
 
-    async fn take_over<S: DeserializeOwned>(
+    async fn take_over(
         &self,
         claim: Claim,
         lapsed: &ClaimItem,
         fingerprint: Fingerprint,
         now: Timestamp,
-    ) -> Result<ClaimState<S>, StoreError> {
+    ) -> Result<ClaimState, StoreError> {
         let same_payload = fingerprint.is(&lapsed.fingerprint);
         // A committed stage belongs to the old payload. A claim without a stage counts as new.
         let recorded = if lapsed.stage.is_some() { &lapsed.fingerprint[..] } else { fingerprint.as_bytes() };
@@ -275,51 +306,39 @@ impl Claims {
         }
     }
 
-    /// Part of the work's transaction: the claim reaches a stage, from which a takeover continues.
-    pub(crate) fn stage<S: Serialize>(&self, claim: &Claim, stage: &S, subject: &AnswerSubject) -> Write {
-        let sealed = self.vault.seal_json(&context(&claim.pk, "stage"), stage);
-        self.owned(claim).set("stage", b(sealed)).set(subject.attribute(), subject.value()).update(Part::Claim)
+    /// Parts of the work's transaction: the claim ends with its answer, or reaches a stage.
+    pub(crate) fn record(&self, claim: &Claim, recorded: &Recorded, now: Timestamp) -> Vec<Write> {
+        let mut writes = vec![self.record_write(claim, recorded, now).update(Part::Claim)];
+        if let What::Secret { whole, .. } = &recorded.what {
+            writes.push(self.secret_write(claim, whole, now));
+        }
+        writes
     }
 
-    /// Part of the work's transaction: the claim ends with the answer.
-    pub(crate) fn answer(
-        &self,
-        claim: &Claim,
-        answer: &Answer,
-        subject: &AnswerSubject,
-        keep: TimeDelta,
-        now: Timestamp,
-    ) -> Write {
-        self.answer_write(claim, answer, Some(subject), keep, now).update(Part::Claim)
+    /// Records the answer of work that writes nothing else. Returns false if another request has taken over the claim.
+    pub async fn record_alone(&self, claim: &Claim, recorded: &Recorded, now: Timestamp) -> Result<bool, StoreError> {
+        Ok(self.record_write(claim, recorded, now).update_now().await?.is_done())
     }
 
-    /// Records an answer, and its subject if it has one. Returns false if another request has taken over the claim.
-    pub async fn finish(
-        &self,
-        claim: &Claim,
-        answer: &Answer,
-        subject: Option<&AnswerSubject>,
-        keep: TimeDelta,
-        now: Timestamp,
-    ) -> Result<bool, StoreError> {
-        Ok(self.answer_write(claim, answer, subject, keep, now).update_now().await?.is_done())
-    }
-
-    /// The write of an answer. It removes the stage, because the password in the stage has no further use.
-    fn answer_write(
-        &self,
-        claim: &Claim,
-        answer: &Answer,
-        subject: Option<&AnswerSubject>,
-        keep: TimeDelta,
-        now: Timestamp,
-    ) -> ItemWrite<'_> {
-        let body = self.vault.seal(&context(&claim.pk, "body"), &answer.body);
-        let answered = self.owned(claim).set("status", n(answer.status)).set("body", b(body)).remove(["stage"]);
-        let answered = answered.set("expires_at", n(ends_s(now + keep)));
-        match subject {
-            None => answered,
-            Some(subject) => answered.set(subject.attribute(), subject.value()),
+    /// The write of an answer removes the stage, because the password in the stage has no further use.
+    fn record_write(&self, claim: &Claim, recorded: &Recorded, now: Timestamp) -> ItemWrite<'_> {
+        let answered = |answer: &Answer, keep: TimeDelta| {
+            let body = self.vault.seal(&context(&claim.pk, "body"), &answer.body);
+            let write = self.owned(claim).set("status", n(answer.status)).set("body", b(body)).remove(["stage"]);
+            write.set("expires_at", n(ends_s(now + keep)))
+        };
+        let write = match &recorded.what {
+            What::Answer(answer, keep) => answered(answer, *keep),
+            What::Secret { redacted, .. } => {
+                answered(redacted, RETENTION).set("secret_until", n((now + SECRET_RETENTION).ms()))
+            }
+            What::Stage(stage) => {
+                self.owned(claim).set("stage", b(self.vault.seal_json(&context(&claim.pk, "stage"), stage)))
+            }
+        };
+        match &recorded.subject {
+            None => write,
+            Some(subject) => write.set(subject.attribute(), subject.value()),
         }
     }
 

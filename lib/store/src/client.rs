@@ -8,8 +8,8 @@
 //! 2. `page` Query of `by_owner` or `active`, newest first. This is the only list on a global index: 20,000 clients
 //!    need it.
 //! 3. `with_email` GetItem of the address, then BatchGetItem of its holders: finds a new client that the index lacks.
-//! 4. `create` Transaction: address, record, watch, intake, seats under both caps, lead, outbox, claim.
-//! 5. `set_active` Transaction on the versions read: record, watch, counts, outbox.
+//! 4. `create` Parts of a transaction: address, record, watch, intake, seats under both caps, lead.
+//! 5. `set_active` Parts of a transaction on the version read: record, watch, counts.
 //! 6. `save` Reads, then a transaction on the versions read: record, watch, address, seats and counts, outbox.
 //! 7. `erase` Read, then a transaction: only a tombstone stays, which later facts find.
 
@@ -30,7 +30,7 @@ use domain::id::{ClientId, CoachId};
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 
-pub use create::{ClaimStep, ClientCreation, IntakeWrite, NewClientWrite, WelcomeWrite};
+pub use create::NewClient;
 pub use feed::FeedOutcome;
 pub use item::{CreationRefs, list_position};
 pub use lookup::{ClientLookup, ClientPage};
@@ -39,9 +39,10 @@ pub use state::StoredClient;
 
 use crate::address::{Address, Holders};
 use crate::contact::Contacts;
-use crate::db::{self, Db, ItemWrite, Part, StoreError, Table, Transacted, Write, from_item, n, query_up_to, retry, s};
-use crate::outbox::{Content, Outbox};
+use crate::db::{self, Db, ItemWrite, Part, StoreError, Table, Transacted, Write, from_item, n, query_up_to, s};
+use crate::outbox::Outbox;
 use crate::page::Listed;
+use crate::unit::Unit;
 use crate::watch::{DueMark, WatchUpdate, Watches};
 use crate::workspace::Workspaces;
 use item::{ClientItem, client_pk, listed_at, page_start};
@@ -159,62 +160,30 @@ impl Clients {
         Ok(clients)
     }
 
-    /// Sets the active flag of a client. Returns `None` if the coach has no such client. Setting the flag to its
-    /// present value counts as a write at its own time. An older fact that arrives later no longer changes the flag.
-    /// The change is published if the application had set that value.
-    pub async fn set_active(
-        &self,
-        coach: &CoachId,
-        found: Option<StoredClient>,
-        is_active: bool,
-        now: Timestamp,
-    ) -> Result<Option<Client>, StoreError> {
-        let Some(id) = found.as_ref().map(|found| found.client.id.clone()) else { return Ok(None) };
-        let mut read = found;
-        retry("the client", || {
-            let (read, id) = (read.take(), &id);
-            async move {
-                let found = if read.is_some() { read } else { self.get(id).await? };
-                match found.filter(|found| found.client.coach_id == *coach) {
-                    Some(stored) => Ok(self.set_flag(&stored, is_active, now).await?.map(Some)),
-                    None => Ok(Some(None)),
-                }
-            }
-        })
-        .await
-    }
-
-    /// Makes one attempt. Returns `None` if the client has changed since it was read.
-    async fn set_flag(
-        &self,
-        stored: &StoredClient,
-        is_active: bool,
-        now: Timestamp,
-    ) -> Result<Option<Client>, StoreError> {
-        let set_at = stored.next_flag_time(now);
-        let client = Client { is_active, ..stored.client.clone() };
-        let is_new = stored.client.is_active != is_active;
-        let mut writes = Vec::new();
-        if is_new || !stored.flag_is_ours {
-            let change = Content::Change(Box::new(Change::activation_changed(&client, set_at)));
-            writes.push(self.outbox.put(&change, now));
+    /// Sets the active flag of a client. Setting the flag to its present value counts as a write at its own time: an
+    /// older fact that arrives later no longer changes the flag. The change is published if the application had set
+    /// that value.
+    pub fn set_active(&self, found: &StoredClient, is_active: bool, now: Timestamp) -> (Client, Unit) {
+        let set_at = found.next_flag_time(now);
+        let client = Client { is_active, ..found.client.clone() };
+        let is_new = found.client.is_active != is_active;
+        let change = (is_new || !found.flag_is_ours).then(|| Change::activation_changed(&client, set_at));
+        let unit = Unit::new().change(change);
+        let update = self.update_of(found).set("activation_set_at", n(set_at.ms()));
+        if !is_new {
+            return (client, unit.write([update.update(Part::Client)]));
         }
-        let update = self.update_of(stored).set("activation_set_at", n(set_at.ms()));
-        if is_new {
-            let update = update.set("is_active", AttributeValue::Bool(is_active));
-            let update = match is_active {
-                true => update.set("active_owner", s(client.coach_id.as_str())),
-                false => update.remove(["active_owner"]).count("login_epoch"),
-            };
-            writes.push(update.update(Part::Client));
-            writes.push(self.workspaces.count_active(&client.coach_id, if is_active { 1 } else { -1 }));
-            let change = WatchUpdate::between(&stored.client, &client);
-            let mark = DueMark { now, silent: false };
-            writes.extend(change.map(|change| self.watches.change(&client.id, change, mark)));
-        } else {
-            writes.push(update.update(Part::Client));
-        }
-        Ok(self.commit(stored, &writes, now).await?.is_done().then_some(client))
+        let update = update.set("is_active", AttributeValue::Bool(is_active));
+        let update = match is_active {
+            true => update.set("active_owner", s(client.coach_id.as_str())),
+            false => update.remove(["active_owner"]).count("login_epoch"),
+        };
+        let counted = self.workspaces.count_active(&client.coach_id, if is_active { 1 } else { -1 });
+        let mark = DueMark { now, silent: false };
+        let watch = WatchUpdate::between(&found.client, &client);
+        let watch = watch.map(|change| self.watches.change(&client.id, change, mark));
+        let unit = unit.write([update.update(Part::Client), counted]).write(watch);
+        (client, unit)
     }
 
     /// Commits all writes about a client or none. If the client's watch is missing, the transaction is refused and the
@@ -235,7 +204,7 @@ impl Clients {
     }
 
     /// Creates the missing watch of a client. A restore of the table to an earlier time can lose it.
-    pub(crate) async fn restore_watch(&self, found: &StoredClient, now: Timestamp) -> Result<(), StoreError> {
+    pub async fn restore_watch(&self, found: &StoredClient, now: Timestamp) -> Result<(), StoreError> {
         let writes = [self.watches.create_missing(&found.client, now), self.check_unchanged(found)];
         self.table.db.transact(&writes).await?;
         Ok(())

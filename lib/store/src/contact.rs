@@ -6,7 +6,7 @@
 //! 1. `page` Query of `listed`, consistent.
 //! 2. `with_email` Query of `by_email`, consistent; without a live contact, reads along chains of merges.
 //! 3. `state`, `survivor` Reads along the chain of merges.
-//! 4. `create`, `change` Transaction: record, address, and the parts of `crm_write`.
+//! 4. `create`, `change` Parts of a transaction: record, address.
 //! 5. `save` Read, then a transaction on the version read: record and addresses. First a Query of `by_contact`.
 //! 6. `merge` Reads along the chain, then a transaction on both its ends.
 //! 7. `find_lead` BatchGetItem of the addresses, then of the contacts. `link` Part of a client's creation.

@@ -29,8 +29,8 @@ pub(crate) use request::MeteredRequest;
 pub use retry::retry;
 pub(crate) use retry::{MAX_ROUNDS, Written, backoff};
 pub(crate) use table::{QueryPage, Table, query_all, query_page, query_up_to};
-pub use transaction::Write;
-pub(crate) use transaction::{Part, RefusedTransaction, Transacted};
+pub(crate) use transaction::Transacted;
+pub use transaction::{Part, RefusedTransaction, Write};
 
 /// A stored item.
 pub(crate) type Item = HashMap<String, AttributeValue>;

@@ -43,7 +43,7 @@ pub use log::{DeliveryLog, DeliveryLogPage, DeliveryLogRequest};
 pub use outcome::AttemptRecording;
 pub use record::SpentOrder;
 pub use recovery::{Failures, RecoverableCount, Recovery, RecoveryEnd};
-pub use restart::{ResendLookup, ResendableDelivery, Restarted};
+pub use restart::{ResendLookup, ResendableDelivery};
 
 use record::{DeliveryItem, ENTITY, SORT_PREFIX, StoredAttempt, body_context, key, partition, sort_key};
 

@@ -3,15 +3,14 @@
 //!
 //! 1. `list` Query of the base table, consistent: the settings page shows an endpoint as soon as it is created.
 //! 2. `get` GetItem, `get_all` BatchGetItem, consistent, with the secrets.
-//! 3. `create` Transaction: check of the workspace, the count below its limit, the endpoint, the audit record.
-//! 4. `change` Read, then a transaction on the version read: the endpoint, the audit record.
-//! 5. `delete` Transaction: the endpoint, the count, the audit record.
-//! 6. `rotate_secret` Read, then a transaction on the version read: module `secret`.
-//! 7. `acquire_permit`, `release_permit`, `reserve_place`, `note_pace` UpdateItem: module `permits`.
-//! 8. `count_test`, `begin_recovery`, `end_recovery` UpdateItem: module `by_hand`.
-//! 9. `count` GetItem.
-//! 10. `note_success` UpdateItem; `note_failure`, `note_gone` Read, then a transaction on the version read if the
-//!     health changes: module `health`.
+//! 3. `create` Parts of a transaction: check of the workspace, the count below its limit, the endpoint.
+//! 4. `find` GetItem, consistent. `change`, `rotate_secret` (module `secret`) Part of a transaction on the version read.
+//! 5. `delete` Parts of a transaction: the endpoint, the count.
+//! 6. `acquire_permit`, `release_permit`, `reserve_place`, `note_pace` UpdateItem: module `permits`.
+//! 7. `count_test`, `begin_recovery`, `end_recovery` UpdateItem: module `by_hand`.
+//! 8. `count` GetItem.
+//! 9. `note_success` UpdateItem; `note_failure`, `note_gone` Read, then a transaction on the version read if the
+//!    health changes: module `health`.
 
 mod by_hand;
 mod health;
@@ -21,7 +20,6 @@ mod secret;
 use std::collections::HashMap;
 
 use chrono::TimeDelta;
-use domain::audit::{AuditAction, AuditDetail};
 use domain::endpoint::{
     Endpoint, EndpointChange, EndpointDraft, EndpointGone, EndpointStatus, EndpointWithHealth, MAX_ENDPOINTS,
     SignedEndpoint,
@@ -37,57 +35,33 @@ use runtime::{BoxError, Environment};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::audit::{self, AuditContext};
-use crate::db::{
-    Db, Item, Part, StoreError, Table, Transacted, Write, from_item, n, number, query_page, retry, s, sk_of, to_item,
-};
+use crate::db::{Db, Item, Part, StoreError, Table, Write, from_item, n, number, query_page, s, sk_of, to_item};
 use crate::endpoint_ref::EndpointRef;
 use crate::vault::Vault;
 use crate::workspace::{key as workspace_key, key_of, partition};
 
 pub use by_hand::{NewRecovery, RecoveryLease, RecoveryStart};
 pub use permits::Permit;
-pub use secret::SecretRotation;
 
-/// The result of registering an endpoint.
-#[derive(Debug)]
-pub enum EndpointCreation {
-    Done(Box<EndpointWithHealth>),
-    /// The workspace has reached its limit of endpoints.
-    TooMany,
-    /// The workspace is not stored yet.
-    WorkspaceUnknown,
-    /// Another request has taken over the claim.
-    ClaimLost,
-}
-
-/// The result of changing an endpoint.
-#[derive(Debug)]
-pub enum EndpointUpdate {
-    Done(Box<EndpointWithHealth>),
-    /// The endpoint answered 410 and cannot be enabled again.
-    Gone,
-    NotFound,
-}
-
-#[derive(Serialize, Deserialize)]
-struct EndpointItem {
+/// An endpoint as stored.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct StoredEndpoint {
     pk: String,
     sk: String,
     version: u64,
     #[serde(flatten, with = "EndpointAttributes")]
-    endpoint: Endpoint,
+    pub endpoint: Endpoint,
     secrets: Vec<SealedSecret>,
-    health: EndpointHealth,
+    pub health: EndpointHealth,
     /// The time until which the endpoint counts as late, in ms.
     late_until: Option<i64>,
     /// The time between two places of a late endpoint, in ms.
     late_gap_ms: Option<i64>,
 }
 
-impl EndpointItem {
-    fn with_health(self) -> EndpointWithHealth {
-        EndpointWithHealth { endpoint: self.endpoint, health: self.health }
+impl StoredEndpoint {
+    pub fn with_health(&self) -> EndpointWithHealth {
+        EndpointWithHealth { endpoint: self.endpoint.clone(), health: self.health.clone() }
     }
 }
 
@@ -156,7 +130,7 @@ impl Endpoints {
         let values = [(":pk", s(partition(coach))), (":sk", s(SORT_PREFIX))];
         let query = self.table.query("pk = :pk AND begins_with(sk, :sk)", values).consistent_read(true);
         let items = query_page(query).await?.items.into_iter();
-        items.map(|item| from_item("endpoint", item).map(EndpointItem::with_health)).collect()
+        items.map(|item| from_item("endpoint", item).map(|stored: StoredEndpoint| stored.with_health())).collect()
     }
 
     /// Reads an endpoint with the secrets that sign now.
@@ -166,7 +140,7 @@ impl Endpoints {
         id: &EndpointId,
         now: Timestamp,
     ) -> Result<Option<SignedEndpoint>, StoreError> {
-        self.read(coach, id).await?.map(|record| self.signed(record, now)).transpose()
+        self.find(coach, id).await?.map(|record| self.signed(record, now)).transpose()
     }
 
     /// Reads several endpoints, in their order.
@@ -185,115 +159,85 @@ impl Endpoints {
         Ok(endpoints.iter().map(|endpoint| read(&endpoint.id)).collect())
     }
 
-    fn signed(&self, record: EndpointItem, now: Timestamp) -> Result<SignedEndpoint, StoreError> {
+    fn signed(&self, record: StoredEndpoint, now: Timestamp) -> Result<SignedEndpoint, StoreError> {
         let secrets = record.secrets.iter().filter(|secret| secret.counts(now));
         let secrets = secrets.map(|secret| self.open(&record.endpoint.id, secret)).collect::<Result<_, _>>()?;
         let pace = record
             .late_until
             .zip(record.late_gap_ms)
             .map(|(until, gap_ms)| Pace { gap: TimeDelta::milliseconds(gap_ms), until: Timestamp::from_ms(until) });
-        let EndpointItem { endpoint, health, .. } = record;
+        let StoredEndpoint { endpoint, health, .. } = record;
         Ok(SignedEndpoint { read_at: now, endpoint, secrets, health, pace })
     }
 
-    /// Registers an endpoint. `answer` gives the parts of the transaction that record the answer.
-    pub async fn create(
+    /// A new endpoint with its secret, and the parts of a transaction that store it below the limit of endpoints.
+    pub fn create(
         &self,
-        context: AuditContext<'_>,
-        draft: EndpointDraft,
+        coach: &CoachId,
+        draft: &EndpointDraft,
         id: EndpointId,
         secret: &SigningSecret,
-        answer: impl FnOnce(&EndpointWithHealth) -> Vec<Write>,
-    ) -> Result<EndpointCreation, StoreError> {
-        let AuditContext { coach, now, .. } = context;
-        let sealed = self.vault.seal(&secret_context(&id), secret.as_bytes());
-        let record = EndpointItem {
+        now: Timestamp,
+    ) -> (EndpointWithHealth, [Write; 3]) {
+        let EndpointDraft { url, events, payload_mode, description } = draft.clone();
+        let record = StoredEndpoint {
             pk: partition(coach),
             sk: sort_key(&id),
             version: 1,
+            secrets: vec![self.seal(&id, secret)],
             endpoint: Endpoint {
                 id,
-                url: draft.url,
-                events: draft.events,
-                payload_mode: draft.payload_mode,
-                description: draft.description,
+                url,
+                events,
+                payload_mode,
+                description,
                 status: EndpointStatus::Enabled,
                 disabled_reason: None,
                 disabled_at: None,
                 created_at: now,
             },
-            secrets: vec![SealedSecret { sealed, until: None }],
             health: EndpointHealth::default(),
             late_until: None,
             late_gap_ms: None,
         };
         let count = self.table.write(count_key(coach)).count("endpoints");
         let has_room = "attribute_not_exists(endpoints) OR endpoints < :most";
-        let mut writes = vec![
+        let writes = [
             self.table.write(workspace_key(coach)).when_present().check(Part::Workspace),
             count.when(has_room, [(":most", n(MAX_ENDPOINTS))]).update(Part::EndpointCount),
             self.table.write(to_item(&record)).when_absent().put(Part::Endpoint),
-            self.audit_record(context, AuditAction::EndpointCreated, &record.endpoint),
         ];
-        let created = record.with_health();
-        writes.extend(answer(&created));
-        match self.table.db.transact(&writes).await? {
-            Transacted::Done => Ok(EndpointCreation::Done(Box::new(created))),
-            Transacted::Refused(refused) if refused.is(Part::Claim) => Ok(EndpointCreation::ClaimLost),
-            Transacted::Refused(refused) if refused.is(Part::Workspace) => Ok(EndpointCreation::WorkspaceUnknown),
-            Transacted::Refused(refused) if refused.is(Part::EndpointCount) => Ok(EndpointCreation::TooMany),
-            Transacted::Refused(_) => Err(StoreError::corrupt("endpoint", "its id is taken")),
-        }
+        (record.with_health(), writes)
     }
 
-    /// Changes an endpoint.
-    pub async fn change(
+    /// The endpoint after a change, and the part of a transaction that stores it. A changed status or URL starts afresh:
+    /// earlier failures and lateness no longer count.
+    pub fn change(
         &self,
-        context: AuditContext<'_>,
-        id: &EndpointId,
+        found: &StoredEndpoint,
         change: &EndpointChange,
-    ) -> Result<EndpointUpdate, StoreError> {
-        let AuditContext { coach, now, .. } = context;
-        retry("an endpoint", || async {
-            let Some(mut record) = self.read(coach, id).await? else { return Ok(Some(EndpointUpdate::NotFound)) };
-            let endpoint = match record.endpoint.changed(change, now) {
-                Ok(endpoint) => endpoint,
-                Err(EndpointGone) => return Ok(Some(EndpointUpdate::Gone)),
-            };
-            if endpoint.status != record.endpoint.status || endpoint.url != record.endpoint.url {
-                // The endpoint starts afresh: earlier failures and lateness no longer count.
-                record.health = EndpointHealth::default();
-                record.late_until = None;
-            }
-            let status = change.enabled.map(|_| endpoint.status);
-            let detail = AuditDetail { changed: Some(change.fields()), status, ..AuditDetail::of_endpoint(&endpoint) };
-            let watched = EndpointWithHealth { endpoint: endpoint.clone(), health: record.health.clone() };
-            let writes = [
-                self.replace(record, &endpoint),
-                audit::record(&self.table, context, AuditAction::EndpointUpdated, id.as_str(), detail),
-            ];
-            Ok(self.table.db.transact(&writes).await?.is_done().then_some(EndpointUpdate::Done(Box::new(watched))))
-        })
-        .await
+        now: Timestamp,
+    ) -> Result<(EndpointWithHealth, Write), EndpointGone> {
+        let endpoint = found.endpoint.changed(change, now)?;
+        let is_same = endpoint.status == found.endpoint.status && endpoint.url == found.endpoint.url;
+        let changed = StoredEndpoint {
+            endpoint,
+            health: if is_same { found.health.clone() } else { EndpointHealth::default() },
+            late_until: found.late_until.filter(|_| is_same),
+            ..found.clone()
+        };
+        Ok((changed.with_health(), self.replace(changed)))
     }
 
-    /// Deletes an endpoint. Returns the deleted endpoint, if there was one.
-    pub async fn delete(
-        &self,
-        context: AuditContext<'_>,
-        id: &EndpointId,
-    ) -> Result<Option<EndpointWithHealth>, StoreError> {
-        let coach = context.coach;
-        let Some(record) = self.read(coach, id).await? else { return Ok(None) };
+    /// Parts of a transaction: delete an endpoint.
+    pub fn delete(&self, coach: &CoachId, id: &EndpointId) -> [Write; 4] {
         let count = self.table.write(count_key(coach)).add("endpoints", n(-1));
-        let writes = [
+        [
             self.table.write(key(coach, id)).when_present().delete(Part::Endpoint),
             self.table.write(permits_key(coach, id)).delete(Part::Endpoint),
             self.table.write(by_hand_key(coach, id)).delete(Part::Endpoint),
             count.when("endpoints > :zero", []).update(Part::EndpointCount),
-            self.audit_record(context, AuditAction::EndpointDeleted, &record.endpoint),
-        ];
-        Ok(self.table.db.transact(&writes).await?.is_done().then(|| record.with_health()))
+        ]
     }
 
     /// Counts the endpoints of a workspace, as their limit does.
@@ -302,13 +246,14 @@ impl Endpoints {
         Ok(item.and_then(|item| number(&item, "endpoints")).unwrap_or_default())
     }
 
-    /// Part of a transaction: the audit record of an action on the endpoint.
-    fn audit_record(&self, context: AuditContext<'_>, action: AuditAction, endpoint: &Endpoint) -> Write {
-        audit::record(&self.table, context, action, endpoint.id.as_str(), AuditDetail::of_endpoint(endpoint))
+    /// Reads an endpoint as stored.
+    pub async fn find(&self, coach: &CoachId, id: &EndpointId) -> Result<Option<StoredEndpoint>, StoreError> {
+        self.table.get("endpoint", key(coach, id)).await
     }
 
-    async fn read(&self, coach: &CoachId, id: &EndpointId) -> Result<Option<EndpointItem>, StoreError> {
-        self.table.get("endpoint", key(coach, id)).await
+    /// Seals the current secret of an endpoint.
+    fn seal(&self, id: &EndpointId, secret: &SigningSecret) -> SealedSecret {
+        SealedSecret { sealed: self.vault.seal(&secret_context(id), secret.as_bytes()), until: None }
     }
 
     fn open(&self, id: &EndpointId, secret: &SealedSecret) -> Result<SigningSecret, StoreError> {
@@ -316,11 +261,11 @@ impl Endpoints {
         SigningSecret::restore(&bytes).ok_or_else(|| StoreError::corrupt("endpoint", "its secret has another length"))
     }
 
-    /// Part of a transaction: stores the record with another endpoint, if it is as it was read.
-    fn replace(&self, record: EndpointItem, endpoint: &Endpoint) -> Write {
-        let found = record.version;
-        let replacement = EndpointItem { version: found + 1, endpoint: endpoint.clone(), ..record };
-        self.table.write(to_item(&replacement)).when_version(Some(found)).put(Part::Endpoint)
+    /// Part of a transaction: stores a changed record, if it is as it was read.
+    fn replace(&self, changed: StoredEndpoint) -> Write {
+        let found = changed.version;
+        let next = StoredEndpoint { version: found + 1, ..changed };
+        self.table.write(to_item(&next)).when_version(Some(found)).put(Part::Endpoint)
     }
 }
 
@@ -367,7 +312,7 @@ mod tests {
             disabled_at: Some(Timestamp::from_ms(7)),
             created_at: Timestamp::from_ms(5),
         };
-        let item = to_item(&EndpointItem {
+        let item = to_item(&StoredEndpoint {
             pk: "COACH#coach_1".to_owned(),
             sk: "ENDPOINT#we_1".to_owned(),
             version: 3,
@@ -384,7 +329,7 @@ mod tests {
             ["payload_mode", "pk", "secrets", "sk", "status", "url", "version"],
         ];
         assert_eq!(names, [first, second].concat());
-        let read: EndpointItem = from_item("endpoint", item).unwrap();
+        let read: StoredEndpoint = from_item("endpoint", item).unwrap();
         assert_eq!((read.endpoint, read.late_gap_ms, read.late_until), (endpoint, Some(5), None));
         assert_eq!(read.secrets[0].sealed, [1, 2]);
     }

@@ -8,11 +8,12 @@
 //!    update returns the item, which shows the reason.
 //! 2. `drop_windows` UpdateItem: removes counters of past minutes.
 //! 3. `page` Query of the base table, which shows a new key at once, then BatchGetItem: module `list`.
-//! 4. `create`, `rotate` Transaction on the ring and the workspace's version: at most 50 live keys, with current
-//!    entitlements. On a full ring, GetItem, BatchGetItem and UpdateItem first remove expired keys.
-//! 5. `revoke` BatchGetItem, then a transaction on the ring with the audit record.
-//! 6. `change` BatchGetItem, then a transaction of the key and the audit record; another expiry also reads the
-//!    workspace, and its transaction has the ring and the workspace's version: module `change`.
+//! 4. `get` BatchGetItem. `create`, `retire` Parts of a transaction on the ring and the workspace's version: at most 50
+//!    live keys, with current entitlements. On a full ring, GetItem, BatchGetItem and UpdateItem of `make_room` first
+//!    remove expired keys.
+//! 5. `revoke` Parts of a transaction on the ring.
+//! 6. `change` Parts of a transaction. Another expiry also keeps the key on the ring, on the workspace's version: module
+//!    `change`.
 //! 7. `copy_entitlements` GetItem of the ring, BatchGetItem, UpdateItem of each live key with an older copy.
 //! 8. `count_live` GetItem of the ring, BatchGetItem.
 
@@ -35,8 +36,6 @@ use domain::workspace::{CrmConfiguration, Entitlements};
 use runtime::{BoxError, Environment, random_bytes};
 use serde::{Deserialize, Serialize};
 
-pub use change::KeyUpdate;
-pub use lifecycle::KeyCreation;
 pub use list::KeyPage;
 pub use present::Presented;
 
@@ -84,7 +83,7 @@ impl KeyRecord {
     }
 
     /// The details of an audit record about the key.
-    fn audit_detail(&self) -> AuditDetail {
+    pub fn audit_detail(&self) -> AuditDetail {
         AuditDetail { name: Some(self.name.clone()), ..AuditDetail::default() }
     }
 }
@@ -111,7 +110,8 @@ impl Keys {
         Ok(Self { table: Table::new(env, db, "KEYS_TABLE")? })
     }
 
-    async fn get(&self, coach: &CoachId, id: &KeyId) -> Result<Option<KeyRecord>, StoreError> {
+    /// Reads a key of a coach.
+    pub async fn get(&self, coach: &CoachId, id: &KeyId) -> Result<Option<KeyRecord>, StoreError> {
         let records = self.records(std::slice::from_ref(id)).await?;
         Ok(records.into_iter().find(|record| record.coach_id == *coach))
     }

@@ -3,8 +3,8 @@
 //!
 //! 1. `page` Query after a cursor, consistent.
 //! 2. `get` BatchGetItem, consistent.
-//! 3. `create` Transaction: record, check of the live contact, and the parts of `crm_write`.
-//! 4. `change` Transaction on the version read: record, and the parts of `crm_write`.
+//! 3. `create` Parts of a transaction: record, check of the live contact.
+//! 4. `change` Part of a transaction on the version read: record.
 //! 5. `save` Reads of record and contact, then a transaction on the version read: the record, unless the contact is
 //!    erased.
 
@@ -19,7 +19,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::contact::{ContactState, Contacts};
 use crate::contact_ref::ContactRef;
-use crate::crm_write::{Committed, CrmWrite};
 use crate::db::{Db, Item, Part, StoreError, Table, Write, from_item, retry, to_item};
 use crate::page::{Listed, Listing, PageRequest};
 use crate::workspace::{key_of, partition};
@@ -67,22 +66,14 @@ impl Opportunities {
         self.table.read(vec![key(coach, id)]).await?.pop().map(stored).transpose()
     }
 
-    /// Stores a new opportunity, if its contact is live.
-    pub async fn create(&self, opportunity: &Opportunity, write: &CrmWrite<'_>) -> Result<Committed, StoreError> {
-        let records =
-            [self.put(write.coach, opportunity, None), self.contacts.check_live(write.coach, opportunity.contact_id)];
-        write.commit(records).await
+    /// Parts of a transaction: store a new opportunity, if its contact is live.
+    pub fn create(&self, coach: &CoachId, opportunity: &Opportunity) -> [Write; 2] {
+        [self.put(coach, opportunity, None), self.contacts.check_live(coach, opportunity.contact_id)]
     }
 
-    /// Stores a changed opportunity, if the opportunity is as it was read.
-    pub async fn change(
-        &self,
-        found: &StoredOpportunity,
-        changed: &Opportunity,
-        write: &CrmWrite<'_>,
-    ) -> Result<Committed, StoreError> {
-        let record = self.put(write.coach, changed, Some(found.version));
-        write.commit([record]).await
+    /// Part of a transaction: stores a changed opportunity, if the opportunity is as it was read.
+    pub fn change(&self, coach: &CoachId, found: &StoredOpportunity, changed: &Opportunity) -> Write {
+        self.put(coach, changed, Some(found.version))
     }
 
     /// Stores an opportunity from a fact, unless the stored state is newer or its contact is erased. Contact and

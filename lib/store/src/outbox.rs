@@ -142,10 +142,11 @@ impl Outbox {
         contents(events).map(move |content| self.put(&content, now))
     }
 
-    /// Part of a transaction: releases an entry that was held back. Refused after its `send_after`: the relay may have
-    /// sent the entry.
-    pub(crate) fn release(&self, content: &Content, now: Timestamp) -> Write {
-        let sealed = b(self.vault.seal_json(&context(&content.id()), content));
+    /// Part of a transaction: releases a change that was held back. Refused after its `send_after`: the relay may have
+    /// sent the change.
+    pub fn release(&self, change: Change, now: Timestamp) -> Write {
+        let content = Content::Change(Box::new(change));
+        let sealed = b(self.vault.seal_json(&context(&content.id()), &content));
         let update = self.table.write(db::pk(content.id())).set("sealed", sealed).set("send_after", n(now.ms()));
         update.when("send_after > :send_after", []).update(Part::Outbox)
     }
@@ -209,7 +210,9 @@ impl Outbox {
     }
 }
 
-fn contents(events: impl IntoIterator<Item = Event>) -> impl Iterator<Item = Content> {
+/// Entries for the events of one cause, always in the same order. Each of the first [`SINGLE_EVENTS`] has an entry, the
+/// others share entries.
+pub(crate) fn contents(events: impl IntoIterator<Item = Event>) -> impl Iterator<Item = Content> {
     let mut single: Vec<Event> = events.into_iter().collect();
     let more = single.split_off(single.len().min(SINGLE_EVENTS));
     let grouped: Vec<Content> =

@@ -17,7 +17,8 @@ use runtime::{BoxError, Environment};
 use serde::Deserialize;
 
 use crate::db::{
-    self, Db, Item, ItemWrite, Part, StoreError, Table, Transacted, Write, from_item, n, retry, s, to_attributes,
+    self, Db, Item, ItemWrite, Part, RefusedTransaction, StoreError, Table, Transacted, Write, from_item, n, retry, s,
+    to_attributes,
 };
 use crate::fact::FactContext;
 use crate::fact_order::set_by_fact;
@@ -145,7 +146,7 @@ impl Workspaces {
     }
 
     /// Part of a transaction: takes a seat, if the plan allows one more client, and counts the welcome mail. The
-    /// refused write returns the item, from which [`seat_refusal`] reads the reason.
+    /// refused write returns the item, from which [`StoredWorkspace::is_full`] reads the reason.
     pub(crate) fn take_seat(&self, coach: &CoachId, team: Option<&TeamId>, mail: Option<WelcomeMail>) -> Write {
         let seat = self.seats(coach, team, 1, 1).when(BELOW_CAP, []);
         match mail {
@@ -156,7 +157,7 @@ impl Workspaces {
     }
 
     /// Part of a transaction: checks that the workspace is as it was read, except its counts.
-    pub(crate) fn check_unchanged(&self, workspace: &StoredWorkspace) -> Write {
+    pub fn check_unchanged(&self, workspace: &StoredWorkspace) -> Write {
         let found = self.table.write(key(&workspace.workspace.coach_id)).when_version(Some(workspace.version));
         found.check(Part::Workspace)
     }
@@ -191,21 +192,15 @@ impl Workspaces {
     }
 }
 
-/// The reason why [`Workspaces::take_seat`] was refused.
-pub(crate) enum SeatRefusal {
-    /// The plan's cap is reached.
-    PlanFull,
-    /// The workspace has changed since it was read.
-    Changed,
-}
-
-/// Reads the reason from the item that the refused write returned.
-pub(crate) fn seat_refusal(old: Option<&Item>, team: Option<&TeamId>) -> Result<SeatRefusal, StoreError> {
-    let Some(item) = old else { return Ok(SeatRefusal::Changed) };
-    let found: StoredWorkspace = from_item("workspace", item.clone())?;
-    let same_team = found.workspace.team_id.as_ref() == team;
-    let full = found.workspace.client_cap.is_some_and(|cap| found.client_count >= cap);
-    Ok(if same_team && full { SeatRefusal::PlanFull } else { SeatRefusal::Changed })
+impl StoredWorkspace {
+    /// Returns true if [`Workspaces::take_seat`] was refused because the plan is full. False: the workspace has changed
+    /// since it was read.
+    pub fn is_full(&self, refused: &RefusedTransaction) -> Result<bool, StoreError> {
+        let Some(item) = refused.item(Part::Workspace) else { return Ok(false) };
+        let found: Self = from_item("workspace", item.clone())?;
+        let is_full = found.workspace.client_cap.is_some_and(|cap| found.client_count >= cap);
+        Ok(is_full && found.workspace.team_id == self.workspace.team_id)
+    }
 }
 
 /// The partition of all items that belong to a workspace.

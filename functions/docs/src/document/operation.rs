@@ -12,7 +12,7 @@ use domain::list::PageSize;
 use domain::openapi::Body;
 use edge::Problem;
 use edge::problem::Fault;
-use edge::routes::{Access, ROUTES, Route};
+use edge::routes::{Access, Idempotency, ROUTES, Route};
 use serde_json::{Map, Value, json};
 
 use super::access::{self, GATEWAY, may_come_from_gateway};
@@ -83,16 +83,17 @@ impl Operation {
         };
         let ids = PATH_IDS.into_iter().filter(|(start, ..)| path == *start || path.starts_with(&format!("{start}/")));
         let operation = ids.fold(operation, Self::with_path_id);
-        match route.access {
-            Access::Crm(permission) if permission.is_write() => operation.idempotent(true).refuses([
+        match route.idempotency() {
+            Idempotency::Required => operation.idempotent(true).refuses([
                 Problem::IdempotencyKeyRequired,
                 Problem::IdempotencyPayloadMismatch,
                 Problem::Unconfirmed(Fault { doing: "", source: "".into() }),
             ]),
-            Access::Session if method == "POST" => operation
+            Idempotency::Optional => operation
                 .idempotent(false)
                 .refuses([Problem::IdempotencyKeyInvalid, Problem::IdempotencyPayloadMismatch]),
-            _ => operation,
+            Idempotency::HeaderOrEmail => operation.idempotent(false).refuses([Problem::IdempotencyKeyInvalid]),
+            Idempotency::None => operation,
         }
     }
 
@@ -109,7 +110,7 @@ impl Operation {
     }
 
     /// Takes an idempotency key, and replays recorded answers.
-    pub(super) fn idempotent(mut self, required: bool) -> Self {
+    fn idempotent(mut self, required: bool) -> Self {
         self.replays = true;
         self.refuses([Problem::IdempotencyInProgress]).parameter(json!({
             "name": "Idempotency-Key", "in": "header", "required": required, "example": "order-20261120-0017",

@@ -1,5 +1,5 @@
-//! Writes of the API to bookings: read, decide (in `domain`), write on condition that the items read are unchanged. If
-//! another write was faster, the caller reads and decides again.
+//! Bookings of the API: what a decision (in `domain`) needs, and the writes of its result, on condition that the items
+//! read are unchanged.
 
 use chrono::NaiveDate;
 use domain::booking::{CalendarEvent, Lead};
@@ -10,7 +10,6 @@ use futures::future::try_join;
 use crate::booking::{Bookings, BusyTimes, StoredEvent, bucket, event_key, event_sk};
 use crate::calendar::{StoredCalendar, find};
 use crate::contact::{ContactState, contact_key};
-use crate::crm_write::{Committed, CrmWrite};
 use crate::db::{Item, StoreError, Write, sk_of};
 use crate::workspace::key_of;
 
@@ -97,47 +96,42 @@ impl Bookings {
         }
     }
 
-    /// Stores a new booking.
-    pub async fn book(
-        &self,
-        read: &BookingRead,
-        event: &CalendarEvent,
-        write: &CrmWrite<'_>,
-    ) -> Result<Committed, StoreError> {
-        let put = self.put(write.coach, &StoredEvent::new(event.clone()), None);
+    /// Parts of a transaction: store a new booking of a contact.
+    pub fn book(&self, coach: &CoachId, lead: ContactId, read: &BookingRead, event: &CalendarEvent) -> Vec<Write> {
+        let put = self.put(coach, &StoredEvent::new(event.clone()), None);
         let buckets = bucket_writes(None, event, &read.busy);
-        let records = self.event_writes(write, event.id, put, &buckets, read.calendar.as_ref());
-        write.commit(records).await
+        self.event_writes(coach, lead, put, event.id, &buckets, read.calendar.as_ref())
     }
 
-    /// Stores a booking as `event`: moved or cancelled.
-    pub async fn change(
+    /// Parts of a transaction: store a contact's booking as `event`, moved or cancelled.
+    pub fn change(
         &self,
+        coach: &CoachId,
+        lead: ContactId,
+        found: &StoredEvent,
         read: &ChangeRead,
         event: &CalendarEvent,
-        write: &CrmWrite<'_>,
-    ) -> Result<Committed, StoreError> {
-        let Some(found) = &read.event else { return Ok(Committed::Changed) };
-        let put = self.put(write.coach, &found.changed(event.clone()), Some(found));
+    ) -> Vec<Write> {
+        let put = self.put(coach, &found.changed(event.clone()), Some(found));
         let buckets = bucket_writes(found.event.busy(), event, &read.busy);
         let calendar = find(&read.calendars, event.calendar_id).filter(|_| event.is_confirmed());
-        let records = self.event_writes(write, event.id, put, &buckets, calendar);
-        write.commit(records).await
+        self.event_writes(coach, lead, put, event.id, &buckets, calendar)
     }
 
     /// Writes of the event and its buckets, and checks that the calendar is unchanged and the contact live.
     fn event_writes(
         &self,
-        write: &CrmWrite<'_>,
-        event: CalendarEventId,
+        coach: &CoachId,
+        lead: ContactId,
         put: Write,
+        event: CalendarEventId,
         buckets: &[BucketWrite],
         calendar: Option<&StoredCalendar>,
     ) -> Vec<Write> {
         let mut records = vec![put];
-        records.extend(buckets.iter().map(|bucket| self.bucket_write(write.coach, event, bucket)));
-        records.extend(calendar.map(|calendar| self.calendars.check(write.coach, calendar)));
-        records.push(self.contacts.check_live(write.coach, write.contact));
+        records.extend(buckets.iter().map(|bucket| self.bucket_write(coach, event, bucket)));
+        records.extend(calendar.map(|calendar| self.calendars.check(coach, calendar)));
+        records.push(self.contacts.check_live(coach, lead));
         records
     }
 }

@@ -4,11 +4,10 @@
 //!
 //! TTL deletes late. So the sealed part states its own end, and the first replay after the end deletes the item.
 //!
-//! 1. `answer_to_coach` Part of the work's transaction: an answer without a secret.
-//! 2. `secret_to_coach` Parts of the work's transaction: the claim with the redacted answer, and the whole answer.
-//! 3. `whole_answer` GetItem while the secret is replayed, DeleteItem afterwards.
+//! 1. `secret_write` Part of the work's transaction, beside the claim with the redacted answer.
+//! 2. `whole_answer` GetItem while the secret is replayed, DeleteItem afterwards.
 
-use domain::idempotency::{RETENTION, SECRET_RETENTION};
+use domain::idempotency::SECRET_RETENTION;
 use domain::time::Timestamp;
 use runtime::error_chain;
 use serde::{Deserialize, Serialize};
@@ -34,15 +33,8 @@ struct WholeAnswer {
 }
 
 impl Claims {
-    /// Part of the work's transaction: the claim ends with the answer. Answers to a coach's settings have no subject,
-    /// since they hold no client's data.
-    pub fn answer_to_coach(&self, claim: &Claim, answer: &Answer, now: Timestamp) -> Write {
-        self.answer_write(claim, answer, None, RETENTION, now).update(Part::Claim)
-    }
-
-    /// Parts of the work's transaction: the claim ends with an answer that shows a secret. `redacted` is the answer
-    /// without the secret.
-    pub fn secret_to_coach(&self, claim: &Claim, whole: &Answer, redacted: &Answer, now: Timestamp) -> [Write; 2] {
+    /// Part of the work's transaction: the whole answer.
+    pub(super) fn secret_write(&self, claim: &Claim, whole: &Answer, now: Timestamp) -> Write {
         let until = now + SECRET_RETENTION;
         let sealed = WholeAnswer { until: until.ms(), body: String::from_utf8_lossy(&whole.body).into_owned() };
         let item = SecretItem {
@@ -50,10 +42,8 @@ impl Claims {
             sealed: Sealed(self.vault.seal_json(&context(&claim.pk, "secret"), &sealed)),
             expires_at: ends_s(until),
         };
-        let answered = self.answer_write(claim, redacted, None, RETENTION, now).set("secret_until", n(until.ms()));
-        let secret = self.table.write(to_item(&item));
-        let secret = secret.when("attribute_not_exists(pk) OR expires_at <= :now", [(":now", n(now.unix_s()))]);
-        [answered.update(Part::Claim), secret.put(Part::Claim)]
+        let is_free = "attribute_not_exists(pk) OR expires_at <= :now";
+        self.table.write(to_item(&item)).when(is_free, [(":now", n(now.unix_s()))]).put(Part::Claim)
     }
 
     /// The body of the whole answer, or `None` once its time is over.

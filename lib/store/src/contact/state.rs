@@ -28,10 +28,10 @@ pub enum ContactState {
 
 impl ContactState {
     /// The contact if it is live, or else the id of its surviving contact, if there is one.
-    pub fn live(self) -> Result<StoredContact, Option<ContactId>> {
+    pub fn live(&self) -> Result<&StoredContact, Option<ContactId>> {
         match self {
-            Self::Live(contact) => Ok(*contact),
-            Self::Merged { into } => Err(Some(into)),
+            Self::Live(contact) => Ok(contact),
+            Self::Merged { into } => Err(Some(*into)),
             Self::Unknown | Self::Erased => Err(None),
         }
     }

@@ -10,7 +10,7 @@ use super::{Db, Item, MeteredRequest, StoreError};
 
 /// The kind of item that a write of a transaction changes or checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub enum Part {
     Address,
     Audit,
     Automation,
@@ -81,7 +81,7 @@ impl Transacted {
 
 /// A transaction that wrote nothing because a condition failed.
 #[derive(Debug)]
-pub(crate) struct RefusedTransaction(Vec<FailedPart>);
+pub struct RefusedTransaction(Vec<FailedPart>);
 
 #[derive(Debug)]
 struct FailedPart {
@@ -97,8 +97,13 @@ impl RefusedTransaction {
         Self(failed.map(|(part, reason)| FailedPart { part, item: reason.item }).collect())
     }
 
+    /// The refusal of one write outside a transaction.
+    pub(crate) fn of(part: Part) -> Self {
+        Self(vec![FailedPart { part, item: None }])
+    }
+
     /// Returns true if the condition of a write with this label failed.
-    pub(crate) fn is(&self, part: Part) -> bool {
+    pub fn is(&self, part: Part) -> bool {
         self.0.iter().any(|failed| failed.part == part)
     }
 

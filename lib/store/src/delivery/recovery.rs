@@ -195,8 +195,8 @@ impl Deliveries {
         let mut left: Vec<(usize, &DeliveryItem)> = records.iter().enumerate().collect();
         while !left.is_empty() {
             let writes = left.iter().flat_map(|(number, record)| {
-                let pair = self.restart_writes(endpoint, record, RestartCause::Recovery, outbox, now);
-                pair.map(|write| write.labelled(Part::Delivery(*number)))
+                let (write, order) = self.restart_write(endpoint, record, RestartCause::Recovery, now);
+                [write, outbox.put(&order, now)].map(|write| write.labelled(Part::Delivery(*number)))
             });
             let writes: Vec<Write> = writes.collect();
             match self.table.db.transact(&writes).await? {

@@ -6,19 +6,15 @@
 //! A chain can begin for as long as deliveries are kept. It prolongs that time only by its own length, so no number of
 //! retries keeps a body for good.
 
-use domain::audit::{AuditAction, AuditDetail};
 use domain::delivery::{CHAIN_RETENTION, DELIVERY_RETENTION, DeliveryOrder, DeliveryStatus};
-use domain::endpoint::Endpoint;
 use domain::id::{DeliveryId, EndpointId};
 use domain::time::Timestamp;
 
 use super::record::{DeliveryItem, ENTITY, key};
 use super::{Deliveries, NewDelivery};
-use crate::audit::{self, AuditContext};
-use crate::db::{Part, StoreError, Transacted, Write, n, s, to_attribute, to_item};
+use crate::db::{Part, StoreError, Write, n, s, to_attribute, to_item};
 use crate::endpoint_ref::EndpointRef;
-use crate::outbox::{Content, Outbox};
-use crate::workspace::Workspaces;
+use crate::outbox::Content;
 
 /// Attempts of earlier chains that stay in a delivery's log. Each attempt pays write units for the whole item.
 const KEPT_ATTEMPTS: usize = 50;
@@ -38,16 +34,15 @@ impl ResendableDelivery {
     pub fn is_test(&self) -> bool {
         self.0.test
     }
-}
 
-/// The result of sending an event again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Restarted {
-    Done,
-    /// An attempt is under way.
-    Busy,
-    /// Another request has taken over the claim.
-    ClaimLost,
+    pub fn id(&self) -> &DeliveryId {
+        &self.0.id
+    }
+
+    /// The type of the event.
+    pub fn event_type(&self) -> &str {
+        &self.0.event_type
+    }
 }
 
 /// The cause of another chain.
@@ -87,32 +82,15 @@ impl Deliveries {
         })
     }
 
-    /// Sends one delivery again at once, whatever its status. `answer` is the part of the transaction that records the
-    /// answer.
-    pub async fn restart(
+    /// The part of a transaction that sends one delivery again at once, whatever its status, and its order. Refused while
+    /// an attempt is under way.
+    pub fn restart(
         &self,
-        workspaces: &Workspaces,
-        context: AuditContext<'_>,
-        endpoint: &Endpoint,
+        endpoint: &EndpointRef,
         ResendableDelivery(record): &ResendableDelivery,
-        answer: Vec<Write>,
-        outbox: &Outbox,
-    ) -> Result<Restarted, StoreError> {
-        let endpoint_ref = EndpointRef { coach: context.coach.clone(), id: endpoint.id.clone() };
-        let detail = AuditDetail {
-            endpoint_id: Some(endpoint.id.clone()),
-            event_type: Some(record.event_type.clone()),
-            ..AuditDetail::of_endpoint(endpoint)
-        };
-        let (action, target) = (AuditAction::DeliveryRetried, record.id.as_str());
-        let mut writes = vec![audit::record(&workspaces.table, context, action, target, detail)];
-        writes.extend(self.restart_writes(&endpoint_ref, record, RestartCause::ByHand, outbox, context.now));
-        writes.extend(answer);
-        Ok(match self.table.db.transact(&writes).await? {
-            Transacted::Done => Restarted::Done,
-            Transacted::Refused(refused) if refused.is(Part::Claim) => Restarted::ClaimLost,
-            Transacted::Refused(_) => Restarted::Busy,
-        })
+        now: Timestamp,
+    ) -> (Write, Content) {
+        self.restart_write(endpoint, record, RestartCause::ByHand, now)
     }
 
     /// Returns true while the first attempt of a delivery's chain is not recorded.
@@ -121,42 +99,23 @@ impl Deliveries {
         Ok(found.is_some_and(|record| record.status == DeliveryStatus::Pending && record.next_attempt == 1))
     }
 
-    /// Stores the delivery of a test event with its first order. `answer` is the part of the transaction that records
-    /// the answer. Returns false if another request has taken over the claim.
-    pub async fn create_test(
-        &self,
-        workspaces: &Workspaces,
-        context: AuditContext<'_>,
-        delivery: NewDelivery<'_>,
-        detail: AuditDetail,
-        answer: Vec<Write>,
-        outbox: &Outbox,
-    ) -> Result<bool, StoreError> {
-        let AuditContext { coach, now, .. } = context;
-        let order = DeliveryOrder::first(coach, delivery.endpoint_id, &delivery.id, now);
-        let (action, target) = (AuditAction::EndpointTestSent, delivery.endpoint_id.as_str());
-        let trail = audit::record(&workspaces.table, context, action, target, detail);
+    /// The part of a transaction that stores the delivery of a test event, and its order.
+    pub fn create_test(&self, delivery: NewDelivery<'_>, now: Timestamp) -> (Write, Content) {
+        let order = DeliveryOrder::first(delivery.coach_id, delivery.endpoint_id, &delivery.id, now);
         let record = DeliveryItem { test: true, ..self.record_of(delivery, now) };
         let put = self.table.write(to_item(&record)).when_absent().put(Part::Delivery(0));
-        let mut writes = vec![put, order_write(outbox, order, now), trail];
-        writes.extend(answer);
-        match self.table.db.transact(&writes).await? {
-            Transacted::Done => Ok(true),
-            Transacted::Refused(refused) if refused.is(Part::Claim) => Ok(false),
-            Transacted::Refused(_) => Err(StoreError::corrupt(ENTITY, "a delivery with this id exists")),
-        }
+        (put, Content::Order(Box::new(order)))
     }
 
-    /// The writes that begin another chain of a delivery and store its first order, on condition that the delivery is
-    /// as it was read.
-    pub(super) fn restart_writes(
+    /// The write that begins another chain of a delivery, on condition that the delivery is as it was read, and the first
+    /// order of the chain.
+    pub(super) fn restart_write(
         &self,
         EndpointRef { coach, id: endpoint }: &EndpointRef,
         record: &DeliveryItem,
         cause: RestartCause,
-        outbox: &Outbox,
         now: Timestamp,
-    ) -> [Write; 2] {
+    ) -> (Write, Content) {
         let chain = record.chain + 1;
         let kept = &record.attempts[record.attempts.len().saturating_sub(KEPT_ATTEMPTS)..];
         let as_read =
@@ -176,12 +135,8 @@ impl Deliveries {
             update = update.set("recovered_at", n(now.ms()));
         }
         let first = DeliveryOrder::first(coach, endpoint, &record.id, now);
-        [update.update(Part::Delivery(0)), order_write(outbox, DeliveryOrder { chain, ..first }, now)]
+        (update.update(Part::Delivery(0)), Content::Order(Box::new(DeliveryOrder { chain, ..first })))
     }
-}
-
-fn order_write(outbox: &Outbox, order: DeliveryOrder, now: Timestamp) -> Write {
-    outbox.put(&Content::Order(Box::new(order)), now)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use domain::id::{CoachId, EventId};
 use domain::notice::EndpointNotice;
 use domain::time::Timestamp;
 
-use super::{EndpointItem, Endpoints, key};
+use super::{Endpoints, StoredEndpoint, key};
 use crate::audit::{self, AuditContext};
 use crate::db::{StoreError, retry, s, to_attribute};
 use crate::outbox::{Content, Outbox};
@@ -52,7 +52,7 @@ impl Endpoints {
         if read.is_fresh(now) && read.health.after_failure(event, now) == FailureEffect::Known {
             return Ok(EndpointAfter::On);
         }
-        let update = |record: &EndpointItem, endpoint: &Endpoint| match record.health.after_failure(event, now) {
+        let update = |record: &StoredEndpoint, endpoint: &Endpoint| match record.health.after_failure(event, now) {
             FailureEffect::Known => None,
             FailureEffect::Failing(health) => Some(HealthUpdate::Health(health)),
             FailureEffect::Warn(health, since) => Some(HealthUpdate::Warned(health, since)),
@@ -78,11 +78,11 @@ impl Endpoints {
         read: &SignedEndpoint,
         outbox: &Outbox,
         now: Timestamp,
-        change: impl Fn(&EndpointItem, &Endpoint) -> Option<HealthUpdate>,
+        change: impl Fn(&StoredEndpoint, &Endpoint) -> Option<HealthUpdate>,
     ) -> Result<EndpointAfter, StoreError> {
         let id = &read.endpoint.id;
         retry("an endpoint", || async {
-            let Some(record) = self.read(coach, id).await? else { return Ok(Some(EndpointAfter::On)) };
+            let Some(record) = self.find(coach, id).await? else { return Ok(Some(EndpointAfter::On)) };
             let endpoint = record.endpoint.clone();
             if endpoint.url != read.endpoint.url {
                 return Ok(Some(EndpointAfter::Moved));
@@ -90,11 +90,11 @@ impl Endpoints {
             let (writes, noted) = match change(&record, &endpoint) {
                 None => return Ok(Some(EndpointAfter::On)),
                 Some(HealthUpdate::Health(health)) => {
-                    (vec![self.replace(EndpointItem { health, ..record }, &endpoint)], EndpointAfter::On)
+                    (vec![self.replace(StoredEndpoint { health, ..record })], EndpointAfter::On)
                 }
                 Some(HealthUpdate::Warned(health, since)) => {
                     let notice = Content::Notice(Box::new(EndpointNotice::failing(coach, &endpoint, since, now)));
-                    let replaced = self.replace(EndpointItem { health, ..record }, &endpoint);
+                    let replaced = self.replace(StoredEndpoint { health, ..record });
                     (vec![replaced, outbox.put(&notice, now)], EndpointAfter::On)
                 }
                 Some(HealthUpdate::Off(off)) => {
@@ -105,7 +105,9 @@ impl Endpoints {
                     let detail = AuditDetail { status: Some(off.status), ..AuditDetail::of_endpoint(&off) };
                     let (action, target) = (AuditAction::EndpointDisabled, id.as_str());
                     let audited = audit::record(&self.table, context, action, target, detail);
-                    (vec![self.replace(record, &off), change, notice, audited], EndpointAfter::Off(off.not_sent()))
+                    let not_sent = off.not_sent();
+                    let replaced = self.replace(StoredEndpoint { endpoint: off, ..record });
+                    (vec![replaced, change, notice, audited], EndpointAfter::Off(not_sent))
                 }
             };
             Ok(self.table.db.transact(&writes).await?.is_done().then_some(noted))

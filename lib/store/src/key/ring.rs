@@ -45,7 +45,7 @@ impl Keys {
     }
 
     /// Returns true if the ring holds the key, or has room for it once expired keys are removed.
-    pub(super) async fn has_place(&self, coach: &CoachId, id: &KeyId, now: Timestamp) -> Result<bool, StoreError> {
+    pub async fn has_place(&self, coach: &CoachId, id: &KeyId, now: Timestamp) -> Result<bool, StoreError> {
         Ok(self.ring(coach).await?.ids.contains(id) || self.make_room(coach, now).await?)
     }
 
@@ -64,7 +64,7 @@ impl Keys {
     }
 
     /// Removes expired keys from a ring. Returns false if all keys are live and the ring is full.
-    pub(super) async fn make_room(&self, coach: &CoachId, now: Timestamp) -> Result<bool, StoreError> {
+    pub async fn make_room(&self, coach: &CoachId, now: Timestamp) -> Result<bool, StoreError> {
         let ring = self.ring(coach).await?;
         let live = self.live_among(&ring.ids, now).await?;
         let ended: Vec<&KeyId> = ring.ids.iter().filter(|id| live.iter().all(|live| live.key_id != **id)).collect();

@@ -66,7 +66,6 @@ fn create_client() -> Operation {
         .example("to_deliver_yourself", to_deliver_yourself);
     let long_goals = format!("must be at most {MAX_GOALS_CHARS} characters; it has {}", MAX_GOALS_CHARS + 381);
     Operation::new("POST", "/v1/clients", "createClient")
-        .idempotent(false)
         .body(ClientDraft::schema())
         .example(
             "mailed",
@@ -80,11 +79,5 @@ fn create_client() -> Operation {
             }),
         )
         .answers(answer)
-        .refuses([
-            invalid("goals", long_goals),
-            Problem::IdempotencyKeyInvalid,
-            Problem::EmailTaken,
-            Problem::PlanFull,
-            Problem::TeamFull,
-        ])
+        .refuses([invalid("goals", long_goals), Problem::EmailTaken, Problem::PlanFull, Problem::TeamFull])
 }

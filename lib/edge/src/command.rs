@@ -1,0 +1,313 @@
+//! A write of the API: read, decide, commit once, and read again if another write was faster.
+//!
+//! [`Runner`] does everything that all writes share: the idempotency key, the transaction with the recorded answer, the
+//! backoff after a conflict, replays. A [`Command`] is the rest.
+//!
+//! A write with a key happens at most once, and a repeat learns its result. If the store does not answer in time, the
+//! function answers itself, before the gateway would. The repeat replays what was committed, or takes over the claim.
+//! After the takeover the earlier request can no longer commit.
+
+use std::borrow::Cow;
+use std::future::Future;
+
+use axum::response::Response;
+use domain::change::Change;
+use domain::event::Event;
+use domain::id::{ClientId, CoachId, ContactId};
+use domain::idempotency::{AnswerKind, Api, RETENTION};
+use domain::time::Timestamp;
+use runtime::{BoxError, Environment};
+use serde::Serialize;
+use serde_json::Value;
+use store::claim::{AnswerSubject, Claim, Claims, Recorded};
+use store::contact_ref::ContactRef;
+use store::outbox::Content;
+use store::unit::{Commit, Once, Unit, Units};
+use store::vault::Vault;
+use store::{Db, RefusedTransaction, Write, retry};
+
+use crate::gate::{Caller, CrmCaller, Gate};
+use crate::idempotency::{Claimed, IdempotentRequest, Stage, key_of, once};
+use crate::inbound::Inbound;
+use crate::problem::Problem;
+use crate::reply::Reply;
+
+/// A write operation of a route.
+pub trait Command: Sync {
+    type Caller: Caller;
+    /// Everything that the decision depends on: the parsed request, and what is stored.
+    type Snapshot: Send + Sync;
+
+    /// The payload of the request's fingerprint.
+    fn payload<'a>(&self, inbound: &'a Inbound) -> Cow<'a, Value> {
+        inbound.payload()
+    }
+
+    /// Parses the request and reads what is stored. Called again after each conflict with another write.
+    fn read(&self, caller: &Self::Caller) -> impl Future<Output = Result<Self::Snapshot, Problem>> + Send;
+
+    /// Decides what is written and answered. Pure: no clock but the caller's, no call.
+    fn decide(&self, caller: &Self::Caller, found: &Self::Snapshot) -> Result<Decision, Problem>;
+
+    /// Gives the reason of a refused commit. `Ok` if another write was faster: the command reads and decides again.
+    fn refused(
+        &self,
+        _caller: &Self::Caller,
+        _found: &Self::Snapshot,
+        _refused: &RefusedTransaction,
+    ) -> impl Future<Output = Result<(), Problem>> + Send {
+        async { Ok(()) }
+    }
+
+    /// Follows a commit up, such as by a metric. Returns the answer.
+    fn committed(
+        &self,
+        _caller: &Self::Caller,
+        _found: &Self::Snapshot,
+        reply: Reply,
+    ) -> impl Future<Output = Reply> + Send {
+        async { reply }
+    }
+
+    /// Brings a stage up to date that an earlier request committed.
+    fn resume(&self, _caller: &Self::Caller, stage: Stage) -> impl Future<Output = Result<Stage, Problem>> + Send {
+        async { Ok(stage) }
+    }
+
+    /// Does the work after a committed stage, such as a mail, and records the answer under the claim.
+    fn finish(
+        &self,
+        _caller: &Self::Caller,
+        _stage: Stage,
+        _claimed: &Claimed,
+    ) -> impl Future<Output = Result<Reply, Problem>> + Send {
+        async { Err(Problem::internal("finish a command", "the command has no stage")) }
+    }
+}
+
+/// The decision of a command.
+#[must_use]
+pub struct Decision {
+    unit: Unit,
+    then: Then,
+    subject: Option<AnswerSubject>,
+}
+
+/// The continuation after the commit.
+enum Then {
+    Reply(Reply, AnswerKind),
+    /// An answer that shows a secret once, and the same answer without it.
+    Secret {
+        whole: Reply,
+        redacted: Reply,
+    },
+    /// Work that depends on the commit, from this stage.
+    Stage(Stage),
+}
+
+impl Decision {
+    /// Answers with `reply`. The records to write are added.
+    pub fn reply(reply: Reply) -> Self {
+        Self::then(Then::Reply(reply, AnswerKind::Other))
+    }
+
+    /// Answers with a password, which is recorded for a shorter time under a derived key.
+    pub fn password(reply: Reply) -> Self {
+        Self::then(Then::Reply(reply, AnswerKind::Password))
+    }
+
+    /// Answers with a secret. A late repeat gets the `redacted` answer.
+    pub fn secret(whole: Reply, redacted: Reply) -> Self {
+        Self::then(Then::Secret { whole, redacted })
+    }
+
+    /// Continues with [`Command::finish`] after the commit.
+    pub fn stage(stage: &impl Serialize) -> Result<Self, Problem> {
+        Ok(Self::then(Then::Stage(Stage::of(stage)?)))
+    }
+
+    fn then(then: Then) -> Self {
+        Self { unit: Unit::new(), then, subject: None }
+    }
+
+    /// Names the client whose erasure removes the recorded answer.
+    pub fn about_client(self, client: &ClientId) -> Self {
+        Self { subject: Some(AnswerSubject::Client(client.clone())), ..self }
+    }
+
+    /// Names the contact whose erasure removes the recorded answer.
+    pub fn about_contact(self, coach: &CoachId, contact: ContactId) -> Self {
+        Self { subject: Some(AnswerSubject::Contact(ContactRef::new(coach, contact))), ..self }
+    }
+
+    /// Adds writes of records.
+    pub fn write(self, writes: impl IntoIterator<Item = Write>) -> Self {
+        self.with(|unit| unit.write(writes))
+    }
+
+    /// Adds changes that the application learns of.
+    pub fn change(self, changes: impl IntoIterator<Item = Change>) -> Self {
+        self.with(|unit| unit.change(changes))
+    }
+
+    /// Adds events for receivers.
+    pub fn events(self, events: impl IntoIterator<Item = Event>) -> Self {
+        self.with(|unit| unit.events(events))
+    }
+
+    /// Adds an outbox entry.
+    pub fn entry(self, content: Content) -> Self {
+        self.with(|unit| unit.entries([content]))
+    }
+
+    /// Changes the unit.
+    pub fn with(self, change: impl FnOnce(Unit) -> Unit) -> Self {
+        Self { unit: change(self.unit), ..self }
+    }
+}
+
+/// Runs commands.
+#[derive(Clone)]
+pub struct Runner {
+    claims: Claims,
+    units: Units,
+}
+
+impl Runner {
+    /// Claims keys in the idempotency table and emits through the outbox.
+    pub fn new(env: &Environment, db: &Db, vault: &Vault) -> Result<Self, BoxError> {
+        Ok(Self { claims: Claims::new(env, db, vault)?, units: Units::new(env, db, vault)? })
+    }
+
+    /// Checks the caller of a CRM write, does the write once, and answers.
+    pub async fn answer<C: Command<Caller = CrmCaller>>(
+        &self,
+        gate: &Gate,
+        inbound: &Inbound,
+        command: &C,
+    ) -> Response {
+        gate.crm(inbound, async |caller| self.run(inbound, &caller, command).await).await
+    }
+
+    /// Runs a command, once for all requests with its idempotency key. The snapshot is read while the key is claimed.
+    ///
+    /// A repeat gets the recorded answer. Another payload under the key is refused, or replayed with a mark for partners.
+    /// If the store does not answer a CRM write, the result is unknown: the caller gets [`Problem::Unconfirmed`], and
+    /// the repeat learns the result.
+    pub async fn run<C: Command>(&self, inbound: &Inbound, caller: &C::Caller, command: &C) -> Result<Reply, Problem> {
+        let key = key_of(inbound, caller)?;
+        let Some(key) = key else {
+            return self.commit(command, caller, command.read(caller).await?, None).await;
+        };
+        let read_early = async { if C::Caller::READS_EARLY { Some(command.read(caller).await) } else { None } };
+        let work = async |claimed: Claimed, found: Option<Result<C::Snapshot, Problem>>| {
+            let done = match &claimed.stage {
+                // A committed stage is finished, whatever the payload of this request.
+                Some(stage) => {
+                    let stage = command.resume(caller, stage.clone()).await?;
+                    command.finish(caller, stage, &claimed).await
+                }
+                None => {
+                    let found = match found {
+                        Some(found) => found?,
+                        None => command.read(caller).await?,
+                    };
+                    self.commit(command, caller, found, Some(&claimed)).await
+                }
+            };
+            done.map_err(unconfirmed::<C>)
+        };
+        let request = IdempotentRequest { key, mismatch: C::Caller::API.mismatch(), payload: command.payload(inbound) };
+        once(&self.claims, inbound, request, caller.now(), read_early, work).await.map_err(unconfirmed::<C>)
+    }
+
+    /// Decides and commits from a first snapshot. Reads and decides again after each conflict with another write.
+    pub async fn commit<C: Command>(
+        &self,
+        command: &C,
+        caller: &C::Caller,
+        found: C::Snapshot,
+        claimed: Option<&Claimed>,
+    ) -> Result<Reply, Problem> {
+        let mut first = Some(found);
+        retry("a command", || {
+            let found = first.take();
+            async move {
+                let found = match found {
+                    Some(found) => found,
+                    None => command.read(caller).await?,
+                };
+                let Decision { unit, then, subject } = command.decide(caller, &found)?;
+                let recorded = claimed.map(|claimed| then.recorded(claimed).about(subject));
+                match self.units.commit(unit, self.cause(claimed, recorded.as_ref()), caller.now()).await? {
+                    Commit::Done => {}
+                    Commit::Repeated(_) => return Err(Problem::IdempotencyInProgress),
+                    Commit::Refused(refused) => {
+                        command.refused(caller, &found, &refused).await?;
+                        return Ok(None);
+                    }
+                }
+                match (then, claimed) {
+                    (Then::Reply(reply, _) | Then::Secret { whole: reply, .. }, _) => {
+                        Ok(Some(command.committed(caller, &found, reply).await))
+                    }
+                    (Then::Stage(stage), Some(claimed)) => command.finish(caller, stage, claimed).await.map(Some),
+                    (Then::Stage(_), None) => Err(Problem::internal("finish a command", "its route has no claim")),
+                }
+            }
+        })
+        .await
+    }
+
+    /// Runs work that commits more than once, under the claim of its request, if the request has a key. Its answer is
+    /// recorded after it, so a repeat after a crash does the work again.
+    pub async fn run_once<C: Caller>(
+        &self,
+        inbound: &Inbound,
+        caller: &C,
+        work: impl AsyncFnOnce(&C, Option<&Claim>) -> Result<Reply, Problem>,
+    ) -> Result<Reply, Problem> {
+        let Some(key) = key_of(inbound, caller)? else { return work(caller, None).await };
+        let request = IdempotentRequest { key, mismatch: C::API.mismatch(), payload: inbound.payload() };
+        let work = async |claimed: Claimed, ()| {
+            let reply = work(caller, Some(&claimed.claim)).await?;
+            let recorded = Recorded::answer(reply.to_answer(), RETENTION);
+            let is_ours = self.claims.record_alone(&claimed.claim, &recorded, caller.now()).await?;
+            if is_ours { Ok(reply) } else { Err(Problem::IdempotencyInProgress) }
+        };
+        once(&self.claims, inbound, request, caller.now(), async {}, work).await
+    }
+
+    /// Commits a unit with the answer of a claim.
+    pub async fn record(
+        &self,
+        unit: Unit,
+        claimed: &Claimed,
+        recorded: &Recorded,
+        now: Timestamp,
+    ) -> Result<Commit, Problem> {
+        Ok(self.units.commit(unit, self.cause(Some(claimed), Some(recorded)), now).await?)
+    }
+
+    fn cause<'a>(&'a self, claimed: Option<&'a Claimed>, recorded: Option<&'a Recorded>) -> Once<'a> {
+        match claimed.zip(recorded) {
+            Some((claimed, recorded)) => Once::Claim(&self.claims, &claimed.claim, recorded),
+            None => Once::Nothing,
+        }
+    }
+}
+
+impl Then {
+    fn recorded(&self, claimed: &Claimed) -> Recorded {
+        match self {
+            Self::Reply(reply, kind) => Recorded::answer(reply.to_answer(), claimed.key.retention(*kind)),
+            Self::Secret { whole, redacted } => Recorded::secret(whole.to_answer(), redacted.to_answer()),
+            Self::Stage(stage) => Recorded::stage(stage.0.clone()),
+        }
+    }
+}
+
+/// Turns the fault of a silent store into [`Problem::Unconfirmed`] for a caller of the CRM.
+fn unconfirmed<C: Command>(problem: Problem) -> Problem {
+    if C::Caller::API == Api::Crm { problem.unconfirmed() } else { problem }
+}
