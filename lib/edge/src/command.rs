@@ -201,21 +201,18 @@ impl Runner {
         };
         let read_early = async { if C::Caller::READS_EARLY { Some(command.read(caller).await) } else { None } };
         let work = async |claimed: Claimed, found: Option<Result<C::Snapshot, Problem>>| {
-            let done = match &claimed.stage {
-                // A committed stage is finished, whatever the payload of this request.
-                Some(stage) => {
-                    let stage = command.resume(caller, stage.clone()).await?;
-                    command.finish(caller, stage, &claimed).await
-                }
-                None => {
-                    let found = match found {
-                        Some(found) => found?,
-                        None => command.read(caller).await?,
-                    };
-                    self.commit(command, caller, found, Some(&claimed)).await
+            let done = async {
+                match (&claimed.stage, found) {
+                    // A committed stage is finished, whatever the payload of this request.
+                    (Some(stage), _) => {
+                        let stage = command.resume(caller, stage.clone()).await?;
+                        command.finish(caller, stage, &claimed).await
+                    }
+                    (None, Some(found)) => self.commit(command, caller, found?, Some(&claimed)).await,
+                    (None, None) => self.commit(command, caller, command.read(caller).await?, Some(&claimed)).await,
                 }
             };
-            done.map_err(unconfirmed::<C>)
+            done.await.map_err(unconfirmed::<C>)
         };
         let request = IdempotentRequest { key, mismatch: C::Caller::API.mismatch(), payload: command.payload(inbound) };
         once(&self.claims, inbound, request, caller.now(), read_early, work).await.map_err(unconfirmed::<C>)
