@@ -1,8 +1,7 @@
 //! A CRM contact: a person in a workspace's address book, who may be or become a client.
 //!
 //! Both the application and the API write a contact. The application writes the whole record; the API sets a name, an
-//! e-mail address or the suppression. The latest write wins per field, in any order of arrival: [`KnownContact`] stores
-//! the times.
+//! e-mail address or the suppression. The latest write wins per field ([`register`](crate::register)).
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,6 +12,7 @@ use crate::fields::{Fields, Invalid};
 use crate::id::{ClientId, CoachId, ContactId};
 use crate::openapi::{Body, Field};
 use crate::phone::Phone;
+use crate::register::registers;
 use crate::time::Timestamp;
 
 /// Most characters of a contact's name.
@@ -132,39 +132,26 @@ pub struct ContactSaved {
 }
 crate::discreet! { ContactSaved }
 
-/// The times at which a contact's values were set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct ContactTimes {
-    /// When the application saved the whole record. `None`: it has not saved one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub saved_at: Option<FactTime>,
-    /// When the API set the name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name_set_at: Option<Timestamp>,
-    /// When the API set the e-mail address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub email_set_at: Option<Timestamp>,
-    /// When the API set the suppression.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub do_not_contact_set_at: Option<Timestamp>,
-}
-
-/// A contact, and the times at which its values were set.
+/// A contact with the registers of its values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KnownContact {
     #[serde(flatten)]
     pub contact: Contact,
-    #[serde(flatten)]
-    pub times: ContactTimes,
+    pub registers: ContactRegisters,
+}
+
+registers! {
+    /// The last write of each value. The API never sets the phone and the consent.
+    pub ContactRegisters { name, email, phone, do_not_contact, marketing }
 }
 
 impl KnownContact {
-    /// Creates a contact through the API, without consent and without suppression.
-    pub fn create(id: ContactId, draft: &ContactDraft, now: Timestamp) -> Self {
+    /// A contact of which nothing is set.
+    fn new(id: ContactId, now: Timestamp) -> Self {
         let contact = Contact {
             id,
-            name: draft.name.clone(),
-            email: Some(draft.email.clone()),
+            name: String::new(),
+            email: None,
             phone: None,
             do_not_contact: false,
             marketing: Marketing::default(),
@@ -172,69 +159,49 @@ impl KnownContact {
             created_at: now,
             updated_at: now,
         };
-        Self {
-            contact,
-            times: ContactTimes { name_set_at: Some(now), email_set_at: Some(now), ..ContactTimes::default() },
-        }
+        Self { contact, registers: ContactRegisters::default() }
+    }
+
+    /// Creates a contact through the API, without consent and without suppression.
+    pub fn create(id: ContactId, draft: &ContactDraft, now: Timestamp) -> Self {
+        let mut created = Self::new(id, now);
+        let Self { contact, registers } = &mut created;
+        registers.name.set(&mut contact.name, draft.name.clone(), now);
+        registers.email.set(&mut contact.email, Some(draft.email.clone()), now);
+        created
     }
 
     /// Returns the contact after the application's whole record, a fact of the time `at`. Values that the API has set
-    /// since then stay. `None`: the known contact is newer.
+    /// since then stay. `None`: the fact changes nothing.
     pub fn apply_fact(known: Option<&Self>, saved: &ContactSaved, at: FactTime, now: Timestamp) -> Option<Self> {
-        let times = known.map(|known| known.times).unwrap_or_default();
-        if times.saved_at > Some(at) {
-            return None;
+        let mut applied = known.cloned().unwrap_or_else(|| Self::new(saved.contact_id, now));
+        let Self { contact, registers } = &mut applied;
+        registers.name.offer(&mut contact.name, saved.name.clone(), at);
+        registers.email.offer(&mut contact.email, saved.email.clone(), at);
+        registers.phone.offer(&mut contact.phone, saved.phone.clone(), at);
+        registers.do_not_contact.offer(&mut contact.do_not_contact, saved.do_not_contact, at);
+        registers.marketing.offer(&mut contact.marketing, saved.marketing, at);
+        if let Some(known) = known.filter(|known| known.contact != *contact) {
+            contact.updated_at = known.later(now);
         }
-        let mut contact = Contact {
-            id: saved.contact_id,
-            name: saved.name.clone(),
-            email: saved.email.clone(),
-            phone: saved.phone.clone(),
-            do_not_contact: saved.do_not_contact,
-            marketing: saved.marketing,
-            client_id: known.and_then(|known| known.contact.client_id.clone()),
-            created_at: known.map_or(now, |known| known.contact.created_at),
-            updated_at: known.map_or(now, |known| known.contact.updated_at),
-        };
-        if let Some(known) = known {
-            let stays = |set_at: Option<Timestamp>| set_at.map(FactTime::from) > Some(at);
-            if stays(times.name_set_at) {
-                contact.name.clone_from(&known.contact.name);
-            }
-            if stays(times.email_set_at) {
-                contact.email.clone_from(&known.contact.email);
-            }
-            if stays(times.do_not_contact_set_at) {
-                contact.do_not_contact = known.contact.do_not_contact;
-            }
-            if contact != known.contact {
-                contact.updated_at = known.later(now);
-            }
-        }
-        Some(Self { contact, times: ContactTimes { saved_at: Some(at), ..times } })
+        (known != Some(&applied)).then_some(applied)
     }
 
     /// Returns the contact after a change through the API. A set value counts from now on, even if it is the same.
     /// Confirming a value that the application set last is an update.
     pub fn change(&self, patch: &ContactPatch, now: Timestamp) -> Self {
         let mut changed = self.clone();
-        let times = &self.times;
-        let at = now.after(self.last_written_at());
-        let is_theirs =
-            |set_at: Option<Timestamp>| times.saved_at.is_some() && set_at.map(FactTime::from) <= times.saved_at;
+        let Self { contact, registers } = &mut changed;
+        let at = now.after(registers.last_write().max(contact.updated_at));
         let mut confirms = false;
         if let Some(name) = &patch.name {
-            changed.contact.name.clone_from(name);
-            changed.times.name_set_at = Some(at);
-            confirms |= is_theirs(times.name_set_at);
+            confirms |= registers.name.set(&mut contact.name, name.clone(), at);
         }
         if patch.do_not_contact {
-            changed.contact.do_not_contact = true;
-            changed.times.do_not_contact_set_at = Some(at);
-            confirms |= is_theirs(times.do_not_contact_set_at);
+            confirms |= registers.do_not_contact.set(&mut contact.do_not_contact, true, at);
         }
-        if confirms || changed.contact != self.contact {
-            changed.contact.updated_at = at;
+        if confirms || *contact != self.contact {
+            contact.updated_at = at;
         }
         changed
     }
@@ -242,14 +209,6 @@ impl KnownContact {
     /// Returns the time of a change, after the previous change.
     pub fn later(&self, now: Timestamp) -> Timestamp {
         now.after(self.contact.updated_at)
-    }
-
-    /// Returns the time of the last write, of the application or the API. A write of the API counts after it, even if
-    /// the application's clock is ahead or a later request committed first: no older fact undoes it.
-    fn last_written_at(&self) -> Timestamp {
-        let ContactTimes { saved_at, name_set_at, email_set_at, do_not_contact_set_at } = self.times;
-        let times = [saved_at.map(FactTime::timestamp), name_set_at, email_set_at, do_not_contact_set_at];
-        times.into_iter().flatten().fold(self.contact.updated_at, Ord::max)
     }
 }
 

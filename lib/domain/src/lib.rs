@@ -49,6 +49,7 @@ pub mod pipeline;
 pub mod programme;
 pub mod rate_limit;
 pub mod receiver_url;
+pub mod register;
 pub mod retry;
 pub mod retry_after;
 pub mod seal;

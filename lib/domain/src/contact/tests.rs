@@ -132,7 +132,7 @@ proptest! {
         prop_assert_eq!(contact.contact.email.as_ref(), Some(&email));
         prop_assert_eq!(contact.contact.do_not_contact, suppressed);
         prop_assert_eq!(&contact.contact.phone, &phone);
-        prop_assert_eq!(contact.times.saved_at.is_some(), phone.is_some());
+        prop_assert_eq!(contact.registers.phone.set_at().is_some(), phone.is_some());
     }
 
     /// The API suppresses and never lifts: no request makes a suppressed contact one that may be contacted.

@@ -105,7 +105,7 @@ impl MergedContact {
         (self.email_key, self.email_set_at) = match found {
             Some(ContactItem::Live(live)) => {
                 let email_key = live.email_key.as_deref().map(merged_email_key);
-                (email_key, live.known.times.saved_at.max(live.known.times.email_set_at.map(FactTime::from)))
+                (email_key, live.known.registers.email.set_at())
             }
             Some(ContactItem::Merged(before)) => (before.email_key.clone(), before.email_set_at),
             Some(ContactItem::Erased(_)) | None => (None, None),
