@@ -15,7 +15,7 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
             listed,
             |opportunity| opportunity.id.0,
             |opportunity| {
-                let pipeline = pipelines.iter().find(|pipeline| pipeline.pipeline_id == opportunity.pipeline_id);
+                let pipeline = pipelines.iter().find(|pipeline| pipeline.pipeline_id == opportunity.place.pipeline_id);
                 opportunity.view(pipeline)
             },
         )

@@ -1,8 +1,8 @@
 //! Opportunities: a possible sale to a contact, and its place in a pipeline.
 //!
 //! The application writes the whole record; the API writes a name, a value or a place in the pipeline. The latest write
-//! wins, per field. The stage determines whether an opportunity is open, won or lost, so a rearranged pipeline also
-//! changes its opportunities.
+//! wins, per field ([`register`](crate::register)). The stage determines whether an opportunity is open, won or lost,
+//! so a rearranged pipeline also changes its opportunities.
 
 mod draft;
 mod rule;
@@ -13,6 +13,7 @@ use crate::fact::OpportunitySaved;
 use crate::fact_time::FactTime;
 use crate::id::{ContactId, OpportunityId, PipelineId, StageId};
 use crate::pipeline::{Pipeline, StageKind};
+use crate::register::{Register, registers};
 use crate::time::Timestamp;
 
 pub use draft::{
@@ -27,62 +28,31 @@ pub struct Opportunity {
     pub contact_id: ContactId,
     pub name: String,
     pub value_cents: u64,
+    #[serde(flatten)]
+    pub place: Place,
+    /// The last reason that the API gave a stage which the application chose. It applies until a later write names
+    /// another stage: older facts may lead away from that stage, and back to it.
+    pub stage_reason: Option<Place>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub registers: OpportunityRegisters,
+}
+crate::discreet! { Opportunity }
+
+/// The place of an opportunity in a pipeline. Pipeline, stage and reason only make sense together.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
     pub pipeline_id: PipelineId,
     pub stage: StageId,
     /// The reason why the opportunity was lost. The application may keep one with a stage that is not lost; then the
     /// API hides it.
     pub lost_reason: Option<String>,
-    pub created_at: Timestamp,
-    pub updated_at: Timestamp,
-    pub times: OpportunityTimes,
 }
-crate::discreet! { Opportunity }
+crate::discreet! { Place }
 
-/// When each field was last written. An older write changes nothing.
-#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct OpportunityTimes {
-    /// When the application wrote the whole record. Absent if it has not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub whole_at: Option<FactTime>,
-    /// When the API set the contact, which it never changes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub contact_at: Option<Timestamp>,
-    /// When the API set the name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name_at: Option<Timestamp>,
-    /// When the API set the value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub value_at: Option<Timestamp>,
-    /// When the API set pipeline, stage and reason, which only make sense together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place_at: Option<Timestamp>,
-    /// A reason that the API set without the stage.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<ReasonSet>,
-}
-crate::discreet! { OpportunityTimes }
-
-/// A reason that the API gave a stage which the application chose. It applies until a later write names another stage:
-/// older facts may lead away from that stage, and back to it.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReasonSet {
-    pub pipeline_id: PipelineId,
-    pub stage: StageId,
-    pub text: String,
-    pub at: Timestamp,
-}
-crate::discreet! { ReasonSet }
-
-impl OpportunityTimes {
-    /// Returns the latest of all times.
-    fn last(&self) -> Option<Timestamp> {
-        let Self { whole_at, contact_at, name_at, value_at, place_at, reason } = self;
-        let reason_at = reason.as_ref().map(|reason| reason.at);
-        [whole_at.map(FactTime::timestamp), *contact_at, *name_at, *value_at, *place_at, reason_at]
-            .into_iter()
-            .flatten()
-            .max()
-    }
+registers! {
+    /// The last write of each field. The API sets the contact when it creates the opportunity, and never changes it.
+    pub OpportunityRegisters { contact, name, value, place, stage_reason }
 }
 
 /// An opportunity as the API shows it.
@@ -128,80 +98,64 @@ impl Opportunity {
             contact_id: draft.contact_id,
             name: draft.name.as_deref().unwrap_or(contact_name).to_owned(),
             value_cents: draft.value_cents.unwrap_or(0),
-            pipeline_id: pipeline.pipeline_id.clone(),
-            stage: initial_stage.clone(),
-            lost_reason: None,
+            place: Place { pipeline_id: pipeline.pipeline_id.clone(), stage: initial_stage.clone(), lost_reason: None },
+            stage_reason: None,
             created_at: now,
             updated_at: now,
-            times: OpportunityTimes {
-                whole_at: None,
-                contact_at: Some(now),
-                name_at: Some(now),
-                value_at: Some(now),
-                place_at: Some(now),
-                reason: None,
-            },
+            registers: OpportunityRegisters::whole(Register::by_api(now)),
         }
     }
 
     /// Returns the opportunity after the application's whole record, a fact of the time `at`. Values that the API has
-    /// set since then stay. `None`: the known record is newer.
+    /// set since then stay. `None`: the fact changes nothing.
     pub fn apply_fact(known: Option<&Self>, saved: &OpportunitySaved, at: FactTime, now: Timestamp) -> Option<Self> {
-        let times = known.map(|known| known.times.clone()).unwrap_or_default();
-        if times.whole_at > Some(at) {
-            return None;
-        }
-        let mut saved_now = Self {
-            id: saved.opportunity_id,
-            contact_id: saved.contact_id,
-            name: saved.name.clone(),
-            value_cents: saved.value_cents,
+        let place = Place {
             pipeline_id: saved.pipeline_id.clone(),
             stage: saved.stage.clone(),
             lost_reason: saved.lost_reason.clone(),
-            created_at: known.map_or(now, |known| known.created_at),
-            updated_at: known.map_or(now, |known| known.updated_at),
-            times: OpportunityTimes { whole_at: Some(at), ..times },
         };
-        let Some(known) = known else { return Some(saved_now) };
-        let times = &known.times;
-        let since = |set_at: Option<Timestamp>| set_at.map(FactTime::from) > Some(at);
-        if since(times.contact_at) {
-            saved_now.contact_id = known.contact_id;
+        let mut applied = known.cloned().unwrap_or_else(|| Self {
+            id: saved.opportunity_id,
+            contact_id: saved.contact_id,
+            name: String::new(),
+            value_cents: 0,
+            place: place.clone(),
+            stage_reason: None,
+            created_at: now,
+            updated_at: now,
+            registers: OpportunityRegisters::default(),
+        });
+        let registers = &mut applied.registers;
+        registers.contact.offer(&mut applied.contact_id, saved.contact_id, at);
+        registers.name.offer(&mut applied.name, saved.name.clone(), at);
+        registers.value.offer(&mut applied.value_cents, saved.value_cents, at);
+        registers.place.offer(&mut applied.place, place, at);
+        if let Some(known) = known.filter(|known| applied.differs(known)) {
+            applied.updated_at = known.later(now);
         }
-        if since(times.name_at) {
-            saved_now.name.clone_from(&known.name);
-        }
-        if since(times.value_at) {
-            saved_now.value_cents = known.value_cents;
-        }
-        if since(times.place_at) {
-            saved_now.pipeline_id.clone_from(&known.pipeline_id);
-            saved_now.stage.clone_from(&known.stage);
-            saved_now.lost_reason.clone_from(&known.lost_reason);
-        }
-        if let Some(reason) = times.reason.as_ref().filter(|reason| since(Some(reason.at)))
-            && (&reason.pipeline_id, &reason.stage) == (&saved_now.pipeline_id, &saved_now.stage)
-        {
-            saved_now.lost_reason = Some(reason.text.clone());
-        }
-        if saved_now.differs(known) {
-            saved_now.updated_at = known.later(now);
-        }
-        Some(saved_now)
+        (known != Some(&applied)).then_some(applied)
     }
 
-    /// Returns true if any field but the write times differs.
+    /// Returns true if a field that is shown differs.
     fn differs(&self, other: &Self) -> bool {
-        Self { times: other.times.clone(), ..self.clone() } != *other
+        self.view(None) != other.view(None)
+    }
+
+    /// Returns the reason in force: the reason of the place, unless the API gave the same stage another one since.
+    fn lost_reason(&self) -> Option<&str> {
+        let given = self.stage_reason.as_ref().filter(|given| {
+            (&given.pipeline_id, &given.stage) == (&self.place.pipeline_id, &self.place.stage)
+                && self.registers.stage_reason.set_at() > self.registers.place.set_at()
+        });
+        given.unwrap_or(&self.place).lost_reason.as_deref()
     }
 
     /// Returns the status by the present pipeline. A won opportunity stays won if its stage is gone, because it was
     /// paid for. If the pipeline or the stage is unknown, a reason means lost.
     pub fn status(&self, pipeline: Option<&Pipeline>) -> StageKind {
-        let pipeline = pipeline.filter(|pipeline| pipeline.pipeline_id == self.pipeline_id);
-        let unplaced = if self.lost_reason.is_some() { StageKind::Lost } else { StageKind::Open };
-        pipeline.and_then(|pipeline| pipeline.last_known_kind(&self.stage)).unwrap_or(unplaced)
+        let pipeline = pipeline.filter(|pipeline| pipeline.pipeline_id == self.place.pipeline_id);
+        let unplaced = if self.lost_reason().is_some() { StageKind::Lost } else { StageKind::Open };
+        pipeline.and_then(|pipeline| pipeline.last_known_kind(&self.place.stage)).unwrap_or(unplaced)
     }
 
     /// Returns the opportunity as the API shows it.
@@ -212,10 +166,10 @@ impl Opportunity {
             contact_id: self.contact_id,
             name: self.name.clone(),
             value_cents: self.value_cents,
-            pipeline_id: self.pipeline_id.clone(),
-            stage: self.stage.clone(),
+            pipeline_id: self.place.pipeline_id.clone(),
+            stage: self.place.stage.clone(),
             status,
-            lost_reason: self.lost_reason.clone().filter(|_| status == StageKind::Lost),
+            lost_reason: self.lost_reason().filter(|_| status == StageKind::Lost).map(str::to_owned),
             created_at: self.created_at,
             updated_at: self.updated_at,
         }
@@ -223,7 +177,7 @@ impl Opportunity {
 
     /// Returns the time of a change: after every known write, even if a later request committed first.
     fn later(&self, now: Timestamp) -> Timestamp {
-        now.after(self.times.last().map_or(self.updated_at, |set_at| set_at.max(self.updated_at)))
+        now.after(self.registers.last_write().max(self.updated_at))
     }
 }
 

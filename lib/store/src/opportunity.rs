@@ -25,18 +25,12 @@ use crate::workspace::{key_of, partition};
 
 pub(crate) const PREFIX: &str = "OPPORTUNITY#";
 
-#[derive(Serialize, Deserialize)]
-struct OpportunityItem {
+/// An opportunity as stored.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct StoredOpportunity {
     pk: String,
     sk: String,
     contact_ref: String,
-    opportunity: Opportunity,
-    version: u64,
-}
-
-/// An opportunity as stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoredOpportunity {
     pub opportunity: Opportunity,
     version: u64,
 }
@@ -93,9 +87,6 @@ impl Opportunities {
             }
             let known = found.as_ref().map(|found| &found.opportunity);
             let Some(updated) = Opportunity::apply_fact(known, saved, occurred_at, now) else { return Ok(Some(())) };
-            if known == Some(&updated) {
-                return Ok(Some(()));
-            }
             let put = self.put(coach, &updated, found.as_ref().map(|found| found.version));
             let writes = [put, self.contacts.check_not_erased(coach, contact)];
             Ok(self.table.db.transact(&writes).await?.is_done().then_some(()))
@@ -104,7 +95,7 @@ impl Opportunities {
     }
 
     fn put(&self, coach: &CoachId, opportunity: &Opportunity, version: Option<u64>) -> Write {
-        let record = OpportunityItem {
+        let record = StoredOpportunity {
             pk: partition(coach),
             sk: sort_key(opportunity.id),
             contact_ref: ContactRef::new(coach, opportunity.contact_id).to_string(),
@@ -116,8 +107,7 @@ impl Opportunities {
 }
 
 fn stored(item: Item) -> Result<StoredOpportunity, StoreError> {
-    let record: OpportunityItem = from_item("opportunity", item)?;
-    Ok(StoredOpportunity { opportunity: record.opportunity, version: record.version })
+    from_item("opportunity", item)
 }
 
 fn sort_key(id: OpportunityId) -> String {

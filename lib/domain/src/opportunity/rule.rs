@@ -3,8 +3,8 @@
 //! Only a payment wins an opportunity: a won stage cannot be chosen, and a won opportunity can change only its name. A
 //! reason is only allowed with a lost stage.
 
-use super::{Opportunity, OpportunityPatch, ReasonSet};
-use crate::fact_time::FactTime;
+use super::{Opportunity, OpportunityPatch, Place};
+use crate::id::StageId;
 use crate::pipeline::{Pipeline, StageKind};
 use crate::time::Timestamp;
 
@@ -27,37 +27,31 @@ pub fn apply(
     patch: &OpportunityPatch,
     now: Timestamp,
 ) -> Result<Opportunity, OpportunityRefusal> {
-    if found.pipeline_id != pipeline.pipeline_id {
+    if found.place.pipeline_id != pipeline.pipeline_id {
         return Err(OpportunityRefusal::NotFound);
     }
-    let lost_reason = reason_after(found, pipeline, patch)?;
+    check(found, pipeline, patch)?;
     let at = found.later(now);
-    let times = &found.times;
     let mut changed = found.clone();
+    let (registers, before) = (&mut changed.registers, &found.registers);
     // Confirming the application's value is an update too: older facts no longer change the value.
-    let is_theirs =
-        |set_at: Option<Timestamp>| times.whole_at.is_some() && set_at.map(FactTime::from) <= times.whole_at;
     let mut confirms = false;
     if let Some(name) = &patch.name {
-        changed.name.clone_from(name);
-        changed.times.name_at = Some(at);
-        confirms |= is_theirs(times.name_at);
+        confirms |= registers.name.set(&mut changed.name, name.clone(), at);
     }
     if let Some(value) = patch.value_cents {
-        changed.value_cents = value;
-        changed.times.value_at = Some(at);
-        confirms |= is_theirs(times.value_at);
+        confirms |= registers.value.set(&mut changed.value_cents, value, at);
     }
-    changed.lost_reason = lost_reason;
+    let place = |stage: &StageId| Place {
+        pipeline_id: pipeline.pipeline_id.clone(),
+        stage: stage.clone(),
+        lost_reason: patch.lost_reason.clone(),
+    };
     if let Some(stage) = &patch.stage {
-        changed.stage.clone_from(stage);
-        changed.times.place_at = Some(at);
-        changed.times.reason = None;
-        confirms |= is_theirs(times.place_at);
-    } else if let Some(text) = &patch.lost_reason {
-        let (pipeline_id, stage) = (found.pipeline_id.clone(), found.stage.clone());
-        changed.times.reason = Some(ReasonSet { pipeline_id, stage, text: text.clone(), at });
-        confirms |= is_theirs(times.place_at.max(times.reason.as_ref().map(|reason| reason.at)));
+        confirms |= registers.place.set(&mut changed.place, place(stage), at);
+    } else if patch.lost_reason.is_some() {
+        registers.stage_reason.set(&mut changed.stage_reason, Some(place(&found.place.stage)), at);
+        confirms |= before.place.is_set_by_application() && before.stage_reason.set_at() <= before.place.set_at();
     }
     if confirms || changed.differs(found) {
         changed.updated_at = at;
@@ -65,12 +59,8 @@ pub fn apply(
     Ok(changed)
 }
 
-/// Decides about the wanted stage and reason, and returns the reason after the change.
-fn reason_after(
-    found: &Opportunity,
-    pipeline: &Pipeline,
-    patch: &OpportunityPatch,
-) -> Result<Option<String>, OpportunityRefusal> {
+/// Decides about the wanted stage and reason.
+fn check(found: &Opportunity, pipeline: &Pipeline, patch: &OpportunityPatch) -> Result<(), OpportunityRefusal> {
     let status = found.status(Some(pipeline));
     let beyond_name = patch.value_cents.is_some() || patch.stage.is_some() || patch.lost_reason.is_some();
     if status == StageKind::Won && beyond_name {
@@ -80,21 +70,20 @@ fn reason_after(
         None => None,
         Some(stage) => Some(pipeline.kind_of(stage).ok_or(OpportunityRefusal::StageUnknown)?),
     };
-    match (chosen, &patch.lost_reason) {
-        (Some(StageKind::Won), _) => Err(OpportunityRefusal::StagePaymentControlled),
-        (Some(StageKind::Lost), None) => Err(OpportunityRefusal::LostReasonRequired),
-        (Some(StageKind::Open), None) => Ok(None),
-        (Some(StageKind::Open), Some(_)) => Err(OpportunityRefusal::LostReasonNotAllowed),
-        (None, Some(_)) if status != StageKind::Lost => Err(OpportunityRefusal::LostReasonNotAllowed),
-        (Some(StageKind::Lost) | None, Some(reason)) => Ok(Some(reason.clone())),
-        (None, None) => Ok(found.lost_reason.clone()),
+    match (chosen.unwrap_or(status), &patch.lost_reason) {
+        (StageKind::Won, _) if chosen.is_some() => Err(OpportunityRefusal::StagePaymentControlled),
+        (StageKind::Lost, None) if chosen.is_some() => Err(OpportunityRefusal::LostReasonRequired),
+        (StageKind::Open | StageKind::Won, Some(_)) => Err(OpportunityRefusal::LostReasonNotAllowed),
+        (_, None) | (StageKind::Lost, Some(_)) => Ok(()),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::OpportunityRegisters;
     use super::super::tests::{at, opportunity, pipeline, stage};
     use super::*;
+    use crate::register::Register;
 
     /// Places before the change: the stage, and whether a reason is stored with it.
     const PLACES: [(&str, bool); 8] = [
@@ -142,9 +131,9 @@ mod tests {
                 for bits in 0..16 {
                     let [reason, name, value, same] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
                     let mut found = opportunity(place.0);
-                    found.lost_reason = place.1.then(|| "before".to_owned());
+                    found.place.lost_reason = place.1.then(|| "before".to_owned());
                     // The application has not written the record yet.
-                    found.times.whole_at = None;
+                    found.registers = OpportunityRegisters::whole(Register::by_api(at(0)));
                     let patch = OpportunityPatch {
                         // A value that is the same is refused like any other.
                         name: name.then(|| if same { found.name.clone() } else { "Renamed".to_owned() }),
@@ -164,18 +153,18 @@ mod tests {
                         (result, expected) => panic!("{case}: {result:?} and not {expected:?}"),
                     };
                     let changed = result.unwrap();
-                    assert_eq!(changed.stage.as_str(), stage_after, "{case}");
-                    assert_eq!(changed.lost_reason.as_deref(), reason_after, "{case}");
+                    assert_eq!(changed.place.stage.as_str(), stage_after, "{case}");
+                    assert_eq!(changed.lost_reason(), reason_after, "{case}");
                     assert_eq!(changed.name, patch.name.clone().unwrap_or(found.name.clone()), "{case}");
                     assert_eq!(changed.value_cents, patch.value_cents.unwrap_or(found.value_cents), "{case}");
-                    assert_eq!(changed.times.name_at, name.then_some(at(100)).or(found.times.name_at), "{case}");
-                    assert_eq!(changed.times.value_at, value.then_some(at(100)).or(found.times.value_at), "{case}");
-                    let placed_at = chosen.is_some().then_some(at(100)).or(found.times.place_at);
-                    let reasoned_at = (reason && chosen.is_none()).then_some(at(100));
-                    let set_at = changed.times.reason.as_ref().map(|reason| reason.at);
-                    assert_eq!((changed.times.place_at, set_at), (placed_at, reasoned_at), "{case}");
-                    let differs = (&changed.name, changed.value_cents, &changed.stage, &changed.lost_reason)
-                        != (&found.name, found.value_cents, &found.stage, &found.lost_reason);
+                    let (before, after) = (found.registers, changed.registers);
+                    let set = |is_set: bool, before| if is_set { Register::by_api(at(100)) } else { before };
+                    assert_eq!(after.name, set(name, before.name), "{case}");
+                    assert_eq!(after.value, set(value, before.value), "{case}");
+                    assert_eq!(after.place, set(chosen.is_some(), before.place), "{case}");
+                    assert_eq!(after.stage_reason, set(reason && chosen.is_none(), before.stage_reason), "{case}");
+                    let differs = (&changed.name, changed.value_cents, &changed.place.stage, changed.lost_reason())
+                        != (&found.name, found.value_cents, &found.place.stage, found.lost_reason());
                     assert_eq!(changed.updated_at, if differs { at(100) } else { found.updated_at }, "{case}");
                     assert_eq!((changed.contact_id, changed.created_at), (found.contact_id, found.created_at));
                 }
@@ -187,7 +176,7 @@ mod tests {
     #[test]
     fn confirming_the_applications_value_is_an_update_and_repeating_it_is_not() {
         let mut theirs = opportunity("new");
-        theirs.times.whole_at = Some(at(50).into());
+        theirs.registers = OpportunityRegisters::whole(Register::by_application(at(50).into()));
         let patch = OpportunityPatch {
             name: Some(theirs.name.clone()),
             value_cents: Some(theirs.value_cents),
@@ -197,7 +186,7 @@ mod tests {
         let confirmed = apply(&theirs, &pipeline(), &patch, at(100)).unwrap();
         assert_eq!(confirmed.updated_at, at(100));
         let same = apply(&confirmed, &pipeline(), &patch, at(200)).unwrap();
-        assert_eq!((same.updated_at, same.times.name_at), (at(100), Some(at(200))));
+        assert_eq!((same.updated_at, same.registers.name), (at(100), Register::by_api(at(200))));
     }
 
     #[test]
@@ -223,7 +212,7 @@ mod tests {
         let early = apply(&found, &pipeline(), &patch("Early"), at(-500)).unwrap();
         assert_eq!(early.updated_at.ms(), found.updated_at.ms() + 1);
         let again = apply(&early, &pipeline(), &patch("Again"), at(-500)).unwrap();
-        assert_eq!(again.times.name_at, Some(again.updated_at));
+        assert_eq!(again.registers.name, Register::by_api(again.updated_at));
         assert!(again.updated_at > early.updated_at);
     }
 }
