@@ -1,8 +1,8 @@
 //! Events on a coach's calendars: bookings, which the API shows, and private entries, which only take time.
 //!
-//! Both the application and the API write an event. A fact of the application is the whole record at the fact's time. A
-//! write of the API counts like a fact at its own time, for the fields that it sets: a creation sets all fields, a
-//! reschedule the time, a cancellation the status.
+//! Both the application and the API write an event. A fact of the application is the whole record. A creation through
+//! the API sets all fields, a reschedule the time, a cancellation the status. The latest write wins, per field
+//! ([`register`](crate::register)).
 
 mod decision;
 mod draft;
@@ -14,6 +14,7 @@ use crate::busy::{Busy, Span};
 use crate::calendar::{Buffers, Calendar};
 use crate::fact_time::FactTime;
 use crate::id::{CalendarEventId, CalendarId, CoachId, ContactId};
+use crate::register::{Register, registers};
 use crate::time::Timestamp;
 use crate::tz::Tz;
 use crate::wall_clock::{date_at, show_time, time_at};
@@ -30,25 +31,27 @@ crate::named! {
 }
 
 /// An event on a coach's calendars.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CalendarEvent {
     pub id: CalendarEventId,
     /// `None`: a private entry.
     pub calendar_id: Option<CalendarId>,
     /// The contact that the event is with.
     pub lead_id: Option<ContactId>,
+    #[serde(flatten)]
     pub span: Span,
     pub status: BookingStatus,
     /// The buffers at the creation of the event. `None`: the calendar has not been seen yet.
     pub buffers: Option<Buffers>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    /// When the whole record was last written: by a fact, or by the creation through the API.
-    pub saved_at: FactTime,
-    /// When the API last moved the event.
-    pub moved_at: Option<Timestamp>,
-    /// When the API cancelled the event.
-    pub cancelled_at: Option<Timestamp>,
+    pub registers: EventRegisters,
+}
+
+registers! {
+    /// The last write of each field. The API sets calendar and contact when it creates the event, and never changes
+    /// them.
+    pub EventRegisters { calendar, lead, span, status }
 }
 
 /// The whole record of an event on a coach's calendars, as the application has it.
@@ -65,64 +68,67 @@ pub struct CalendarEventSaved {
 }
 
 impl CalendarEvent {
+    /// A confirmed event that is on no calendar and with no contact.
+    fn new(id: CalendarEventId, span: Span, now: Timestamp) -> Self {
+        Self {
+            id,
+            calendar_id: None,
+            lead_id: None,
+            span,
+            status: BookingStatus::Confirmed,
+            buffers: None,
+            created_at: now,
+            updated_at: now,
+            registers: EventRegisters::default(),
+        }
+    }
+
     /// Creates a booking through the API.
     pub fn booked(id: CalendarEventId, draft: &BookingDraft, busy: &Busy, now: Timestamp) -> Self {
         Self {
-            id,
             calendar_id: Some(draft.calendar_id),
             lead_id: Some(draft.lead_id),
-            span: busy.span,
-            status: BookingStatus::Confirmed,
             buffers: Some(busy.buffers),
-            created_at: now,
-            updated_at: now,
-            saved_at: now.into(),
-            moved_at: None,
-            cancelled_at: None,
+            registers: EventRegisters::whole(Register::by_api(now)),
+            ..Self::new(id, busy.span, now)
         }
     }
 
     /// Returns the event after a move through the API.
     pub fn moved(&self, busy: &Busy, now: Timestamp) -> Self {
-        let (span, buffers) = (busy.span, Some(busy.buffers));
-        Self { span, buffers, updated_at: self.later(now), moved_at: Some(self.after_last_write(now)), ..self.clone() }
+        let mut moved = Self { buffers: Some(busy.buffers), updated_at: self.later(now), ..self.clone() };
+        moved.registers.span.set(&mut moved.span, busy.span, self.write_time(now));
+        moved
     }
 
     /// Returns the event after the API confirmed its present time. No shown field changes, but an older fact no longer
     /// moves the event.
     pub fn reconfirmed(&self, now: Timestamp) -> Self {
-        Self { moved_at: Some(self.after_last_write(now)), ..self.clone() }
+        let mut confirmed = self.clone();
+        confirmed.registers.span = Register::by_api(self.write_time(now));
+        confirmed
     }
 
     /// Returns true if the API set the event's time last.
     pub fn is_time_set_by_api(&self) -> bool {
-        self.is_set_by_api(self.moved_at)
+        !self.registers.span.is_set_by_application()
     }
 
-    /// Returns the event after a cancellation through the API. `None`: the API already cancelled the event.
+    /// Returns the event after a cancellation through the API. The application's cancellation stays as it is, and an
+    /// older fact no longer undoes it. `None`: the API already cancelled the event.
     pub fn cancelled(&self, now: Timestamp) -> Option<Self> {
-        let cancelled_at = Some(self.after_last_write(now));
-        match self.status {
-            BookingStatus::Confirmed => {
-                let status = BookingStatus::Cancelled;
-                Some(Self { status, updated_at: self.later(now), cancelled_at, ..self.clone() })
-            }
-            // The application's cancellation stays as it is, and an older fact no longer undoes it.
-            BookingStatus::Cancelled if !self.is_set_by_api(self.cancelled_at) => {
-                Some(Self { cancelled_at, ..self.clone() })
-            }
-            BookingStatus::Cancelled => None,
+        let mut cancelled = self.clone();
+        let confirms =
+            cancelled.registers.status.set(&mut cancelled.status, BookingStatus::Cancelled, self.write_time(now));
+        if self.is_confirmed() {
+            cancelled.updated_at = self.later(now);
         }
+        (self.is_confirmed() || confirms).then_some(cancelled)
     }
 
     /// Returns the time of the last write, of the application or the API.
     pub fn last_written_at(&self) -> Timestamp {
-        [self.moved_at, self.cancelled_at].into_iter().flatten().fold(self.updated_at, Ord::max)
-    }
-
-    /// Returns true if the API wrote last, at this time or by creating the event.
-    fn is_set_by_api(&self, set_at: Option<Timestamp>) -> bool {
-        set_at.map(FactTime::from) > Some(self.saved_at) || self.saved_at == self.created_at.into()
+        self.registers.last_write().max(self.updated_at)
     }
 
     /// Returns the time of a change, after the previous change.
@@ -130,15 +136,14 @@ impl CalendarEvent {
         now.after(self.updated_at)
     }
 
-    /// Returns the time of a write through the API: after every known write, even if the application's clock is ahead
-    /// or a later request committed first. So each change has its own id, and no older fact undoes it.
-    fn after_last_write(&self, now: Timestamp) -> Timestamp {
-        now.after(self.last_written_at().max(self.saved_at.timestamp()))
+    /// Returns the time of a write through the API, after every known write: so each change has its own id.
+    fn write_time(&self, now: Timestamp) -> Timestamp {
+        now.after(self.last_written_at())
     }
 
     /// Returns the event after the application's whole record, a fact of the time `at`. Values that the API has set
     /// since then stay. `calendar` is the named calendar, if it has been seen; `lead` is the contact, if it still
-    /// exists. `None`: the known event is newer.
+    /// exists. `None`: the fact changes nothing.
     ///
     /// An event keeps its buffers as long as it stays on its calendar.
     pub fn apply_fact(
@@ -149,32 +154,23 @@ impl CalendarEvent {
         lead: Option<ContactId>,
         now: Timestamp,
     ) -> Option<Self> {
-        if known.is_some_and(|known| known.saved_at > at) {
+        let mut applied = known.cloned().unwrap_or_else(|| Self::new(saved.event_id, saved.span, now));
+        let registers = &mut applied.registers;
+        let kept = applied.buffers.filter(|_| applied.calendar_id == saved.calendar_id);
+        if !registers.calendar.offer(&mut applied.calendar_id, saved.calendar_id, at) {
             return None;
         }
-        let since = |set_at: Option<Timestamp>| set_at.map(FactTime::from) > Some(at);
-        let kept = known.filter(|known| known.calendar_id == saved.calendar_id).and_then(|known| known.buffers);
-        let saved_event = Self {
-            id: saved.event_id,
-            calendar_id: saved.calendar_id,
-            lead_id: lead,
-            span: known.filter(|known| since(known.moved_at)).map_or(saved.span, |known| known.span),
-            status: known.filter(|known| since(known.cancelled_at)).map_or(saved.status, |known| known.status),
-            buffers: match saved.calendar_id {
-                None => Some(Buffers::default()),
-                Some(_) => kept.or(calendar.map(|calendar| calendar.buffers)),
-            },
-            created_at: known.map_or(now, |known| known.created_at),
-            updated_at: known.map_or(now, |known| known.updated_at),
-            saved_at: at,
-            moved_at: known.and_then(|known| known.moved_at),
-            cancelled_at: known.and_then(|known| known.cancelled_at),
+        registers.lead.offer(&mut applied.lead_id, lead, at);
+        registers.span.offer(&mut applied.span, saved.span, at);
+        registers.status.offer(&mut applied.status, saved.status, at);
+        applied.buffers = match saved.calendar_id {
+            None => Some(Buffers::default()),
+            Some(_) => kept.or(calendar.map(|calendar| calendar.buffers)),
         };
-        let changed = known.filter(|known| known.shown() != saved_event.shown());
-        Some(match changed {
-            Some(known) => Self { updated_at: known.later(now), ..saved_event },
-            None => saved_event,
-        })
+        if let Some(known) = known.filter(|known| known.shown() != applied.shown()) {
+            applied.updated_at = known.later(now);
+        }
+        (known != Some(&applied)).then_some(applied)
     }
 
     /// Returns the values that an answer shows, except the times of creation and update.

@@ -12,9 +12,10 @@
 use std::collections::BTreeMap;
 
 use chrono::{NaiveDate, TimeDelta};
+use serde::{Deserialize, Serialize};
 
 use crate::calendar::{Buffers, MAX_BUFFER_MINUTES};
-use crate::time::Timestamp;
+use crate::time::{Timestamp, unix_ms};
 
 /// Longer events have their entry in the bucket of long events.
 pub const LONG_EVENT: TimeDelta = TimeDelta::days(31);
@@ -24,9 +25,11 @@ pub const LONG_EVENT: TimeDelta = TimeDelta::days(31);
 pub const MAX_BUCKET_WRITES: usize = 64;
 
 /// A half-open span of time: includes its start, excludes its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Span {
+    #[serde(with = "unix_ms")]
     pub starts_at: Timestamp,
+    #[serde(with = "unix_ms")]
     pub ends_at: Timestamp,
 }
 

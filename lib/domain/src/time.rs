@@ -87,6 +87,21 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
+/// The form of an instant as a number: milliseconds since the Unix epoch.
+pub mod unix_ms {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::Timestamp;
+
+    pub fn serialize<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_i64(at.ms())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
+        i64::deserialize(deserializer).map(Timestamp::from_ms)
+    }
+}
+
 /// The rule for instants, which completes a sentence that begins with the field's name.
 pub const TIME_RULE: &str = "must be an RFC 3339 date-time such as 2026-11-20T09:30:00Z";
 

@@ -19,12 +19,8 @@ mod conflict;
 mod feed;
 mod pending_buffers;
 
-use domain::booking::{BookingStatus, CalendarEvent};
-use domain::busy::Span;
-use domain::calendar::Buffers;
-use domain::fact_time::FactTime;
-use domain::id::{CalendarEventId, CalendarId, CoachId, ContactId};
-use domain::time::Timestamp;
+use domain::booking::CalendarEvent;
+use domain::id::{CalendarEventId, CoachId};
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
@@ -41,35 +37,23 @@ pub use change::{BookingRead, ChangeRead};
 pub use feed::EventFact;
 
 /// An event as stored.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredEvent {
+    #[serde(flatten)]
     pub event: CalendarEvent,
     version: u64,
     /// The fact that moved the event to its time, until its overlaps are emitted.
     conflict_check: Option<String>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct EventItem {
+#[derive(Serialize)]
+struct EventItem<'a> {
     pk: String,
     sk: String,
     listed: Option<String>,
     contact_ref: Option<String>,
-    id: CalendarEventId,
-    calendar_id: Option<CalendarId>,
-    lead_id: Option<ContactId>,
-    starts_at: i64,
-    ends_at: i64,
-    status: BookingStatus,
-    buffers: Option<Buffers>,
-    created_at: i64,
-    updated_at: i64,
-    /// The time of the fact or request that set the whole event.
-    saved_at: FactTime,
-    moved_at: Option<i64>,
-    cancelled_at: Option<i64>,
-    conflict_check: Option<String>,
-    version: u64,
+    #[serde(flatten)]
+    stored: &'a StoredEvent,
 }
 
 /// Bookings and private entries in the CRM table.
@@ -133,23 +117,7 @@ impl StoredEvent {
     }
 
     fn from_item(item: Item) -> Result<Self, StoreError> {
-        let record: EventItem = from_item("calendar event", item)?;
-        let at = Timestamp::from_ms;
-        let event = CalendarEvent {
-            id: record.id,
-            calendar_id: record.calendar_id,
-            lead_id: record.lead_id,
-            span: Span { starts_at: at(record.starts_at), ends_at: at(record.ends_at) },
-            status: record.status,
-            buffers: record.buffers,
-            created_at: at(record.created_at),
-            updated_at: at(record.updated_at),
-            saved_at: record.saved_at,
-            moved_at: record.moved_at.map(at),
-            cancelled_at: record.cancelled_at.map(at),
-        };
-        let EventItem { version, conflict_check, .. } = record;
-        Ok(Self { event, version, conflict_check })
+        from_item("calendar event", item)
     }
 
     fn to_item(&self, coach: &CoachId) -> Item {
@@ -160,20 +128,7 @@ impl StoredEvent {
             sk: event_sk(event.id),
             listed: is_listed.then(|| format!("{LISTED_PREFIX}{}", event.id)),
             contact_ref: event.lead_id.map(|lead| ContactRef::new(coach, lead).to_string()),
-            id: event.id,
-            calendar_id: event.calendar_id,
-            lead_id: event.lead_id,
-            starts_at: event.span.starts_at.ms(),
-            ends_at: event.span.ends_at.ms(),
-            status: event.status,
-            buffers: event.buffers,
-            created_at: event.created_at.ms(),
-            updated_at: event.updated_at.ms(),
-            saved_at: event.saved_at,
-            moved_at: event.moved_at.map(Timestamp::ms),
-            cancelled_at: event.cancelled_at.map(Timestamp::ms),
-            conflict_check: self.conflict_check.clone(),
-            version: self.version,
+            stored: self,
         })
     }
 }

@@ -237,7 +237,8 @@ fn each_change_of_a_booking_is_a_fact_of_its_own() {
     let coach = CoachId::parse("ada").unwrap();
     let (at, busy) = (now(), event().busy().unwrap());
     // All within one millisecond, and after a fact from a clock that is ahead.
-    let ahead = CalendarEvent { saved_at: (at + TimeDelta::seconds(30)).into(), ..event() };
+    let by_fact = Register::by_application((at + TimeDelta::seconds(30)).into());
+    let ahead = CalendarEvent { registers: EventRegisters::whole(by_fact), ..event() };
     let moved = ahead.moved(&busy, at);
     let again = moved.moved(&busy, at);
     let cancelled = again.cancelled(at).unwrap();

@@ -56,11 +56,12 @@ impl Bookings {
         let Some(event) = CalendarEvent::apply_fact(known, saved, fact.occurred_at, calendar, lead, now) else {
             return Ok(Some(()));
         };
-        if known == Some(&event) {
-            return Ok(Some(()));
-        }
         let mark = (!fact.backfill && takes_new_time(known, &event, now)).then(|| fact.id.to_string());
-        let stored = StoredEvent { conflict_check: mark, ..next(found.as_ref(), &event) };
+        let next = match &found {
+            None => StoredEvent::new(event.clone()),
+            Some(found) => found.changed(event.clone()),
+        };
+        let stored = StoredEvent { conflict_check: mark, ..next };
         let mut writes = vec![self.put(coach, &stored, found.as_ref())];
         let (old, new) = (known.and_then(CalendarEvent::busy), event.busy());
         if old != new {
@@ -99,14 +100,6 @@ impl Bookings {
             }
         };
         try_join3(self.event(coach, saved.event_id), calendar, lead).await
-    }
-}
-
-/// The next stored state of the event.
-fn next(found: Option<&StoredEvent>, event: &CalendarEvent) -> StoredEvent {
-    match found {
-        None => StoredEvent::new(event.clone()),
-        Some(found) => found.changed(event.clone()),
     }
 }
 

@@ -54,7 +54,8 @@ fn an_echo_of_the_known_record_keeps_the_time_of_the_last_change() {
     let echo = saved(event().span, true, Some(CALENDAR));
     let applied =
         CalendarEvent::apply_fact(Some(&event()), &echo, now().into(), Some(&calendar()), Some(LEAD), now()).unwrap();
-    assert_eq!(applied, CalendarEvent { saved_at: now().into(), ..event() });
+    let registers = EventRegisters::whole(Register::by_application(now().into()));
+    assert_eq!(applied, CalendarEvent { registers, ..event() });
 }
 
 proptest! {
@@ -70,7 +71,7 @@ proptest! {
         let hour = |hour: i64| Span { starts_at: minute(hour * 60), ends_at: minute(hour * 60 + 30) };
         let moved_span = hour(9);
         let mut made = event();
-        made.saved_at = minute(-1).into();
+        made.registers = EventRegisters::whole(Register::by_api(minute(-1)));
         if let Some(at) = moved_at {
             made = made.moved(&Busy { span: moved_span, buffers: Buffers::default() }, minute(at));
         }
@@ -90,6 +91,7 @@ proptest! {
         // The cancellation comes after the move, whichever request came first.
         let cancelled_at = cancelled_at.map(|at| minute(at).max(moved_at.map_or(minute(0), minute) + TimeDelta::milliseconds(1)));
         let confirmed = confirmed && cancelled_at.is_none_or(|at| at <= minute(last));
-        prop_assert_eq!((known.span, known.is_confirmed(), known.saved_at), (span, confirmed, minute(last).into()));
+        prop_assert_eq!(known.registers.calendar, Register::by_application(minute(last).into()));
+        prop_assert_eq!((known.span, known.is_confirmed()), (span, confirmed));
     }
 }
