@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::email::Email;
 use crate::id::{ClientId, CoachId, ProgrammeId};
 use crate::phone::Phone;
+use crate::register::registers;
 use crate::time::Timestamp;
 
 pub const MAX_NAME_CHARS: usize = 200;
@@ -45,16 +46,26 @@ impl Serialize for Measure {
 }
 
 /// A client's record.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Client {
+    #[serde(rename = "client_id")]
     pub id: ClientId,
+    #[serde(rename = "owner")]
     pub coach_id: CoachId,
+    #[serde(flatten)]
     pub profile: Profile,
     pub is_active: bool,
+    #[serde(flatten)]
     pub phase: Phase,
     pub created_at: Timestamp,
     pub origin: Origin,
     pub latest_check_in_at: Option<Timestamp>,
+}
+
+registers! {
+    /// The last write of a client's fields. A fact has all of them; the API sets the flag, and a phase advance the
+    /// phase.
+    pub ClientRegisters { profile, is_active, phase }
 }
 
 /// A client's personal record.
@@ -73,9 +84,11 @@ pub struct Profile {
 crate::discreet! { Profile }
 
 /// A client's phase in a programme.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Phase {
+    #[serde(rename = "current_phase")]
     pub current: Option<String>,
+    #[serde(rename = "phase_started_on")]
     pub started_on: Option<NaiveDate>,
     pub programme_id: Option<ProgrammeId>,
 }

@@ -18,12 +18,11 @@ mod erase;
 mod feed;
 mod item;
 mod lookup;
-mod state;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::NaiveDate;
 use domain::change::Change;
-use domain::client::{Client, ClientListItem};
+use domain::client::{Client, ClientListItem, Phase};
 use domain::email::{Email, EmailKey};
 use domain::fact_time::FactTime;
 use domain::id::{ClientId, CoachId};
@@ -32,20 +31,21 @@ use runtime::{BoxError, Environment};
 
 pub use create::NewClient;
 pub use feed::FeedOutcome;
-pub use item::{CreationRefs, list_position};
+pub(crate) use item::ClientState;
+pub use item::{CreationRefs, StoredClient, list_position};
 pub use lookup::{ClientLookup, ClientPage};
-pub(crate) use state::ClientState;
-pub use state::StoredClient;
 
 use crate::address::{Address, Holders};
 use crate::contact::Contacts;
-use crate::db::{self, Db, ItemWrite, Part, StoreError, Table, Transacted, Write, from_item, n, query_up_to, s};
+use crate::db::{
+    self, Db, ItemWrite, Part, StoreError, Table, Transacted, Write, from_item, query_up_to, s, to_attribute,
+};
 use crate::outbox::Outbox;
 use crate::page::Listed;
 use crate::unit::Unit;
 use crate::watch::{DueMark, WatchUpdate, Watches};
 use crate::workspace::Workspaces;
-use item::{ClientItem, client_pk, listed_at, page_start};
+use item::{client_pk, listed_at, page_start};
 use lookup::is_tombstone;
 
 /// The clients table, and the tables that its transactions include.
@@ -105,16 +105,16 @@ impl Clients {
         started_on: NaiveDate,
         occurred_at: FactTime,
     ) -> (Write, Client) {
-        if found.phase_set_at > occurred_at {
-            return (self.check_unchanged(found), found.client.clone());
+        let (mut client, mut registers) = (found.client.clone(), found.registers);
+        let entered = Phase { current: Some(phase.to_owned()), started_on: Some(started_on), ..client.phase.clone() };
+        if !registers.phase.offer(&mut client.phase, entered, occurred_at) {
+            return (self.check_unchanged(found), client);
         }
-        let mut client = found.client.clone();
-        (client.phase.current, client.phase.started_on) = (Some(phase.to_owned()), Some(started_on));
         let update = self
             .update_of(found)
             .set("current_phase", s(phase))
             .set("phase_started_on", s(started_on.to_string()))
-            .set("phase_set_at", s(occurred_at.to_string()));
+            .set("registers.phase", to_attribute(&registers.phase));
         (update.update(Part::Client), client)
     }
 
@@ -152,7 +152,7 @@ impl Clients {
         let keys = holders.all().map(|id| db::pk(client_pk(id))).collect();
         let mut clients = Vec::new();
         for item in self.table.read(keys).await?.into_iter().filter(|item| !is_tombstone(item)) {
-            let client = from_item::<ClientItem>("client", item)?.client;
+            let client = from_item::<StoredClient>("client", item)?.client;
             let has_it = client.profile.email.as_ref().is_some_and(|own| own.key() == email.key());
             clients.extend(has_it.then_some(client));
         }
@@ -164,12 +164,13 @@ impl Clients {
     /// older fact that arrives later no longer changes the flag. The change is published if the application had set
     /// that value.
     pub fn set_active(&self, found: &StoredClient, is_active: bool, now: Timestamp) -> (Client, Unit) {
-        let set_at = found.next_flag_time(now);
-        let client = Client { is_active, ..found.client.clone() };
+        let (mut client, mut registers) = (found.client.clone(), found.registers);
+        let set_at = now.after(registers.last_write());
+        let confirms = registers.is_active.set(&mut client.is_active, is_active, set_at);
         let is_new = found.client.is_active != is_active;
-        let change = (is_new || !found.flag_is_ours).then(|| Change::activation_changed(&client, set_at));
+        let change = (is_new || confirms).then(|| Change::activation_changed(&client, set_at));
         let unit = Unit::new().change(change);
-        let update = self.update_of(found).set("activation_set_at", n(set_at.ms()));
+        let update = self.update_of(found).set("registers.is_active", to_attribute(&registers.is_active));
         if !is_new {
             return (client, unit.write([update.update(Part::Client)]));
         }

@@ -175,9 +175,9 @@ impl Records {
 }
 
 /// The client, or the outcome of a fact about an unknown or erased client.
-fn known_client<T>(standing: ClientState<T>) -> Result<T, RecordOutcome> {
+fn known_client(standing: ClientState) -> Result<StoredClient, RecordOutcome> {
     match standing {
-        ClientState::Known(stored) => Ok(stored),
+        ClientState::Known(stored) => Ok(*stored),
         ClientState::Unknown => Err(RecordOutcome::UnknownClient),
         // No later fact restores an erased client.
         ClientState::Erased => Err(RecordOutcome::Unchanged),

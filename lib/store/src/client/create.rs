@@ -4,12 +4,13 @@ use domain::client::Client;
 use domain::email::Email;
 use domain::id::{ClientId, IntakeId, TeamId};
 use domain::intake::IntakeState;
+use domain::register::Register;
 use domain::time::Timestamp;
 use serde::Serialize;
 
 use crate::claim::ClaimKey;
 use crate::client::Clients;
-use crate::client::item::{ClientItem, CreationRefs, intake_pk};
+use crate::client::item::{CreationRefs, StoredClient, intake_pk};
 use crate::contact::StoredContact;
 use crate::contact_ref::ContactRef;
 use crate::db::{self, Part, Write, to_attribute, to_item};
@@ -47,7 +48,8 @@ impl Clients {
         let NewClient { client, email, team, mail, intake, intake_token_sha256, lead, claim } = new;
         let (id, coach) = (&client.id, &client.coach_id);
         let lead_ref = lead.map(|lead| ContactRef::new(coach, lead.contact().id));
-        let record = ClientItem::first(client.clone(), now.into(), Some(CreationRefs { lead: lead_ref, claim }));
+        let refs = CreationRefs { lead: lead_ref, claim };
+        let record = StoredClient::first(client.clone(), Register::by_api(now), Some(refs));
         let intake = IntakeItem {
             pk: intake_pk(id),
             intake_id: intake,

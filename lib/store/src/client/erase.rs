@@ -10,9 +10,9 @@ use domain::id::ClientId;
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::Clients;
 use super::feed::Seats;
-use super::item::{ClientItem, CreationRefs, client_pk, intake_pk};
-use super::{ClientState, Clients};
+use super::item::{ClientState, CreationRefs, StoredClient, client_pk, intake_pk};
 use crate::audit;
 use crate::db::{self, Part, StoreError, Write, retry, to_item};
 
@@ -34,7 +34,7 @@ impl Clients {
         now: Timestamp,
     ) -> Result<CreationRefs, StoreError> {
         retry("the client", || async {
-            let (writes, refs) = match self.lookup.find(id).await? {
+            let (writes, refs) = match self.lookup.state(id).await? {
                 ClientState::Erased => return self.erased(id).await.map(Some),
                 ClientState::Unknown => {
                     (vec![self.put_tombstone(id, &CreationRefs::default(), None, now)], CreationRefs::default())
@@ -63,7 +63,7 @@ impl Clients {
 
     async fn erasure_writes(
         &self,
-        record: ClientItem,
+        record: StoredClient,
         refs: &CreationRefs,
         occurred_at: FactTime,
         now: Timestamp,

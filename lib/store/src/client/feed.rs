@@ -4,15 +4,13 @@
 use std::collections::BTreeMap;
 
 use domain::automation::emitted_events;
-use domain::client::{Client, Phase, Profile};
+use domain::client::Client;
 use domain::email::Email;
 use domain::event::{Event, EventType};
 use domain::fact::ClientSaved;
-use domain::fact_time::FactTime;
 use domain::id::{CoachId, TeamId};
 use futures::future::try_join;
 
-use crate::client::item::ClientItem;
 use crate::client::{ClientState, Clients, StoredClient};
 use crate::db::{Part, StoreError, Transacted, Write, retry, to_item};
 use crate::fact::{FactContext, SeenFacts};
@@ -69,14 +67,15 @@ impl Clients {
     ) -> Result<FeedOutcome, StoreError> {
         let FactContext { occurred_at: at, backfill, now, .. } = fact;
         retry("the client", || async {
-            let found = match self.lookup.find(&saved.client_id).await? {
+            let found = match self.lookup.state(&saved.client_id).await? {
                 ClientState::Erased => return Ok(Some(FeedOutcome::Stale)),
                 ClientState::Unknown => None,
                 ClientState::Known(found) => Some(found),
             };
-            if found.as_ref().is_some_and(|found| found.saved_at() > at) {
+            let Some(next) = StoredClient::apply_fact(found.as_deref(), saved, at) else {
                 return Ok(Some(FeedOutcome::Stale));
-            }
+            };
+            let client = &next.client;
             let is_emitted = found.is_none() && !backfill;
             let automations = async {
                 if is_emitted {
@@ -90,34 +89,24 @@ impl Clients {
                 return Ok(Some(FeedOutcome::UnknownWorkspace));
             };
             let former = match &found {
-                Some(found) if found.client.coach_id != saved.coach_id => {
-                    self.workspaces.get(&found.client.coach_id).await?
-                }
-                _ => None,
+                None => None,
+                Some(found) if found.client.coach_id == saved.coach_id => Some(workspace.clone()),
+                Some(found) => self.workspaces.get(&found.client.coach_id).await?,
             };
-            let client = merged(saved, found.as_deref(), at);
             let mut seats = Seats::default();
-            let active = |client: bool| i64::from(client);
-            match &found {
-                None => seats.add(&workspace, 1, active(client.is_active)),
-                Some(found) if found.client.coach_id == client.coach_id => {
-                    seats.add(&workspace, 0, active(client.is_active) - active(found.client.is_active));
-                }
-                Some(found) => {
-                    seats.add(&workspace, 1, active(client.is_active));
-                    if let Some(former) = &former {
-                        seats.add(former, -1, -active(found.client.is_active));
-                    }
-                }
+            seats.add(&workspace, 1, i64::from(client.is_active));
+            if let (Some(found), Some(former)) = (&found, &former) {
+                seats.add(former, -1, -i64::from(found.client.is_active));
             }
-            let mut writes = vec![self.put_version(&client, found.as_deref(), at)];
+            let put = self.table.write(to_item(&next)).when_version(found.as_ref().map(|found| found.version));
+            let mut writes = vec![put.put(Part::Client)];
             writes.extend(self.seat_writes(&seats));
-            writes.extend(self.address_writes(&client, found.as_deref()).await?);
-            writes.extend(self.watch_write(&client, found.as_deref(), fact));
+            writes.extend(self.address_writes(client, found.as_deref()).await?);
+            writes.extend(self.watch_write(client, found.as_deref(), fact));
             if is_emitted {
                 writes.extend(
                     self.outbox
-                        .put_events(emitted_events(Event::new_client(&client, at.timestamp()), &automations), now),
+                        .put_events(emitted_events(Event::new_client(client, at.timestamp()), &automations), now),
                 );
             }
             writes.push(facts.mark_once(fact));
@@ -127,7 +116,7 @@ impl Clients {
                 Transacted::Refused(refused) if refused.is(Part::Fact) => Ok(Some(FeedOutcome::Stale)),
                 Transacted::Refused(refused) => {
                     if let Some(found) = found.filter(|_| refused.is(Part::Watch)) {
-                        self.restore_watch(&StoredClient::new(*found), now).await?;
+                        self.restore_watch(&found, now).await?;
                     }
                     Ok(None)
                 }
@@ -137,18 +126,10 @@ impl Clients {
     }
 
     /// Part of a transaction: the watch of a client that is new, or whose fields for rules have changed.
-    fn watch_write(&self, client: &Client, found: Option<&ClientItem>, fact: FactContext<'_>) -> Option<Write> {
+    fn watch_write(&self, client: &Client, found: Option<&StoredClient>, fact: FactContext<'_>) -> Option<Write> {
         let Some(found) = found else { return Some(self.watches.create(client, fact.now)) };
         let change = WatchUpdate::between(&found.client, client)?;
         Some(self.watches.change(&client.id, change, fact.due_mark()))
-    }
-
-    fn put_version(&self, client: &Client, found: Option<&ClientItem>, at: FactTime) -> Write {
-        let record = match found {
-            None => ClientItem::first(client.clone(), at, None),
-            Some(found) => found.next(client.clone(), at),
-        };
-        self.table.write(to_item(&record)).when_version(found.map(|found| found.version)).put(Part::Client)
     }
 
     pub(super) fn seat_writes(&self, seats: &Seats<'_>) -> Vec<Write> {
@@ -164,7 +145,7 @@ impl Clients {
         writes
     }
 
-    async fn address_writes(&self, client: &Client, found: Option<&ClientItem>) -> Result<Vec<Write>, StoreError> {
+    async fn address_writes(&self, client: &Client, found: Option<&StoredClient>) -> Result<Vec<Write>, StoreError> {
         let old = found.and_then(|found| found.client.profile.email.as_ref());
         let new = client.profile.email.as_ref().map(Email::key);
         if old.map(Email::key) == new {
@@ -178,30 +159,5 @@ impl Clients {
             writes.extend(self.address(&new).join(self.holders(&new).await?.as_ref(), client.id.as_str()));
         }
         Ok(writes)
-    }
-}
-
-/// The client as the fact describes it. Fields that the application does not know stay, as do a flag or phase that was
-/// set later.
-fn merged(saved: &ClientSaved, found: Option<&ClientItem>, at: FactTime) -> Client {
-    let phase_is_newer = found.and_then(ClientItem::phase_set_at) > Some(at);
-    let flag_is_newer = found.and_then(ClientItem::activation_set_at) > Some(at);
-    let known = found.map(|found| &found.client);
-    let phase = match known.filter(|_| phase_is_newer) {
-        Some(known) => Phase { programme_id: saved.phase.programme_id.clone(), ..known.phase.clone() },
-        None => saved.phase.clone(),
-    };
-    Client {
-        id: saved.client_id.clone(),
-        coach_id: saved.coach_id.clone(),
-        profile: Profile {
-            external_id: known.and_then(|known| known.profile.external_id.clone()),
-            ..saved.profile.clone()
-        },
-        is_active: known.filter(|_| flag_is_newer).map_or(saved.is_active, |known| known.is_active),
-        phase,
-        created_at: saved.created_at,
-        origin: known.map_or(saved.origin, |known| known.origin),
-        latest_check_in_at: known.and_then(|known| known.latest_check_in_at),
     }
 }

@@ -2,63 +2,41 @@
 
 use std::fmt;
 
-use chrono::NaiveDate;
-use domain::client::{Client, ClientListItem, Origin, Phase, Profile};
+use domain::client::{Client, ClientListItem, ClientRegisters, Profile};
 use domain::email::Email;
+use domain::fact::ClientSaved;
 use domain::fact_time::FactTime;
-use domain::id::{ClientId, CoachId, ProgrammeId};
-use domain::time::Timestamp;
+use domain::id::{ClientId, CoachId};
+use domain::register::Register;
 use serde::{Deserialize, Serialize};
 
 use crate::claim::ClaimKey;
 use crate::contact_ref::ContactRef;
 use crate::db::{Item, StoreError, from_item, s, text};
 
+/// A client as stored.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct ClientItem {
+pub struct StoredClient {
     pk: String,
-    #[serde(flatten, with = "ClientAttributes")]
-    pub(super) client: Client,
+    #[serde(flatten)]
+    pub client: Client,
     active_owner: Option<CoachId>,
     listed_at: String,
-    saved_at: FactTime,
-    /// The time at which the API last set the active flag, in milliseconds.
-    activation_set_at: Option<i64>,
-    /// The time of the last fact that advanced the phase.
-    phase_set_at: Option<FactTime>,
+    pub(super) registers: ClientRegisters,
     pub(super) creation_refs: Option<CreationRefs>,
     /// Raised by each event that ends the client's login links. Links of an earlier epoch are dead.
-    pub(super) login_epoch: u64,
+    pub login_epoch: u64,
     pub(super) version: u64,
 }
-domain::discreet! { ClientItem }
+domain::discreet! { StoredClient }
 
-/// The attributes of a client.
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Client")]
-struct ClientAttributes {
-    #[serde(rename = "client_id")]
-    id: ClientId,
-    #[serde(rename = "owner")]
-    coach_id: CoachId,
-    #[serde(flatten)]
-    profile: Profile,
-    is_active: bool,
-    #[serde(flatten, with = "PhaseAttributes")]
-    phase: Phase,
-    created_at: Timestamp,
-    origin: Origin,
-    latest_check_in_at: Option<Timestamp>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Phase")]
-struct PhaseAttributes {
-    #[serde(rename = "current_phase")]
-    current: Option<String>,
-    #[serde(rename = "phase_started_on")]
-    started_on: Option<NaiveDate>,
-    programme_id: Option<ProgrammeId>,
+/// The state of a client.
+#[derive(Debug)]
+pub(crate) enum ClientState {
+    Unknown,
+    /// No later fact restores the client.
+    Erased,
+    Known(Box<StoredClient>),
 }
 
 /// References to the items beside the record that a creation through the API wrote about the client. Holds ids only.
@@ -72,16 +50,14 @@ pub struct CreationRefs {
     pub lead: Option<ContactRef>,
 }
 
-impl ClientItem {
-    /// The record of a new client.
-    pub(super) fn first(client: Client, saved_at: FactTime, creation_refs: Option<CreationRefs>) -> Self {
+impl StoredClient {
+    /// A new client, whose whole record is set by that write.
+    pub(super) fn first(client: Client, write: Register, creation_refs: Option<CreationRefs>) -> Self {
         Self {
             pk: client_pk(&client.id),
             active_owner: client.is_active.then(|| client.coach_id.clone()),
             listed_at: list_position(&client),
-            saved_at,
-            activation_set_at: None,
-            phase_set_at: None,
+            registers: ClientRegisters::whole(write),
             creation_refs,
             login_epoch: 0,
             version: 1,
@@ -89,36 +65,46 @@ impl ClientItem {
         }
     }
 
-    /// The record after a fact with the application's whole record. Members that the fact lacks stay.
-    pub(super) fn next(&self, client: Client, saved_at: FactTime) -> Self {
-        Self {
-            activation_set_at: self.activation_set_at,
-            phase_set_at: self.phase_set_at,
-            login_epoch: self.login_epoch + u64::from(self.ends_login_links(&client)),
-            version: self.version + 1,
-            ..Self::first(client, saved_at, self.creation_refs.clone())
+    /// The client after a fact with the application's whole record. A flag or phase that was set later stays, as do
+    /// fields that the application does not know. `None`: the known client is newer.
+    pub(super) fn apply_fact(known: Option<&Self>, saved: &ClientSaved, at: FactTime) -> Option<Self> {
+        let Some(known) = known else {
+            let client = Client {
+                id: saved.client_id.clone(),
+                coach_id: saved.coach_id.clone(),
+                profile: saved.profile.clone(),
+                is_active: saved.is_active,
+                phase: saved.phase.clone(),
+                created_at: saved.created_at,
+                origin: saved.origin,
+                latest_check_in_at: None,
+            };
+            return Some(Self::first(client, Register::by_application(at), None));
+        };
+        let (mut client, mut registers) = (known.client.clone(), known.registers);
+        let profile = Profile { external_id: client.profile.external_id.clone(), ..saved.profile.clone() };
+        if !registers.profile.offer(&mut client.profile, profile, at) {
+            return None;
         }
+        (client.coach_id, client.created_at) = (saved.coach_id.clone(), saved.created_at);
+        registers.is_active.offer(&mut client.is_active, saved.is_active, at);
+        registers.phase.offer(&mut client.phase, saved.phase.clone(), at);
+        client.phase.programme_id.clone_from(&saved.phase.programme_id);
+        Some(Self {
+            active_owner: client.is_active.then(|| client.coach_id.clone()),
+            listed_at: list_position(&client),
+            registers,
+            login_epoch: known.login_epoch + u64::from(known.ends_login_links(&client)),
+            version: known.version + 1,
+            client,
+            ..known.clone()
+        })
     }
 
     /// Returns true for a deactivation, a hand-over or a changed address: each ends the links that the client was sent.
     fn ends_login_links(&self, next: &Client) -> bool {
         let [was, is] = [&self.client, next].map(|client| client.profile.email.as_ref().map(Email::key));
         (self.client.is_active && !next.is_active) || self.client.coach_id != next.coach_id || was != is
-    }
-
-    /// The time of the fact, or of the creation, that set the whole record.
-    pub(super) fn saved_at(&self) -> FactTime {
-        self.saved_at
-    }
-
-    /// The time at which the API last set the active flag.
-    pub(super) fn activation_set_at(&self) -> Option<FactTime> {
-        self.activation_set_at.map(FactTime::from_ms)
-    }
-
-    /// The time of the last fact that advanced the phase.
-    pub(super) fn phase_set_at(&self) -> Option<FactTime> {
-        self.phase_set_at
     }
 }
 
@@ -167,7 +153,8 @@ pub(super) fn client_id_of(item: &Item) -> Result<ClientId, StoreError> {
 
 #[cfg(test)]
 mod tests {
-    use domain::client::Measure;
+    use domain::client::{Measure, Origin, Phase};
+    use domain::time::Timestamp;
 
     use super::*;
     use crate::db::to_item;
@@ -193,20 +180,30 @@ mod tests {
             origin: Origin::PartnerApi,
             latest_check_in_at: None,
         };
-        let record =
-            ClientItem::first(client.clone(), FactTime::parse("2026-11-20T09:30:00.123456789Z").unwrap(), None);
+        let at = FactTime::parse("2026-11-20T09:30:00.123456789Z").unwrap();
+        let record = StoredClient::first(client.clone(), Register::by_application(at), None);
         let item = to_item(&record);
         let mut names: Vec<&str> = item.keys().map(String::as_str).collect();
         names.sort_unstable();
         let attributes = "active_owner client_id created_at current_phase email full_name height_in is_active listed_at \
-                          login_epoch origin owner pk saved_at version weight_lbs";
+                          login_epoch origin owner pk registers version weight_lbs";
         assert_eq!(names.join(" "), attributes);
-        let read: ClientItem = from_item("client", item).unwrap();
-        assert_eq!((&read.client, read.saved_at()), (&client, record.saved_at()));
-        assert!(read.phase_set_at().is_none() && read.creation_refs.is_none());
+        let read: StoredClient = from_item("client", item).unwrap();
+        assert_eq!((&read.client, read.registers), (&client, record.registers));
+        assert!(read.creation_refs.is_none());
 
-        let inactive = record.next(Client { is_active: false, ..client }, FactTime::from_ms(6));
+        let saved = ClientSaved {
+            client_id: client.id,
+            coach_id: client.coach_id,
+            profile: client.profile,
+            is_active: false,
+            phase: client.phase,
+            created_at: client.created_at,
+            origin: client.origin,
+        };
+        let inactive = StoredClient::apply_fact(Some(&record), &saved, at).unwrap();
         assert_eq!((inactive.version, inactive.login_epoch), (2, 1));
         assert!(!to_item(&inactive).contains_key("active_owner"));
+        assert!(StoredClient::apply_fact(Some(&record), &saved, FactTime::from_ms(6)).is_none());
     }
 }

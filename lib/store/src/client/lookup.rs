@@ -7,8 +7,7 @@ use domain::id::{ClientId, CoachId};
 use domain::login_link::LoginGrant;
 use runtime::{BoxError, Environment};
 
-use super::item::{ClientItem, client_id_of, client_pk, listed_at, page_start};
-use super::state::{ClientState, StoredClient};
+use super::item::{ClientState, StoredClient, client_id_of, client_pk, listed_at, page_start};
 use crate::db::{self, Db, Item, Part, StoreError, Table, Write, from_item, n, query_page, s};
 
 /// A page of a list of clients.
@@ -34,32 +33,24 @@ impl ClientLookup {
     /// Reads the client with that id, of any coach; `None` if the client was erased.
     pub async fn get(&self, id: &ClientId) -> Result<Option<StoredClient>, StoreError> {
         Ok(match self.state(id).await? {
-            ClientState::Known(client) => Some(client),
+            ClientState::Known(client) => Some(*client),
             ClientState::Unknown | ClientState::Erased => None,
         })
     }
 
     /// Reads the state of a client.
     pub(crate) async fn state(&self, id: &ClientId) -> Result<ClientState, StoreError> {
-        Ok(match self.find(id).await? {
-            ClientState::Unknown => ClientState::Unknown,
-            ClientState::Erased => ClientState::Erased,
-            ClientState::Known(record) => ClientState::Known(StoredClient::new(*record)),
-        })
+        match self.table.item(db::pk(client_pk(id))).await? {
+            None => Ok(ClientState::Unknown),
+            Some(item) if is_tombstone(&item) => Ok(ClientState::Erased),
+            Some(item) => Ok(ClientState::Known(Box::new(from_item("client", item)?))),
+        }
     }
 
     /// Reads which of these clients were erased.
     pub async fn erased_among(&self, ids: &BTreeSet<ClientId>) -> Result<BTreeSet<ClientId>, StoreError> {
         let found = self.table.read(ids.iter().map(|id| db::pk(client_pk(id))).collect()).await?;
         found.iter().filter(|item| is_tombstone(item)).map(client_id_of).collect()
-    }
-
-    pub(super) async fn find(&self, id: &ClientId) -> Result<ClientState<Box<ClientItem>>, StoreError> {
-        match self.table.item(db::pk(client_pk(id))).await? {
-            None => Ok(ClientState::Unknown),
-            Some(item) if is_tombstone(&item) => Ok(ClientState::Erased),
-            Some(item) => Ok(ClientState::Known(Box::new(from_item("client", item)?))),
-        }
     }
 
     /// Reads a page of a coach's active clients in the order of the index. The index may lag behind.
