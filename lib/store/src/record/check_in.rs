@@ -5,8 +5,8 @@ use domain::automation::check_in_events;
 use domain::check_in::{CheckIn, CheckInSubmitted, Grades, SubmissionTimes};
 use domain::client::Client;
 use domain::event::EventType;
-use domain::fact_time::FactTime;
 use domain::id::{CheckInId, ClientId};
+use domain::register::Register;
 use domain::time::Timestamp;
 use futures::future::try_join;
 use serde::{Deserialize, Serialize};
@@ -33,11 +33,11 @@ struct CheckInItem {
     submitted_at: Option<Timestamp>,
     /// The original time of submission, if a later fact corrected it.
     first_submitted_at: Option<Timestamp>,
-    /// The time of the last fact that the check-in was submitted.
-    submission_set_at: Option<FactTime>,
     reviewed_at: Option<Timestamp>,
-    /// The time of the last fact that the check-in was reviewed.
-    review_set_at: Option<FactTime>,
+    /// The last fact that the check-in was submitted.
+    submission: Register,
+    /// The last fact that the check-in was reviewed.
+    review: Register,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     deleted: bool,
     version: u64,
@@ -52,9 +52,9 @@ impl CheckInItem {
             listed_at: None,
             submitted_at: None,
             first_submitted_at: None,
-            submission_set_at: None,
             reviewed_at: None,
-            review_set_at: None,
+            submission: Register::default(),
+            review: Register::default(),
             deleted: false,
             version: 0,
         }
@@ -117,22 +117,19 @@ impl Records {
         self.apply("the check-in", client_id, fact, read, |stored, found| async move {
             let FoundCheckIn { record, mut grades, grades_version } = found;
             let client = &stored.client;
-            if record.deleted || record.submission_set_at > Some(occurred_at) {
+            let (mut next, submitted_at) = (record.clone(), check_in.submitted_at);
+            if record.deleted || !next.submission.offer(&mut next.submitted_at, Some(submitted_at), occurred_at) {
                 return Ok(None);
             }
             let is_emitted = record.submitted_at.is_none() && !backfill;
             let automations = self.automations(client, &CHECK_IN_EVENTS, !is_emitted);
-            let latest = self.latest_with(client, &record, Some(check_in.submitted_at));
+            let latest = self.latest_with(client, &record, Some(submitted_at));
             let (latest, automations) = try_join(latest, automations).await?;
-            let times = record.times(check_in.submitted_at);
+            let times = record.times(submitted_at);
             let drops = grades.apply(&check_in.check_in, times, &check_in.grades, backfill);
-            let mut writes = vec![self.put_check_in(CheckInItem {
-                listed_at: Some(format!("{}#{}", check_in.submitted_at, check_in.check_in)),
-                submitted_at: Some(check_in.submitted_at),
-                first_submitted_at: Some(times.first_submitted_at).filter(|first| *first != check_in.submitted_at),
-                submission_set_at: Some(occurred_at),
-                ..record
-            })];
+            next.listed_at = Some(format!("{submitted_at}#{}", check_in.check_in));
+            next.first_submitted_at = Some(times.first_submitted_at).filter(|first| *first != submitted_at);
+            let mut writes = vec![self.put_check_in(next)];
             writes.extend(self.set_latest(&stored, latest, fact));
             if !check_in.grades.is_empty() {
                 writes.push(self.put_grades(client_id, &grades, grades_version));
@@ -156,12 +153,11 @@ impl Records {
     ) -> Result<RecordOutcome, StoreError> {
         let occurred_at = fact.occurred_at;
         let read = || self.find(client_id, check_in);
-        self.apply("the check-in", client_id, fact, read, |_, FoundCheckIn { record, .. }| async move {
-            if record.deleted || record.review_set_at > Some(occurred_at) {
+        self.apply("the check-in", client_id, fact, read, |_, FoundCheckIn { mut record, .. }| async move {
+            if record.deleted || !record.review.offer(&mut record.reviewed_at, Some(reviewed_at), occurred_at) {
                 return Ok(None);
             }
-            let reviewed = CheckInItem { reviewed_at: Some(reviewed_at), review_set_at: Some(occurred_at), ..record };
-            Ok(Some(vec![self.put_check_in(reviewed), self.clients.lookup.check_not_erased(client_id)]))
+            Ok(Some(vec![self.put_check_in(record), self.clients.lookup.check_not_erased(client_id)]))
         })
         .await
     }
