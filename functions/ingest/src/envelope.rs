@@ -1,23 +1,18 @@
-//! The EventBridge event around a fact. Only known fields are read, so a message that is sent on holds nothing else.
+//! The EventBridge event around a fact. Only known fields are kept, so a message that is sent on holds nothing else.
 
-use domain::fact::Known;
+use domain::fact::{Fact, known_fields, lenient};
 use domain::fields::Invalid;
-use domain::pieces::{Piece, Pieces};
 use domain::time::Timestamp;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A fact with the state of its processing.
-#[derive(Clone, Default, Serialize)]
+/// The known fields of a fact with the state of its processing.
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Envelope {
     #[serde(rename = "detail-type")]
     pub(crate) detail_type: String,
-    /// An object of known fields alone.
     pub(crate) detail: Value,
-    /// The reason why the fact cannot be read, if so.
-    #[serde(skip)]
-    pub(crate) unreadable: Option<Invalid>,
     /// The time when the fact first arrived, if the fact has gone round.
     pub(crate) first_seen: Option<Timestamp>,
     /// The number of rounds of the fact so far.
@@ -34,35 +29,19 @@ domain::discreet! { Envelope }
 const MAX_DETAIL_TYPE_CHARS: usize = 128;
 
 impl Envelope {
-    /// Parses a message's body, as far as it can be read.
-    pub(crate) fn parse(body: &str) -> Self {
-        // A byte order mark is no part of the JSON.
-        let body = body.trim_start_matches('\u{feff}');
-        let Pieces { pieces, is_whole } = Pieces::of_object(body).unwrap_or_default();
-        // The last of two members with one name counts.
-        let text_of = |name: &str| {
-            let is_it = |piece: &&Piece<'_>| read::<String>(piece.name).as_deref() == Some(name);
-            pieces.iter().rfind(is_it).map(|piece| piece.value)
-        };
-        let detail_type: Option<String> = text_of("detail-type").and_then(read);
-        let detail = text_of("detail");
-        let unreadable = match (detail, &detail_type, is_whole) {
-            (None, ..) => Some(Invalid::whole("the message is not an EventBridge event")),
-            (_, None, _) => Some(Invalid::field("DetailType", "must be the name of a fact")),
-            (.., false) => Some(Invalid::whole("the message is not one whole EventBridge event")),
+    /// Parses a message's body, and the fact in it.
+    pub(crate) fn parse(body: &str) -> (Self, Result<Fact, Invalid>) {
+        let event: Option<Self> = match lenient(body) {
+            event @ Value::Object(_) => serde_json::from_value(event).ok(),
             _ => None,
         };
-        let detail_type = detail_type.unwrap_or_default();
-        let known = Known::read(&detail_type, detail.unwrap_or_default());
-        Self {
-            detail_type: detail_type.chars().take(MAX_DETAIL_TYPE_CHARS).collect(),
-            detail: known.fields,
-            unreadable: unreadable.or(known.unreadable),
-            first_seen: text_of("first_seen").and_then(read),
-            rounds: text_of("rounds").and_then(read).unwrap_or_default(),
-            passes: text_of("passes").and_then(read).unwrap_or_default(),
-            after: text_of("after").and_then(read),
-        }
+        let Some(mut envelope) = event.filter(|event| !event.detail.is_null()) else {
+            return (Self::default(), Err(Invalid::whole("the message is not an EventBridge event")));
+        };
+        let fact = Fact::parse(&envelope.detail_type, &envelope.detail);
+        envelope.detail = known_fields(&envelope.detail_type, &envelope.detail);
+        envelope.detail_type = envelope.detail_type.chars().take(MAX_DETAIL_TYPE_CHARS).collect();
+        (envelope, fact)
     }
 
     /// The message for the next round of the fact.
@@ -83,9 +62,4 @@ impl Envelope {
     fn message(&self) -> String {
         serde_json::to_string(self).expect("an envelope converts to JSON")
     }
-}
-
-/// The value of a piece of the message, if it can be read.
-fn read<T: DeserializeOwned>(text: &str) -> Option<T> {
-    serde_json::from_str(text).ok()
 }

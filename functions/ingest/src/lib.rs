@@ -18,6 +18,7 @@ use std::time::Instant;
 
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use domain::fact::Fact;
+use domain::fields::Invalid;
 use domain::id::{CoachId, FactId};
 use domain::time::Timestamp;
 use futures::future::FutureExt;
@@ -83,7 +84,7 @@ impl App {
 
     async fn store(
         &self,
-        Incoming { message, envelope }: &Incoming,
+        Incoming { message, envelope, fact }: &Incoming,
         seen: &Mutex<HashSet<FactId>>,
     ) -> Result<(), BoxError> {
         let now = Timestamp::new(self.clock.now());
@@ -92,8 +93,7 @@ impl App {
         {
             add(QUEUE_WAIT_MS, (now.ms() - sent_at.ms()).max(0) as f64);
         }
-        let unreadable = envelope.unreadable.clone();
-        let fact = match unreadable.map_or_else(|| Fact::parse(&envelope.detail_type, &envelope.detail), Err) {
+        let fact = match fact {
             Ok(fact) => fact,
             Err(invalid) => return self.queues.set_aside(envelope, &invalid.message, now).await,
         };
@@ -110,13 +110,13 @@ impl App {
         }
         let since = envelope.first_seen.or(sent_at(message)).unwrap_or(now);
         let began = Instant::now();
-        let outcome = store_fact(self, &fact, envelope, now).await?;
+        let outcome = store_fact(self, fact, envelope, now).await?;
         let ((words, reason), duration_ms) = (outcome.words(), began.elapsed().as_millis() as u64);
         tracing::debug!(fact_id, coach_id, detail_type, reason, duration_ms, "{words}");
         match outcome {
             FactOutcome::Done => {
                 self.facts.mark(&fact.id, now).await?;
-                seen.lock().unwrap_or_else(PoisonError::into_inner).insert(fact.id);
+                seen.lock().unwrap_or_else(PoisonError::into_inner).insert(fact.id.clone());
                 Ok(())
             }
             FactOutcome::DoneAndMarked => Ok(()),
@@ -146,12 +146,13 @@ impl App {
 struct Incoming {
     message: SqsMessage,
     envelope: Envelope,
+    fact: Result<Fact, Invalid>,
 }
 
 impl Incoming {
     fn new(message: SqsMessage) -> Self {
-        let envelope = Envelope::parse(message.body.as_deref().unwrap_or_default());
-        Self { message, envelope }
+        let (envelope, fact) = Envelope::parse(message.body.as_deref().unwrap_or_default());
+        Self { message, envelope, fact }
     }
 
     /// The client that the fact is about.
@@ -164,7 +165,7 @@ impl Incoming {
         if marks_itself(&self.envelope.detail_type) {
             return None;
         }
-        FactId::parse(self.envelope.detail.get("id")?.as_str()?).ok()
+        self.fact.as_ref().ok().map(|fact| fact.id.clone())
     }
 }
 

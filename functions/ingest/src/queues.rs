@@ -62,7 +62,7 @@ impl Queues {
         let detail_type = if is_known(&envelope.detail_type) { envelope.detail_type.as_str() } else { "" };
         let body = json!({
             "detail-type": envelope.detail_type,
-            "detail": without_scores(&envelope.detail_type, &envelope.detail),
+            "detail": without_scores(&envelope.detail),
             "reason": reason,
             "set_aside_at": now,
         });

@@ -97,16 +97,16 @@ pub(crate) async fn store_fact(
         FactBody::AutomationSaved(automation) => {
             in_workspace(app, &automation.coach_id, app.rules.save_automation(automation, occurred_at, now)).await
         }
-        FactBody::AutomationDeleted(automation, coach) => {
-            in_workspace(app, coach, app.rules.delete_automation(coach, automation, occurred_at, now)).await
+        FactBody::AutomationDeleted { automation_id, coach_id: coach } => {
+            in_workspace(app, coach, app.rules.delete_automation(coach, automation_id, occurred_at, now)).await
         }
         FactBody::CalendarSaved(saved) => {
             let (coach, mut is_done) = (&saved.coach_id, true);
             let save = async {
                 if envelope.after.is_none() {
-                    app.calendars.save(coach, &saved.calendar, occurred_at).await?;
+                    app.calendars.save(coach, &saved.calendar(), occurred_at).await?;
                 }
-                is_done = app.bookings.give_buffers(coach, saved.calendar.id).await?;
+                is_done = app.bookings.give_buffers(coach, saved.calendar_id).await?;
                 Ok(())
             };
             let stored = in_workspace(app, coach, save).await?;
@@ -115,16 +115,16 @@ pub(crate) async fn store_fact(
         FactBody::CalendarEventSaved(saved) => calendar_event(app, fact, saved, now).await,
         FactBody::PipelineSaved(saved) => {
             let coach = &saved.coach_id;
-            in_workspace(app, coach, app.pipelines.save(coach, &saved.pipeline, occurred_at)).await
+            in_workspace(app, coach, app.pipelines.save(coach, &saved.pipeline(), occurred_at)).await
         }
         FactBody::OpportunitySaved(saved) => {
             in_workspace(app, &saved.coach_id, app.opportunities.save(saved, occurred_at, now)).await
         }
         FactBody::WorkflowSaved(saved) => {
             let coach = &saved.coach_id;
-            in_workspace(app, coach, app.workflows.save(coach, &saved.workflow, occurred_at)).await
+            in_workspace(app, coach, app.workflows.save(coach, &saved.workflow(), occurred_at)).await
         }
-        FactBody::OfClient(client, ClientHappening::Erased) => {
+        FactBody::OfClient(client, ClientHappening::Erased {}) => {
             erase(app, client, occurred_at, now, envelope.after.as_deref()).await
         }
         FactBody::OfClient(client, happening) => match record(app, client, happening, context).await? {
@@ -135,7 +135,8 @@ pub(crate) async fn store_fact(
         FactBody::ContactSaved(saved) => {
             in_workspace(app, &saved.coach_id, app.contacts.save(saved, occurred_at, now)).await
         }
-        FactBody::ContactMerged(coach, merge) => {
+        FactBody::ContactMerged(merge) => {
+            let coach = &merge.coach_id;
             if app.workspaces.get(coach).await?.is_none() {
                 return Ok(unknown("coach_id", coach.as_str()));
             }
@@ -185,20 +186,20 @@ async fn record(
     let records = &app.records;
     match happening {
         ClientHappening::CheckInSubmitted(check_in) => records.submit_check_in(client, check_in, fact).await,
-        ClientHappening::CheckInReviewed { check_in, reviewed_at } => {
-            records.review_check_in(client, check_in, *reviewed_at, fact).await
+        ClientHappening::CheckInReviewed { check_in_id, reviewed_at } => {
+            records.review_check_in(client, check_in_id, *reviewed_at, fact).await
         }
-        ClientHappening::CheckInDeleted(check_in) => records.delete_check_in(client, check_in, fact).await,
-        ClientHappening::DailyLogSaved(date) => records.save_daily_log(client, *date, fact).await,
-        ClientHappening::DailyLogDeleted(date) => records.delete_daily_log(client, *date, fact).await,
-        ClientHappening::DoseScheduleSaved(schedule) => records.save_dose_schedule(client, schedule, fact).await,
+        ClientHappening::CheckInDeleted { check_in_id } => records.delete_check_in(client, check_in_id, fact).await,
+        ClientHappening::DailyLogSaved { date } => records.save_daily_log(client, *date, fact).await,
+        ClientHappening::DailyLogDeleted { date } => records.delete_daily_log(client, *date, fact).await,
+        ClientHappening::DoseScheduleSaved { doses } => records.save_dose_schedule(client, doses, fact).await,
         ClientHappening::DoseLogged(logged) => records.log_dose(client, logged, fact).await,
-        ClientHappening::DoseLogDeleted(log) => records.delete_dose_log(client, log, fact).await,
+        ClientHappening::DoseLogDeleted { dose_log_id } => records.delete_dose_log(client, dose_log_id, fact).await,
         ClientHappening::PhaseAdvanced(advance) => records.advance_phase(client, advance, fact).await,
-        ClientHappening::MessageReceived { message, received_at } => {
-            records.receive_message(client, message, *received_at, fact).await
+        ClientHappening::MessageReceived { message_id, received_at } => {
+            records.receive_message(client, message_id, *received_at, fact).await
         }
-        ClientHappening::Erased => Ok(RecordOutcome::Unchanged),
+        ClientHappening::Erased {} => Ok(RecordOutcome::Unchanged),
     }
 }
 
@@ -303,7 +304,9 @@ pub(crate) fn coach_of(body: &FactBody) -> Option<&CoachId> {
         FactBody::ClientSaved(saved) => Some(&saved.coach_id),
         FactBody::ProgrammeSaved(saved) => Some(&saved.coach_id),
         FactBody::ContactSaved(saved) => Some(&saved.coach_id),
-        FactBody::ContactMerged(coach, _) | FactBody::AutomationDeleted(_, coach) => Some(coach),
+        FactBody::ContactMerged(Merge { coach_id, .. }) | FactBody::AutomationDeleted { coach_id, .. } => {
+            Some(coach_id)
+        }
         FactBody::AutomationSaved(saved) => Some(&saved.coach_id),
         FactBody::CalendarSaved(saved) => Some(&saved.coach_id),
         FactBody::CalendarEventSaved(saved) => Some(&saved.coach_id),

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use chrono::{Datelike, NaiveDate, NaiveTime, Timelike, Weekday};
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::id::CalendarId;
 use crate::tz::Tz;
@@ -63,15 +64,23 @@ pub struct Buffers {
     pub after_min: u32,
 }
 
-/// The opening hours of each weekday.
+/// The opening hours of each weekday. An omitted day is closed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Weekly {
+    #[serde(deserialize_with = "hours")]
     pub mon: Vec<OpeningHours>,
+    #[serde(deserialize_with = "hours")]
     pub tue: Vec<OpeningHours>,
+    #[serde(deserialize_with = "hours")]
     pub wed: Vec<OpeningHours>,
+    #[serde(deserialize_with = "hours")]
     pub thu: Vec<OpeningHours>,
+    #[serde(deserialize_with = "hours")]
     pub fri: Vec<OpeningHours>,
+    #[serde(deserialize_with = "hours")]
     pub sat: Vec<OpeningHours>,
+    #[serde(deserialize_with = "hours")]
     pub sun: Vec<OpeningHours>,
 }
 
@@ -87,6 +96,16 @@ impl Weekly {
             Weekday::Sun => &self.sun,
         }
     }
+}
+
+/// Reads the opening hours of a day. An empty list closes it.
+pub(crate) fn hours<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<OpeningHours>, D::Error> {
+    let rule = || D::Error::custom(format_args!("must be an array of at most {MAX_HOURS_A_DAY} pairs of times HH:MM"));
+    let pairs = Vec::<(String, String)>::deserialize(input).map_err(|_| rule())?;
+    if pairs.len() > MAX_HOURS_A_DAY {
+        return Err(rule());
+    }
+    pairs.into_iter().map(|pair| pair.try_into().map_err(D::Error::custom)).collect()
 }
 
 const MINUTES_A_DAY: u16 = 1_440;

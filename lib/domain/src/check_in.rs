@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::fact_values::numbers;
 use crate::id::{CheckInId, ClientId};
 use crate::time::Timestamp;
 
@@ -35,13 +36,16 @@ impl CheckInList {
 }
 
 /// A check-in with its scores and grades, which are evaluated at ingest and dropped.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Deserialize)]
 pub struct CheckInSubmitted {
+    #[serde(rename = "check_in_id")]
     pub check_in: CheckInId,
     pub submitted_at: Timestamp,
     /// By question.
+    #[serde(deserialize_with = "numbers")]
     pub scores: BTreeMap<String, f64>,
     /// By wellness system. Higher is better.
+    #[serde(deserialize_with = "numbers")]
     pub grades: BTreeMap<String, f64>,
 }
 crate::discreet! { CheckInSubmitted }

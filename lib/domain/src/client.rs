@@ -4,6 +4,7 @@ use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 
 use crate::email::Email;
+use crate::fact_values::{self, optional_text, text};
 use crate::id::{ClientId, CoachId, ProgrammeId};
 use crate::phone::Phone;
 use crate::register::registers;
@@ -94,9 +95,11 @@ pub struct Phase {
 }
 
 /// A client's step to a new phase.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct PhaseAdvance {
+    #[serde(deserialize_with = "optional_text::<{ fact_values::MAX_NAME_CHARS }, _>")]
     pub from_phase: Option<String>,
+    #[serde(deserialize_with = "text::<{ fact_values::MAX_NAME_CHARS }, _>")]
     pub to_phase: String,
     pub advanced_at: Timestamp,
 }

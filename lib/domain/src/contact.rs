@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::email::{Email, MAX_EMAIL_CHARS};
 use crate::fact_time::FactTime;
+use crate::fact_values::{email, name, object, phone};
 use crate::fields::{Fields, Invalid};
 use crate::id::{ClientId, CoachId, ContactId};
 use crate::openapi::{Body, Field};
@@ -120,14 +121,18 @@ impl ContactPatch {
 }
 
 /// The whole record of a contact, as the application has it.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Deserialize)]
 pub struct ContactSaved {
     pub contact_id: ContactId,
     pub coach_id: CoachId,
+    #[serde(deserialize_with = "name")]
     pub name: String,
+    #[serde(deserialize_with = "email")]
     pub email: Option<Email>,
+    #[serde(deserialize_with = "phone")]
     pub phone: Option<Phone>,
     pub do_not_contact: bool,
+    #[serde(deserialize_with = "object")]
     pub marketing: Marketing,
 }
 crate::discreet! { ContactSaved }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{Datelike, NaiveDate, TimeDelta};
 use serde::{Deserialize, Serialize};
 
+use crate::fact_values::{count, date, nullable_date};
 use crate::id::DoseId;
 
 /// Most doses of a schedule. With the longest ids, a message holds fewer.
@@ -20,10 +21,13 @@ pub struct DoseSchedule(pub Vec<ScheduledDose>);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScheduledDose {
     pub dose_id: DoseId,
+    #[serde(deserialize_with = "count")]
     pub per_day: u32,
     /// First date.
+    #[serde(deserialize_with = "date")]
     pub from: NaiveDate,
     /// Last date; `None` while there is no end.
+    #[serde(deserialize_with = "nullable_date")]
     pub until: Option<NaiveDate>,
 }
 

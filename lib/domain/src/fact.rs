@@ -1,7 +1,7 @@
 //! Facts of the application: a name and a JSON object, parsed into a type or refused with a reason.
 //!
-//! Only known fields are read. [`Known`] drops everything else, so a fact that is set aside or enqueued again contains
-//! no field that the service does not use.
+//! The structs alone name the fields of a fact. Everything else is dropped ([`known_fields`]), so a fact that is set
+//! aside or enqueued again contains no field that the service does not use.
 
 mod automation;
 mod calendar;
@@ -9,30 +9,35 @@ mod client;
 mod contact;
 mod crm;
 mod history;
-mod known;
-mod values;
+mod lenient;
+mod part;
 mod workspace;
 
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::automation::Automation;
 use crate::booking::CalendarEventSaved;
 use crate::contact::ContactSaved;
 use crate::fact_time::FactTime;
-use crate::fields::{Fields, Invalid};
-use crate::id::{AutomationId, ClientId, CoachId, FactId, MAX_ID_CHARS};
+use crate::fields::Invalid;
+use crate::id::{AutomationId, ClientId, CoachId, FactId};
 use crate::programme::Programme;
 use crate::workspace::{Team, Workspace};
+use part::{Member, has_variant, named, read, trial};
 
 pub use calendar::CalendarSaved;
 pub use client::ClientSaved;
 pub use contact::Merge;
 pub use crm::{OpportunitySaved, PipelineSaved, WorkflowSaved};
 pub use history::{ClientHappening, DoseLogged};
-pub use known::{Known, is_known, without_scores};
+pub use lenient::lenient;
 
 /// The `source` of every incoming fact.
 pub const SOURCE: &str = "coaching.application";
+
+/// The fields of a check-in that are evaluated and dropped. They never reach a dead letter.
+const EVALUATED: [&str; 2] = ["scores", "grades"];
 
 /// A message of the application that something has happened.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,70 +50,148 @@ pub struct Fact {
 }
 
 /// The content of a fact.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub enum FactBody {
+    #[serde(rename = "workspace.saved", with = "workspace::WorkspaceSaved")]
     WorkspaceSaved(Workspace),
+    #[serde(rename = "team.saved")]
     TeamSaved(Team),
+    #[serde(rename = "client.saved")]
     ClientSaved(Box<ClientSaved>),
+    #[serde(rename = "programme.saved")]
     ProgrammeSaved(Programme),
+    #[serde(rename = "contact.saved")]
     ContactSaved(Box<ContactSaved>),
-    ContactMerged(CoachId, Merge),
+    #[serde(rename = "contact.merged")]
+    ContactMerged(Merge),
+    #[serde(rename = "calendar.saved")]
     CalendarSaved(Box<CalendarSaved>),
+    #[serde(rename = "calendar_event.saved", deserialize_with = "calendar::event")]
     CalendarEventSaved(CalendarEventSaved),
-    AutomationSaved(Box<Automation>),
-    AutomationDeleted(AutomationId, CoachId),
+    #[serde(rename = "automation.saved", with = "automation::AutomationSaved")]
+    AutomationSaved(Automation),
+    #[serde(rename = "automation.deleted")]
+    AutomationDeleted { automation_id: AutomationId, coach_id: CoachId },
+    #[serde(rename = "pipeline.saved")]
     PipelineSaved(PipelineSaved),
+    #[serde(rename = "opportunity.saved")]
     OpportunitySaved(Box<OpportunitySaved>),
+    #[serde(rename = "workflow.saved")]
     WorkflowSaved(Box<WorkflowSaved>),
+    #[serde(skip)]
     OfClient(ClientId, ClientHappening),
+}
+
+/// The fields of every fact.
+#[derive(Deserialize)]
+struct Common {
+    id: FactId,
+    occurred_at: FactTime,
+    backfill: Option<bool>,
+}
+
+/// The field of every fact about a client's history.
+#[derive(Deserialize)]
+struct OfClient {
+    client_id: ClientId,
+}
+
+/// The structs that a fact consists of, besides [`Common`].
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    /// [`FactBody`].
+    Record,
+    /// [`OfClient`] and [`ClientHappening`].
+    OfClient,
+    Unknown,
+}
+
+impl Kind {
+    fn of(detail_type: &str) -> Self {
+        match detail_type {
+            name if has_variant::<ClientHappening>(name) => Self::OfClient,
+            name if has_variant::<FactBody>(name) => Self::Record,
+            _ => Self::Unknown,
+        }
+    }
 }
 
 impl Fact {
     /// Parses a fact of that name.
     pub fn parse(detail_type: &str, detail: &Value) -> Result<Self, Invalid> {
-        let fields = Fields::body(detail).map_err(|_| Invalid::whole("Detail must be a JSON object"))?;
-        let body = match detail_type {
-            "workspace.saved" => FactBody::WorkspaceSaved(workspace::workspace(fields)?),
-            "team.saved" => FactBody::TeamSaved(workspace::team(fields)?),
-            "client.saved" => FactBody::ClientSaved(Box::new(client::client(fields)?)),
-            "programme.saved" => FactBody::ProgrammeSaved(workspace::programme(fields)?),
-            "contact.saved" => FactBody::ContactSaved(Box::new(contact::contact(fields)?)),
-            "contact.merged" => {
-                let (coach, merge) = contact::merge(fields)?;
-                FactBody::ContactMerged(coach, merge)
-            }
-            "calendar.saved" => FactBody::CalendarSaved(Box::new(calendar::calendar(fields)?)),
-            "calendar_event.saved" => FactBody::CalendarEventSaved(calendar::event(fields)?),
-            "pipeline.saved" => FactBody::PipelineSaved(crm::pipeline(fields)?),
-            "opportunity.saved" => FactBody::OpportunitySaved(Box::new(crm::opportunity(fields)?)),
-            "workflow.saved" => FactBody::WorkflowSaved(Box::new(crm::workflow(fields)?)),
-            "automation.saved" => FactBody::AutomationSaved(Box::new(automation::automation(fields)?)),
-            "automation.deleted" => {
-                let (automation, coach) = automation::deleted(fields)?;
-                FactBody::AutomationDeleted(automation, coach)
-            }
-            _ => match history::happening(detail_type, fields) {
-                Some(read) => read.map(|(client, happening)| FactBody::OfClient(client, happening))?,
-                None => return Err(Invalid::whole("DetailType is not the name of a fact")),
-            },
+        if !detail.is_object() {
+            return Err(Invalid::whole("Detail must be a JSON object"));
+        }
+        let kind = Kind::of(detail_type);
+        if kind == Kind::Unknown {
+            return Err(Invalid::whole("DetailType is not the name of a fact"));
+        }
+        let Common { id, occurred_at, backfill } = read(detail)?;
+        let body = if kind == Kind::OfClient {
+            let happening: ClientHappening = read(named(detail_type, detail))?;
+            FactBody::OfClient(read::<OfClient, _>(detail)?.client_id, happening.stored_at(occurred_at)?)
+        } else {
+            read(named(detail_type, detail))?
         };
-        Ok(Self {
-            id: fields.required("id", MAX_ID_CHARS, FactId::parse)?,
-            occurred_at: fields.required_fact_time("occurred_at")?,
-            backfill: fields.boolean("backfill")?.unwrap_or(false),
-            body,
-        })
+        Ok(Self { id, occurred_at, backfill: backfill.unwrap_or(false), body })
     }
 }
 
+/// Returns true for the name of a fact.
+pub fn is_known(detail_type: &str) -> bool {
+    Kind::of(detail_type) != Kind::Unknown
+}
+
+/// Returns the known fields of a fact, right or wrong, and nothing else. A wrong field stays if it is a scalar that can
+/// be read: an object or a list could hold anything.
+pub fn known_fields(detail_type: &str, detail: &Value) -> Value {
+    let kind = Kind::of(detail_type);
+    let members = detail.as_object().into_iter().flatten();
+    let known = members.filter_map(|(name, value)| {
+        let mut member = json!({ name: value });
+        match find(kind, detail_type, &member) {
+            Member::Unknown => return None,
+            Member::Wrong if value.is_object() || value.is_array() => return None,
+            Member::Wrong => {}
+            Member::Read(unnamed) => unnamed.iter().for_each(|(object, name)| {
+                member.pointer_mut(object).and_then(Value::as_object_mut).and_then(|members| members.remove(name));
+            }),
+        }
+        let is_readable = value.as_str().is_none_or(|text| !text.contains('\0'));
+        is_readable.then(|| (name.clone(), member[name].take()))
+    });
+    known.collect()
+}
+
+/// Finds the struct that has the field of this member.
+fn find(kind: Kind, detail_type: &str, member: &Value) -> Member {
+    let mut outcomes = vec![trial::<Common, _>(member)];
+    match kind {
+        Kind::Record => outcomes.push(trial::<FactBody, _>(named(detail_type, member))),
+        Kind::OfClient => {
+            outcomes.push(trial::<OfClient, _>(member));
+            outcomes.push(trial::<ClientHappening, _>(named(detail_type, member)));
+        }
+        Kind::Unknown => {}
+    }
+    let is_known = |outcome: &Member| !matches!(outcome, Member::Unknown);
+    outcomes.into_iter().find(is_known).unwrap_or(Member::Unknown)
+}
+
+/// Returns the fields of a fact for a dead letter: without scores and grades, which are evaluated and dropped.
+pub fn without_scores(fields: &Value) -> Value {
+    let members = fields.as_object().into_iter().flatten();
+    let kept = members.filter(|(name, _)| !EVALUATED.contains(&name.as_str()));
+    kept.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
 #[cfg(test)]
-pub(crate) use known::cleaned;
+mod junk;
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
     use crate::client::Measure;
-    use serde_json::json;
 
     fn client_saved() -> Value {
         json!({
@@ -122,7 +205,7 @@ pub(crate) mod tests {
     /// Asserts that the whole fact is read, and that no field may be missing or have one of these values.
     #[track_caller]
     pub(crate) fn assert_every_field_counts(name: &str, whole: &Value, wrong: &[Value]) {
-        assert_eq!(cleaned(name, whole), *whole, "{name}");
+        assert_eq!(known_fields(name, whole), *whole, "{name}");
         Fact::parse(name, whole).unwrap();
         for field in whole.as_object().unwrap().keys() {
             let mut lacking = whole.clone();
@@ -140,8 +223,8 @@ pub(crate) mod tests {
     fn a_whole_record_is_read_and_an_empty_text_is_none() {
         let fact = Fact::parse("client.saved", &client_saved()).unwrap();
         let FactBody::ClientSaved(saved) = fact.body else { panic!("a client") };
-        assert_eq!(saved.profile.phone, None);
-        assert_eq!(saved.profile.height_in, Some(Measure(70.0)));
+        assert_eq!(saved.profile().phone, None);
+        assert_eq!(saved.profile().height_in, Some(Measure(70.0)));
         assert!(!fact.backfill);
     }
 
@@ -168,7 +251,7 @@ pub(crate) mod tests {
             let FactBody::ClientSaved(saved) = Fact::parse("client.saved", &fact).unwrap().body else {
                 panic!("a client")
             };
-            assert_eq!(saved.profile.height_in.map(|measure| measure.0.to_bits()), Some(kept.to_bits()));
+            assert_eq!(saved.profile().height_in.map(|measure| measure.0.to_bits()), Some(kept.to_bits()));
         }
     }
 

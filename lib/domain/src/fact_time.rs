@@ -8,7 +8,7 @@ use std::fmt;
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::time::Timestamp;
+use crate::time::{TIME_RULE, Timestamp};
 
 const NS_PER_MS: u32 = 1_000_000;
 
@@ -69,7 +69,7 @@ impl Serialize for FactTime {
 impl<'de> Deserialize<'de> for FactTime {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Self::parse(&text).ok_or_else(|| serde::de::Error::custom("must be an RFC 3339 date-time"))
+        Self::parse(&text).ok_or_else(|| serde::de::Error::custom(TIME_RULE))
     }
 }
 

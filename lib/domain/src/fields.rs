@@ -1,16 +1,11 @@
-//! Reads a JSON object field by field, so that an error names the field and the rule. Serves request bodies and facts
-//! alike.
+//! Reads a JSON object field by field, so that an error names the field and the rule.
 //!
 //! Lengths count Unicode scalar values. NUL is refused in every text: no field has a use for it, and some readers stop
 //! there.
 
-use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
-
 use chrono::NaiveDate;
 use serde_json::{Map, Value};
 
-use crate::fact_time::FactTime;
 use crate::time::{DATE_RULE, TIME_RULE, Timestamp, parse_date};
 use crate::visible::does_not_show;
 
@@ -64,22 +59,17 @@ const LONGEST_TIME: usize = 64;
 #[derive(Clone, Copy)]
 pub struct Fields<'a> {
     object: &'a Map<String, Value>,
-    path: &'a str,
 }
 
 impl<'a> Fields<'a> {
     pub fn body(value: &'a Value) -> Result<Self, Invalid> {
         let object = value.as_object().ok_or_else(|| Invalid::whole("The body must be a JSON object."))?;
-        Ok(Self { object, path: "" })
-    }
-
-    fn named(&self, name: &str) -> String {
-        format!("{}{name}", self.path)
+        Ok(Self { object })
     }
 
     /// Returns the error of a field that breaks `rule`, which completes a sentence that begins with the field's name.
     pub fn refuse(&self, name: &str, rule: impl std::fmt::Display) -> Invalid {
-        Invalid::field(&self.named(name), rule)
+        Invalid::field(name, rule)
     }
 
     /// Returns true if the field is present and not null.
@@ -116,14 +106,11 @@ impl<'a> Fields<'a> {
         let takes = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         let named: Vec<String> = unknown.iter().take(MAX_NAMED).map(|name| shortened(name)).collect();
         let names = match unknown.len() - named.len() {
-            0 if unknown.len() == 1 => format!("{}{} is not a field", self.path, named[0]),
+            0 if unknown.len() == 1 => format!("{} is not a field", named[0]),
             0 => format!("{} are not fields", named.join(", ")),
             more => format!("{} and {more} more are not fields", named.join(", ")),
         };
-        Err(Invalid {
-            field: Some(self.named(&shortened(first))),
-            message: format!("{names} of this request; it takes {takes}"),
-        })
+        Err(Invalid { field: Some(shortened(first)), message: format!("{names} of this request; it takes {takes}") })
     }
 
     /// Reads the body of a request. Unknown fields and null are refused.
@@ -226,28 +213,6 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Reads a whole number that fits in 32 bits.
-    pub fn count(&self, name: &str) -> Result<Option<u32>, Invalid> {
-        Ok(self.whole_number(name, u32::MAX.into())?.map(|count| count as u32))
-    }
-
-    /// Reads a required whole number, otherwise like [`Fields::count`].
-    pub fn required_count(&self, name: &str) -> Result<u32, Invalid> {
-        let rule = format_args!("is required and must be an integer from 0 to {}", u32::MAX);
-        self.count(name)?.ok_or_else(|| self.refuse(name, rule))
-    }
-
-    /// Reads a required whole number in a range.
-    pub fn required_within(&self, name: &str, range: RangeInclusive<u32>) -> Result<u32, Invalid> {
-        self.within(name, self.required_count(name)?, range)
-    }
-
-    /// Returns the count, or an error if it is out of range.
-    pub fn within(&self, name: &str, count: u32, range: RangeInclusive<u32>) -> Result<u32, Invalid> {
-        let rule = format_args!("must be an integer from {} to {}", range.start(), range.end());
-        if range.contains(&count) { Ok(count) } else { Err(self.refuse(name, rule)) }
-    }
-
     /// Reads a whole number from 0 to `max` by JSON Schema's rules: `1.0` and `1e3` are whole, `"1"` is not a number.
     /// Every JSON reader must hold `max` exactly.
     pub fn whole_number(&self, name: &str, max: u64) -> Result<Option<u64>, Invalid> {
@@ -255,32 +220,8 @@ impl<'a> Fields<'a> {
         whole(value, max).map(Some).ok_or_else(|| self.refuse(name, format_args!("must be an integer from 0 to {max}")))
     }
 
-    /// Reads a required object of at most `max` numbers by names of at most `max_chars`.
-    pub fn required_numbers(&self, name: &str, max: usize, max_chars: usize) -> Result<BTreeMap<String, f64>, Invalid> {
-        let rule = || {
-            let what = format_args!("an object of at most {max} numbers, with names of at most {max_chars} characters");
-            self.refuse(name, format_args!("is required and must be {what}"))
-        };
-        let fits = |object: &&Map<String, Value>| {
-            object.len() <= max && object.keys().all(|name| name.chars().count() <= max_chars)
-        };
-        let object = self.value(name).and_then(Value::as_object).filter(fits).ok_or_else(rule)?;
-        let numbers = object.iter().map(|(key, value)| value.as_f64().map(|number| (key.clone(), number)));
-        numbers.collect::<Option<_>>().ok_or_else(rule)
-    }
-
-    /// Reads a required whole number, otherwise like [`Fields::whole_number`].
-    pub fn required_whole_number(&self, name: &str, max: u64) -> Result<u64, Invalid> {
-        self.needed(name, self.whole_number(name, max)?)
-    }
-
     pub fn timestamp(&self, name: &str) -> Result<Option<Timestamp>, Invalid> {
         self.parsed(name, LONGEST_TIME, |text| Timestamp::parse(text).ok_or(TIME_RULE))
-    }
-
-    /// Reads the required time of a fact, to the nanosecond.
-    pub fn required_fact_time(&self, name: &str) -> Result<FactTime, Invalid> {
-        self.required(name, LONGEST_TIME, |text| FactTime::parse(text).ok_or(TIME_RULE))
     }
 
     /// Reads a required instant.
@@ -288,37 +229,10 @@ impl<'a> Fields<'a> {
         self.required(name, LONGEST_TIME, |text| Timestamp::parse(text).ok_or(TIME_RULE))
     }
 
-    pub fn date(&self, name: &str) -> Result<Option<NaiveDate>, Invalid> {
-        const LENGTH: usize = 10;
-        self.parsed(name, LENGTH, |text| parse_date(text).ok_or(DATE_RULE))
-    }
-
     /// Reads a required calendar date.
     pub fn required_date(&self, name: &str) -> Result<NaiveDate, Invalid> {
-        self.needed(name, self.date(name)?)
-    }
-
-    /// Reads a required list of at most `max` objects. `path` is the list's name with a dot.
-    pub fn required_objects(&self, name: &str, path: &'a str, max: usize) -> Result<Vec<Fields<'a>>, Invalid> {
-        let rule = || match max {
-            usize::MAX => self.refuse(name, "is required and must be an array of objects"),
-            max => self.refuse(name, format_args!("is required and must be an array of at most {max} objects")),
-        };
-        let items = self.value(name).and_then(Value::as_array).filter(|items| items.len() <= max).ok_or_else(rule)?;
-        let objects = items.iter().map(|item| item.as_object().map(|object| Fields { object, path }));
-        objects.collect::<Option<_>>().ok_or_else(rule)
-    }
-
-    /// Reads a nested object; omitted or null is `None`. `path` is the object's name with a dot.
-    pub fn object(&self, name: &str, path: &'a str) -> Result<Option<Fields<'a>>, Invalid> {
-        let Some(value) = self.value(name) else { return Ok(None) };
-        let object = value.as_object().ok_or_else(|| self.refuse(name, "must be an object"))?;
-        Ok(Some(Fields { object, path }))
-    }
-
-    /// Reads a required nested object.
-    pub fn required_object(&self, name: &str, path: &'a str) -> Result<Fields<'a>, Invalid> {
-        self.object(name, path)?.ok_or_else(|| self.refuse(name, "is required and must be an object"))
+        const LENGTH: usize = 10;
+        self.required(name, LENGTH, |text| parse_date(text).ok_or(DATE_RULE))
     }
 
     /// Reads a list of these names; omitted or null is `None`. Each name is in the result once, in the order of `all`.
@@ -353,7 +267,7 @@ fn shortened(text: &str) -> String {
 }
 
 /// Returns a whole number from 0 to `max`, by the rules of [`Fields::whole_number`].
-fn whole(value: &Value, max: u64) -> Option<u64> {
+pub(crate) fn whole(value: &Value, max: u64) -> Option<u64> {
     let is_whole = |number: &f64| number.fract() == 0.0 && (0.0..=max as f64).contains(number);
     let number = value.as_u64().or_else(|| value.as_f64().filter(is_whole).map(|number| number as u64));
     number.filter(|number| *number <= max)

@@ -244,7 +244,7 @@ macro_rules! uuid_id {
     ($($(#[$doc:meta])* $name:ident)*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema)]
-        #[serde(transparent)]
+        #[serde(try_from = "String")]
         #[schema(value_type = String, format = Uuid)]
         pub struct $name(pub Uuid);
 
@@ -252,6 +252,13 @@ macro_rules! uuid_id {
             /// Parses an identifier by the rules of [`parse_uuid`].
             pub fn parse(text: &str) -> Result<Self, InvalidUuid> {
                 parse_uuid(text).map(Self)
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = InvalidUuid;
+            fn try_from(text: String) -> Result<Self, InvalidUuid> {
+                Self::parse(&text)
             }
         }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::fact_values::{name, named};
 use crate::id::{PipelineId, StageId};
 
 pub const MAX_STAGES: usize = 200;
@@ -25,7 +26,9 @@ pub struct Pipeline {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stage {
     pub id: StageId,
+    #[serde(deserialize_with = "name")]
     pub name: String,
+    #[serde(deserialize_with = "named")]
     pub kind: StageKind,
 }
 

@@ -83,7 +83,7 @@ impl Serialize for Timestamp {
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Self::parse(&text).ok_or_else(|| serde::de::Error::custom("must be an RFC 3339 date-time"))
+        Self::parse(&text).ok_or_else(|| serde::de::Error::custom(TIME_RULE))
     }
 }
 

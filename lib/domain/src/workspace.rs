@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::country::Country;
-use crate::id::{CoachId, PipelineId, TeamId};
+use crate::fact_values::{nullable_count, text};
+use crate::id::{CoachId, MAX_ID_CHARS, PipelineId, TeamId};
 use crate::tz::ZoneName;
 
 /// The features that the workspace may use.
@@ -19,6 +20,7 @@ pub struct Entitlements {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CrmConfiguration {
     pub pipeline_id: PipelineId,
+    #[serde(deserialize_with = "text::<MAX_ID_CHARS, _>")]
     pub initial_stage: String,
 }
 
@@ -101,10 +103,11 @@ pub struct EndpointUsage {
 }
 
 /// A team's record.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Team {
     pub team_id: TeamId,
     /// Most client records of all the team's workspaces together. `None`: no limit.
+    #[serde(deserialize_with = "nullable_count")]
     pub client_cap: Option<u32>,
 }
 

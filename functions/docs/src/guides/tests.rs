@@ -6,13 +6,13 @@ use compare::assert_same;
 use domain::api_key::Permission;
 use domain::audit::AuditAction;
 use domain::event::{EventCatalog, EventKind};
-use domain::fact::{Fact, Known};
+use domain::fact::{Fact, known_fields};
 use domain::id::EventId;
 use domain::rate_limit::{Limit, WINDOW_S};
 use domain::signature::{SigningSecret, signature_header};
 use edge::Code;
 use edge::routes::{Access, ROUTES};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::site::REFERENCE;
@@ -179,8 +179,7 @@ fn the_guide_to_the_feed_describes_every_field_of_every_fact() {
     assert_eq!(facts.len(), 24);
     for DescribedFact { name, example, rows } in &facts {
         Fact::parse(name, example).unwrap_or_else(|refused| panic!("{name}: {refused:?}"));
-        let read = Known::read(name, &example.to_string());
-        assert_eq!(read.fields, *example, "{name}: a field that is not read");
+        assert_eq!(known_fields(name, example), *example, "{name}: a field that is not read");
         for field in example.as_object().unwrap().keys() {
             let mut lacking = example.clone();
             lacking.as_object_mut().unwrap().remove(field);
@@ -191,6 +190,12 @@ fn the_guide_to_the_feed_describes_every_field_of_every_fact() {
             let part = format!("{field}.");
             let own: Vec<_> = rows.iter().filter(|(row, _)| row == field || row.starts_with(&part)).collect();
             assert!(!own.is_empty(), "{name}: {field} is not described");
+            assert_rows_are_the_fields(
+                name,
+                field,
+                &example[field],
+                own.iter().filter_map(|(row, _)| row.strip_prefix(&part)),
+            );
             let mut without = example.clone();
             without[field] = Value::Null;
             let may_be_null = own.iter().any(|(row, rule)| row == field && rule.to_lowercase().contains("null"));
@@ -201,6 +206,24 @@ fn the_guide_to_the_feed_describes_every_field_of_every_fact() {
             assert!(example.get(top).is_some(), "{name} has no {row}");
         }
     }
+}
+
+/// Asserts that the rows of an object, or of the objects in a list, are fields of its struct. Each member shown has a
+/// row.
+fn assert_rows_are_the_fields<'a>(fact: &str, field: &str, shown: &Value, rows: impl Iterator<Item = &'a str>) {
+    let rows: BTreeSet<&str> = rows.collect();
+    let mut filled = json!({ field: shown });
+    let objects = match &mut filled[field] {
+        Value::Array(items) => items.iter_mut().collect(),
+        one => vec![one],
+    };
+    for object in objects.into_iter().filter_map(Value::as_object_mut).filter(|_| !rows.is_empty()) {
+        assert!(object.keys().all(|member| rows.contains(member.as_str())), "{fact}: {field} has {object:?}");
+        for row in &rows {
+            object.entry(*row).or_insert(Value::Null);
+        }
+    }
+    assert_eq!(known_fields(fact, &filled), filled, "{fact}: a row of {field} is no field");
 }
 
 fn fence(name: &str) -> &str {

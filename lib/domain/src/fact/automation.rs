@@ -1,10 +1,14 @@
-//! Facts about a coach's automations: the whole record, and the deletion.
+//! The fact about a coach's automation.
 
+use std::fmt::Display;
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::values::{MAX_NAME_CHARS, name};
 use crate::automation::{Automation, Step, Trigger};
-use crate::fields::{Fields, Invalid, LEAST_NUMBER};
+use crate::fact_values::{MAX_NAME_CHARS, name, object, objects, rule_of, scalar, storable, text};
+use crate::fields::whole;
 use crate::id::{AutomationId, CoachId, EndpointId, MAX_ID_CHARS};
 
 const MAX_STEPS: usize = 100;
@@ -16,84 +20,123 @@ const DEFAULT_WINDOW_DAYS: u32 = 7;
 /// Ten years.
 const MAX_INACTIVE_DAYS: u32 = 3_650;
 
-pub(super) fn automation(fields: Fields<'_>) -> Result<Automation, Invalid> {
-    let (id, coach_id) = deleted(fields)?;
-    let steps = fields.required_objects("steps", "steps.", MAX_STEPS)?;
-    Ok(Automation {
-        id,
-        coach_id,
-        name: name(fields, "name")?,
-        active: fields.required_boolean("active")?,
-        trigger: trigger(fields.required_object("trigger", "trigger.")?)?,
-        steps: steps.into_iter().map(step).collect::<Result<_, Invalid>>()?,
-    })
+#[derive(Deserialize)]
+#[serde(remote = "Automation")]
+pub(super) struct AutomationSaved {
+    #[serde(rename = "automation_id")]
+    id: AutomationId,
+    coach_id: CoachId,
+    #[serde(deserialize_with = "name")]
+    name: String,
+    active: bool,
+    #[serde(deserialize_with = "trigger")]
+    trigger: Trigger,
+    #[serde(deserialize_with = "steps")]
+    steps: Vec<Step>,
 }
 
-pub(super) fn deleted(fields: Fields<'_>) -> Result<(AutomationId, CoachId), Invalid> {
-    Ok((
-        fields.required("automation_id", MAX_ID_CHARS, AutomationId::parse)?,
-        fields.required("coach_id", MAX_ID_CHARS, CoachId::parse)?,
-    ))
+/// A trigger with the fields of every event. The fields of another event than its own are ignored.
+#[derive(Deserialize)]
+struct AnyTrigger {
+    #[serde(deserialize_with = "text::<MAX_ID_CHARS, _>")]
+    event: String,
+    #[serde(default, deserialize_with = "scalar")]
+    threshold: Option<Value>,
+    #[serde(default, deserialize_with = "scalar")]
+    days: Option<Value>,
+    #[serde(default, deserialize_with = "scalar")]
+    window_days: Option<Value>,
+    #[serde(default, deserialize_with = "scalar")]
+    question_id: Option<Value>,
+    #[serde(default, deserialize_with = "scalar")]
+    system: Option<Value>,
 }
 
-/// Fields that belong to another event's trigger are ignored.
-fn trigger(fields: Fields<'_>) -> Result<Trigger, Invalid> {
-    let text = |name| fields.text(name, MAX_NAME_CHARS).map(|text| text.map(str::to_owned));
-    Ok(match fields.required_text("event", MAX_ID_CHARS)? {
-        "new_client" => Trigger::NewClient,
-        "check_in_submitted" => Trigger::CheckInSubmitted,
-        "phase_advanced" => Trigger::PhaseAdvanced,
-        "message_received" => Trigger::MessageReceived,
-        "low_check_in_score" => {
-            let threshold = number(fields, -MAX_SCORE, MAX_SCORE)?;
-            Trigger::LowCheckInScore { threshold, question_id: text("question_id")? }
-        }
-        "system_grade_drop" => Trigger::SystemGradeDrop { system: text("system")? },
-        "compliance_drop" => {
-            Trigger::ComplianceDrop { threshold: number(fields, 0.0, 100.0)?, window_days: window(fields)? }
-        }
-        "compliance_milestone" => {
-            Trigger::ComplianceMilestone { threshold: number(fields, 0.0, 100.0)?, window_days: window(fields)? }
-        }
-        "phase_eligible" => Trigger::PhaseEligible,
-        "check_in_inactivity" => {
-            Trigger::CheckInInactivity { days: fields.required_within("days", 1..=MAX_INACTIVE_DAYS)? }
-        }
-        "daily_log_inactivity" => {
-            Trigger::DailyLogInactivity { days: fields.required_within("days", 1..=MAX_INACTIVE_DAYS)? }
-        }
-        _ => return Err(fields.refuse("event", "is not the name of an event")),
-    })
-}
-
-fn number(fields: Fields<'_>, least: f64, most: f64) -> Result<f64, Invalid> {
-    let rule = || fields.refuse("threshold", format_args!("is required and must be a number from {least} to {most}"));
-    let given = fields.value("threshold").and_then(Value::as_f64).filter(|number| (least..=most).contains(number));
-    let given = given.ok_or_else(rule)?;
-    // A number too close to 0 for the store becomes the closest one that fits.
-    Ok(if given == 0.0 { 0.0 } else { given.abs().max(LEAST_NUMBER).copysign(given) })
-}
-
-fn window(fields: Fields<'_>) -> Result<u32, Invalid> {
-    let days = fields.count("window_days")?.unwrap_or(DEFAULT_WINDOW_DAYS);
-    fields.within("window_days", days, 1..=MAX_WINDOW_DAYS)
-}
-
-/// Reads a step. Of a step that the application carries out, only the kind is stored.
-fn step(fields: Fields<'_>) -> Result<Step, Invalid> {
-    match fields.required_text("kind", MAX_KIND_CHARS)? {
-        "webhook" => {
-            Ok(Step::Webhook { endpoint_id: fields.required("endpoint_id", MAX_ID_CHARS, EndpointId::parse)? })
-        }
-        kind => Ok(Step::Other { kind: kind.to_owned() }),
+impl AnyTrigger {
+    fn of_its_event(&self) -> Result<Trigger, String> {
+        Ok(match self.event.as_str() {
+            "new_client" => Trigger::NewClient,
+            "check_in_submitted" => Trigger::CheckInSubmitted,
+            "phase_advanced" => Trigger::PhaseAdvanced,
+            "message_received" => Trigger::MessageReceived,
+            "low_check_in_score" => Trigger::LowCheckInScore {
+                threshold: self.threshold(-MAX_SCORE, MAX_SCORE)?,
+                question_id: any_name("question_id", self.question_id.as_ref())?,
+            },
+            "system_grade_drop" => Trigger::SystemGradeDrop { system: any_name("system", self.system.as_ref())? },
+            "compliance_drop" => {
+                Trigger::ComplianceDrop { threshold: self.threshold(0.0, 100.0)?, window_days: self.window()? }
+            }
+            "compliance_milestone" => {
+                Trigger::ComplianceMilestone { threshold: self.threshold(0.0, 100.0)?, window_days: self.window()? }
+            }
+            "phase_eligible" => Trigger::PhaseEligible,
+            "check_in_inactivity" => Trigger::CheckInInactivity { days: self.days()? },
+            "daily_log_inactivity" => Trigger::DailyLogInactivity { days: self.days()? },
+            _ => return Err(rule_of("event", "is not the name of an event")),
+        })
     }
+
+    fn threshold(&self, least: f64, most: f64) -> Result<f64, String> {
+        let given = self.threshold.as_ref().and_then(Value::as_f64).filter(|number| (least..=most).contains(number));
+        let rule = format_args!("is required and must be a number from {least} to {most}");
+        given.map(storable).ok_or_else(|| rule_of("threshold", rule))
+    }
+
+    fn days(&self) -> Result<u32, String> {
+        days("days", self.days.as_ref(), MAX_INACTIVE_DAYS)
+    }
+
+    fn window(&self) -> Result<u32, String> {
+        match &self.window_days {
+            None => Ok(DEFAULT_WINDOW_DAYS),
+            given => days("window_days", given.as_ref(), MAX_WINDOW_DAYS),
+        }
+    }
+}
+
+fn days(field: &str, given: Option<&Value>, most: u32) -> Result<u32, String> {
+    let days = given.and_then(|days| whole(days, most.into())).filter(|days| *days > 0);
+    days.map(|days| days as u32).ok_or_else(|| rule_of(field, format_args!("must be an integer from 1 to {most}")))
+}
+
+fn any_name(field: &str, given: Option<&Value>) -> Result<Option<String>, String> {
+    let is_name = |text: &&str| (1..=MAX_NAME_CHARS).contains(&text.chars().count());
+    let rule = || rule_of(field, format_args!("must be a string of 1 to {MAX_NAME_CHARS} characters"));
+    given.map(|given| given.as_str().filter(is_name).map(str::to_owned).ok_or_else(rule)).transpose()
+}
+
+fn trigger<'de, D: Deserializer<'de>>(input: D) -> Result<Trigger, D::Error> {
+    object::<_, AnyTrigger>(input)?.of_its_event().map_err(D::Error::custom)
+}
+
+/// A step. Of a step that the application carries out, only the kind is stored.
+#[derive(Deserialize)]
+struct AnyStep {
+    #[serde(deserialize_with = "text::<MAX_KIND_CHARS, _>")]
+    kind: String,
+    #[serde(default, deserialize_with = "scalar")]
+    endpoint_id: Option<Value>,
+}
+
+fn steps<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Step>, D::Error> {
+    let rule = |rule: &dyn Display| D::Error::custom(rule_of("endpoint_id", rule));
+    let steps = objects::<MAX_STEPS, D, AnyStep>(input)?.into_iter().map(|step| match step.kind.as_str() {
+        "webhook" => {
+            let id = step.endpoint_id.as_ref().and_then(Value::as_str).ok_or_else(|| rule(&"must be a string"))?;
+            Ok(Step::Webhook { endpoint_id: EndpointId::parse(id).map_err(|why| rule(&why))? })
+        }
+        _ => Ok(Step::Other { kind: step.kind }),
+    });
+    steps.collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fact::tests::assert_every_field_counts;
-    use crate::fact::{Fact, FactBody, cleaned};
+    use crate::fact::{Fact, FactBody, known_fields};
+    use crate::fields::Invalid;
     use serde_json::json;
 
     fn saved(trigger: Value) -> Value {
@@ -196,7 +239,7 @@ mod tests {
         fact["steps"][1]["endpoint_id"] = json!("not an id");
         fact["steps"][1]["text"] = json!("SECRET");
         fact["trigger"]["note"] = json!("SECRET");
-        let clean = cleaned("automation.saved", &fact);
+        let clean = known_fields("automation.saved", &fact);
         assert!(!clean.to_string().contains("SECRET"));
         let FactBody::AutomationSaved(automation) = Fact::parse("automation.saved", &clean).unwrap().body else {
             panic!("an automation")

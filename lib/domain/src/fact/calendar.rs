@@ -3,126 +3,146 @@
 use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use url::Url;
 
-use super::values::{name, present};
 use crate::booking::{BookingStatus, CalendarEventSaved};
 use crate::busy::Span;
 use crate::calendar::{
-    Buffers, Calendar, HORIZON_DAYS, MAX_BUFFER_MINUTES, MAX_HOURS_A_DAY, MAX_NOTICE_MINUTES, MAX_OVERRIDES,
-    MAX_PRICE_CENTS, OpeningHours, SLOT_MINUTES, Weekly,
+    Buffers, Calendar, HORIZON_DAYS, MAX_BUFFER_MINUTES, MAX_NOTICE_MINUTES, MAX_OVERRIDES, OpeningHours, SLOT_MINUTES,
+    Weekly, hours,
 };
-use crate::fields::{Fields, Invalid};
-use crate::id::{CalendarEventId, CalendarId, CoachId, ContactId, MAX_ID_CHARS};
-use crate::time::parse_date;
+use crate::fact_values::{cents, name, named, nullable, object, parsed, rule_of, within};
+use crate::id::{CalendarEventId, CalendarId, CoachId, ContactId};
+use crate::time::{Timestamp, parse_date};
 use crate::tz::Tz;
 
 const MAX_URL_CHARS: usize = 2_048;
 
 /// The whole record of a calendar, as the application has it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct CalendarSaved {
     pub coach_id: CoachId,
-    pub calendar: Calendar,
+    pub calendar_id: CalendarId,
+    #[serde(deserialize_with = "name")]
+    name: String,
+    time_zone: Tz,
+    #[serde(deserialize_with = "cents")]
+    price_cents: u64,
+    #[serde(deserialize_with = "currency")]
+    currency: String,
+    #[serde(deserialize_with = "web_address")]
+    booking_url: String,
+    active: bool,
+    #[serde(deserialize_with = "slot")]
+    slot_minutes: u32,
+    #[serde(deserialize_with = "slot")]
+    slot_interval_minutes: u32,
+    #[serde(deserialize_with = "buffer")]
+    buffer_before_minutes: u32,
+    #[serde(deserialize_with = "buffer")]
+    buffer_after_minutes: u32,
+    #[serde(deserialize_with = "notice")]
+    min_notice_minutes: u32,
+    #[serde(deserialize_with = "horizon")]
+    horizon_days: u32,
+    #[serde(deserialize_with = "object")]
+    weekly: Weekly,
+    #[serde(deserialize_with = "overrides")]
+    overrides: BTreeMap<NaiveDate, Vec<OpeningHours>>,
 }
 
-pub(super) fn calendar(fields: Fields<'_>) -> Result<CalendarSaved, Invalid> {
-    let calendar = Calendar {
-        id: fields.required("calendar_id", usize::MAX, CalendarId::parse)?,
-        name: name(fields, "name")?,
-        time_zone: fields.required("time_zone", MAX_ID_CHARS, |text| {
-            text.parse::<Tz>().map_err(|_| "must be an IANA time zone such as Europe/Berlin")
-        })?,
-        price_cents: fields.required_whole_number("price_cents", MAX_PRICE_CENTS)?,
-        currency: fields.required("currency", 3, currency)?,
-        booking_url: fields.required("booking_url", MAX_URL_CHARS, web_address)?,
-        active: fields.required_boolean("active")?,
-        slot_minutes: fields.required_within("slot_minutes", SLOT_MINUTES)?,
-        slot_interval_minutes: fields.required_within("slot_interval_minutes", SLOT_MINUTES)?,
-        buffers: Buffers {
-            before_min: fields.required_within("buffer_before_minutes", 0..=MAX_BUFFER_MINUTES)?,
-            after_min: fields.required_within("buffer_after_minutes", 0..=MAX_BUFFER_MINUTES)?,
-        },
-        min_notice_minutes: fields.required_within("min_notice_minutes", 0..=MAX_NOTICE_MINUTES)?,
-        horizon_days: fields.required_within("horizon_days", HORIZON_DAYS)?,
-        weekly: weekly(fields.required_object("weekly", "weekly.")?)?,
-        overrides: overrides(fields.required_object("overrides", "overrides.")?)?,
-    };
-    Ok(CalendarSaved { coach_id: fields.required("coach_id", MAX_ID_CHARS, CoachId::parse)?, calendar })
+impl CalendarSaved {
+    pub fn calendar(&self) -> Calendar {
+        Calendar {
+            id: self.calendar_id,
+            name: self.name.clone(),
+            time_zone: self.time_zone,
+            price_cents: self.price_cents,
+            currency: self.currency.clone(),
+            booking_url: self.booking_url.clone(),
+            active: self.active,
+            slot_minutes: self.slot_minutes,
+            slot_interval_minutes: self.slot_interval_minutes,
+            buffers: Buffers { before_min: self.buffer_before_minutes, after_min: self.buffer_after_minutes },
+            min_notice_minutes: self.min_notice_minutes,
+            horizon_days: self.horizon_days,
+            weekly: self.weekly.clone(),
+            overrides: self.overrides.clone(),
+        }
+    }
 }
 
-pub(super) fn event(fields: Fields<'_>) -> Result<CalendarEventSaved, Invalid> {
-    present(fields, "calendar_id")?;
-    present(fields, "lead_id")?;
-    let starts_at = fields.required_timestamp("starts_at")?;
-    let ends_at = fields.required_timestamp("ends_at")?;
+/// Reads an event on a calendar.
+pub(super) fn event<'de, D: Deserializer<'de>>(input: D) -> Result<CalendarEventSaved, D::Error> {
+    #[derive(Deserialize)]
+    struct Event {
+        event_id: CalendarEventId,
+        coach_id: CoachId,
+        #[serde(deserialize_with = "nullable")]
+        calendar_id: Option<CalendarId>,
+        #[serde(deserialize_with = "nullable")]
+        lead_id: Option<ContactId>,
+        starts_at: Timestamp,
+        ends_at: Timestamp,
+        #[serde(deserialize_with = "named")]
+        status: BookingStatus,
+    }
+    let Event { event_id, coach_id, calendar_id, lead_id, starts_at, ends_at, status } = Event::deserialize(input)?;
     if ends_at < starts_at {
-        return Err(fields.refuse("ends_at", "must not be before starts_at"));
+        return Err(D::Error::custom(rule_of("ends_at", "must not be before starts_at")));
     }
-    Ok(CalendarEventSaved {
-        event_id: fields.required("event_id", usize::MAX, CalendarEventId::parse)?,
-        coach_id: fields.required("coach_id", MAX_ID_CHARS, CoachId::parse)?,
-        calendar_id: fields.parsed("calendar_id", usize::MAX, CalendarId::parse)?,
-        lead_id: fields.parsed("lead_id", usize::MAX, ContactId::parse)?,
-        span: Span { starts_at, ends_at },
-        status: fields.required("status", MAX_ID_CHARS, BookingStatus::parse)?,
-    })
+    Ok(CalendarEventSaved { event_id, coach_id, calendar_id, lead_id, span: Span { starts_at, ends_at }, status })
 }
 
-fn currency(text: &str) -> Result<String, &'static str> {
-    let code = text.len() == 3 && text.bytes().all(|b| b.is_ascii_uppercase());
-    if code { Ok(text.to_owned()) } else { Err("must be an ISO 4217 code of three upper-case letters, such as EUR") }
+fn slot<'de, D: Deserializer<'de>>(input: D) -> Result<u32, D::Error> {
+    within(input, SLOT_MINUTES)
 }
 
-fn web_address(text: &str) -> Result<String, &'static str> {
-    let web = Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
-    if web { Ok(text.to_owned()) } else { Err("must be a URL that begins with https:// or http://") }
+fn buffer<'de, D: Deserializer<'de>>(input: D) -> Result<u32, D::Error> {
+    within(input, 0..=MAX_BUFFER_MINUTES)
 }
 
-/// An omitted day is closed.
-fn weekly(days: Fields<'_>) -> Result<Weekly, Invalid> {
-    let on = |day: &str| if days.mentions(day) { hours(days, day) } else { Ok(Vec::new()) };
-    Ok(Weekly {
-        mon: on("mon")?,
-        tue: on("tue")?,
-        wed: on("wed")?,
-        thu: on("thu")?,
-        fri: on("fri")?,
-        sat: on("sat")?,
-        sun: on("sun")?,
-    })
+fn notice<'de, D: Deserializer<'de>>(input: D) -> Result<u32, D::Error> {
+    within(input, 0..=MAX_NOTICE_MINUTES)
 }
 
-fn overrides(dates: Fields<'_>) -> Result<BTreeMap<NaiveDate, Vec<OpeningHours>>, Invalid> {
-    if dates.names().count() > MAX_OVERRIDES {
-        return Err(Invalid::field("overrides", format_args!("must have at most {MAX_OVERRIDES} dates")));
+fn horizon<'de, D: Deserializer<'de>>(input: D) -> Result<u32, D::Error> {
+    within(input, HORIZON_DAYS)
+}
+
+fn currency<'de, D: Deserializer<'de>>(input: D) -> Result<String, D::Error> {
+    const RULE: &str = "must be an ISO 4217 code of three upper-case letters, such as EUR";
+    let is_code = |text: &str| text.len() == 3 && text.bytes().all(|b| b.is_ascii_uppercase());
+    parsed(input, MAX_URL_CHARS, |text| if is_code(text) { Ok(text.to_owned()) } else { Err(RULE) })
+}
+
+fn web_address<'de, D: Deserializer<'de>>(input: D) -> Result<String, D::Error> {
+    const RULE: &str = "must be a URL that begins with https:// or http://";
+    let is_web = |text: &str| Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
+    parsed(input, MAX_URL_CHARS, |text| if is_web(text) { Ok(text.to_owned()) } else { Err(RULE) })
+}
+
+/// Reads the opening hours of dates. An error names no date that is none.
+fn overrides<'de, D: Deserializer<'de>>(input: D) -> Result<BTreeMap<NaiveDate, Vec<OpeningHours>>, D::Error> {
+    let dates = BTreeMap::<String, Value>::deserialize(input)?;
+    if dates.len() > MAX_OVERRIDES {
+        return Err(D::Error::custom(format_args!("must have at most {MAX_OVERRIDES} dates")));
     }
-    let dated = dates.names().map(|name| {
-        let date =
-            parse_date(name).ok_or_else(|| Invalid::field("overrides", "must have dates YYYY-MM-DD as names"))?;
-        Ok((date, hours(dates, name)?))
+    let dated = dates.into_iter().map(|(name, given)| {
+        let date = parse_date(&name).ok_or_else(|| D::Error::custom("must have dates YYYY-MM-DD as names"))?;
+        Ok((date, hours(given).map_err(|rule| D::Error::custom(rule_of(&name, rule)))?))
     });
     dated.collect()
-}
-
-/// Reads the opening hours of a day. An empty list closes it.
-fn hours(days: Fields<'_>, day: &str) -> Result<Vec<OpeningHours>, Invalid> {
-    let rule = format_args!("must be an array of at most {MAX_HOURS_A_DAY} pairs of times HH:MM");
-    let list = days.value(day).and_then(Value::as_array).filter(|list| list.len() <= MAX_HOURS_A_DAY);
-    let list = list.ok_or_else(|| days.refuse(day, rule))?;
-    let pairs = list.iter().map(|pair| {
-        let pair = pair.as_array().map(Vec::as_slice);
-        let Some([Value::String(opens), Value::String(closes)]) = pair else { return Err(days.refuse(day, rule)) };
-        OpeningHours::parse(opens, closes).map_err(|rule| days.refuse(day, rule))
-    });
-    pairs.collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fact::{Fact, FactBody, cleaned};
+    use crate::calendar::{MAX_HOURS_A_DAY, MAX_PRICE_CENTS};
+    use crate::fact::{Fact, FactBody, known_fields};
     use crate::tz::tests::zone;
     use serde_json::json;
 
@@ -153,7 +173,7 @@ mod tests {
         let FactBody::CalendarSaved(saved) = Fact::parse("calendar.saved", fact).unwrap().body else {
             panic!("a calendar")
         };
-        saved.calendar
+        saved.calendar()
     }
 
     fn event_of(fact: &Value) -> CalendarEventSaved {
@@ -209,7 +229,7 @@ mod tests {
     #[test]
     fn a_missing_or_mistyped_field_is_refused_by_name() {
         for (name, whole) in [("calendar.saved", calendar_saved()), ("calendar_event.saved", event_saved())] {
-            assert_eq!(cleaned(name, &whole), whole);
+            assert_eq!(known_fields(name, &whole), whole);
             for field in whole.as_object().unwrap().keys() {
                 let mut lacking = whole.clone();
                 lacking.as_object_mut().unwrap().remove(field);
@@ -310,7 +330,7 @@ mod tests {
                 let mut fact = calendar_saved();
                 fact[member][day] = hours.clone();
                 refused("calendar.saved", &fact, &format!("{member}.{day}"));
-                assert!(Fact::parse("calendar.saved", &cleaned("calendar.saved", &fact)).is_err(), "{hours}");
+                assert!(Fact::parse("calendar.saved", &known_fields("calendar.saved", &fact)).is_err(), "{hours}");
             }
         }
         let mut most = calendar_saved();

@@ -3,10 +3,14 @@
 //! The record is stored unchecked: an invalid address or an empty name must not lose a client. The API's rules apply to
 //! requests of the API.
 
-use super::values::{MAX_NAME_CHARS, email, name, nullable, nullable_id, present};
+use chrono::NaiveDate;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+
 use crate::client::{Measure, Origin, Phase, Profile};
-use crate::fields::{Fields, Invalid, LEAST_NUMBER};
-use crate::id::{ClientId, CoachId, MAX_ID_CHARS, ProgrammeId};
+use crate::email::Email;
+use crate::fact_values::{MAX_NAME_CHARS, email, name, named, nullable, nullable_date, optional_text, phone, storable};
+use crate::id::{ClientId, CoachId, ProgrammeId};
 use crate::phone::Phone;
 use crate::time::Timestamp;
 
@@ -15,54 +19,71 @@ const MAX_NOTE_CHARS: usize = 20_000;
 const MAX_MEASURE: f64 = 100_000.0;
 
 /// The whole record of a client, as the application has it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq, Deserialize)]
 pub struct ClientSaved {
     pub client_id: ClientId,
     pub coach_id: CoachId,
-    pub profile: Profile,
+    #[serde(deserialize_with = "email")]
+    email: Option<Email>,
+    #[serde(deserialize_with = "name")]
+    full_name: String,
+    #[serde(deserialize_with = "phone")]
+    phone: Option<Phone>,
+    #[serde(deserialize_with = "optional_text::<MAX_NOTE_CHARS, _>")]
+    goals: Option<String>,
+    #[serde(deserialize_with = "optional_text::<MAX_NOTE_CHARS, _>")]
+    health_notes: Option<String>,
+    #[serde(deserialize_with = "measure")]
+    height_in: Option<Measure>,
+    #[serde(deserialize_with = "measure")]
+    weight_lbs: Option<Measure>,
     pub is_active: bool,
-    pub phase: Phase,
+    #[serde(deserialize_with = "optional_text::<MAX_NAME_CHARS, _>")]
+    current_phase: Option<String>,
+    #[serde(deserialize_with = "nullable_date")]
+    phase_started_on: Option<NaiveDate>,
+    #[serde(deserialize_with = "nullable")]
+    programme_id: Option<ProgrammeId>,
     pub created_at: Timestamp,
+    #[serde(deserialize_with = "origin")]
     pub origin: Origin,
 }
+crate::discreet! { ClientSaved }
 
-pub(super) fn client(fields: Fields<'_>) -> Result<ClientSaved, Invalid> {
-    let profile = Profile {
-        email: email(fields)?,
-        full_name: name(fields, "full_name")?,
-        phone: nullable(fields, "phone", MAX_NAME_CHARS)?.map(Phone::as_given),
-        goals: nullable(fields, "goals", MAX_NOTE_CHARS)?.map(str::to_owned),
-        health_notes: nullable(fields, "health_notes", MAX_NOTE_CHARS)?.map(str::to_owned),
-        height_in: measure(fields, "height_in")?,
-        weight_lbs: measure(fields, "weight_lbs")?,
-        external_id: None,
-    };
-    present(fields, "phase_started_on")?;
-    let phase = Phase {
-        current: nullable(fields, "current_phase", MAX_NAME_CHARS)?.map(str::to_owned),
-        started_on: fields.date("phase_started_on")?,
-        programme_id: nullable_id(fields, "programme_id", ProgrammeId::parse)?,
-    };
-    Ok(ClientSaved {
-        client_id: fields.required("client_id", MAX_ID_CHARS, ClientId::parse)?,
-        coach_id: fields.required("coach_id", MAX_ID_CHARS, CoachId::parse)?,
-        profile,
-        is_active: fields.required_boolean("is_active")?,
-        phase,
-        created_at: fields.required_timestamp("created_at")?,
-        origin: fields.required("origin", 32, |text| match text {
-            "application" => Ok(Origin::Application),
-            "import" => Ok(Origin::Import),
-            _ => Err("must be application or import"),
-        })?,
-    })
+impl ClientSaved {
+    pub fn profile(&self) -> Profile {
+        Profile {
+            email: self.email.clone(),
+            full_name: self.full_name.clone(),
+            phone: self.phone.clone(),
+            goals: self.goals.clone(),
+            health_notes: self.health_notes.clone(),
+            height_in: self.height_in,
+            weight_lbs: self.weight_lbs,
+            external_id: None,
+        }
+    }
+
+    pub fn phase(&self) -> Phase {
+        Phase {
+            current: self.current_phase.clone(),
+            started_on: self.phase_started_on,
+            programme_id: self.programme_id.clone(),
+        }
+    }
 }
 
-fn measure(fields: Fields<'_>, name: &str) -> Result<Option<Measure>, Invalid> {
-    const RULE: &str = "must be null or a number from 0 to 100000";
-    present(fields, name)?;
-    let Some(value) = fields.value(name) else { return Ok(None) };
-    let number = value.as_f64().filter(|number| (0.0..=MAX_MEASURE).contains(number));
-    let kept = number.map(|number| if number == 0.0 { 0.0 } else { number.max(LEAST_NUMBER) });
-    kept.map(|number| Some(Measure(number))).ok_or_else(|| Invalid::field(name, RULE))
+fn origin<'de, D: Deserializer<'de>>(input: D) -> Result<Origin, D::Error> {
+    match named(input) {
+        Ok(Origin::PartnerApi) | Err(_) => Err(D::Error::custom("must be application or import")),
+        origin => origin,
+    }
+}
+
+fn measure<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Measure>, D::Error> {
+    let rule = || D::Error::custom(format_args!("must be null or a number from 0 to {MAX_MEASURE}"));
+    match Option::<f64>::deserialize(input).map_err(|_| rule())? {
+        Some(number) if !(0.0..=MAX_MEASURE).contains(&number) => Err(rule()),
+        number => Ok(number.map(|number| Measure(storable(number)))),
+    }
 }

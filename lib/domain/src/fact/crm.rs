@@ -2,94 +2,91 @@
 
 use std::collections::BTreeSet;
 
-use super::values::{name, nullable, present};
-use crate::fields::{Fields, Invalid};
-use crate::id::{CoachId, ContactId, MAX_ID_CHARS, OpportunityId, PipelineId, StageId, WorkflowId};
-use crate::pipeline::{MAX_STAGES, Pipeline, Stage, StageKind};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+
+use crate::fact_values::{cents, name, nullable, objects, optional_text};
+use crate::id::{CoachId, ContactId, OpportunityId, PipelineId, StageId, WorkflowId};
+use crate::pipeline::{MAX_STAGES, Pipeline, Stage};
+use crate::time::Timestamp;
 use crate::workflow::Workflow;
 
 const MAX_REASON_CHARS: usize = 10_000;
-/// Largest integer that every JSON parser keeps exactly (RFC 8259, section 6).
-const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 /// The whole record of a pipeline, as the application has it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct PipelineSaved {
     pub coach_id: CoachId,
-    pub pipeline: Pipeline,
+    pipeline_id: PipelineId,
+    #[serde(deserialize_with = "name")]
+    name: String,
+    #[serde(deserialize_with = "stages")]
+    stages: Vec<Stage>,
 }
 
 /// The whole record of an opportunity, as the application has it.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Deserialize)]
 pub struct OpportunitySaved {
     pub opportunity_id: OpportunityId,
     pub coach_id: CoachId,
     pub contact_id: ContactId,
+    #[serde(deserialize_with = "name")]
     pub name: String,
+    #[serde(deserialize_with = "cents")]
     pub value_cents: u64,
     pub pipeline_id: PipelineId,
     pub stage: StageId,
+    #[serde(deserialize_with = "optional_text::<MAX_REASON_CHARS, _>")]
     pub lost_reason: Option<String>,
 }
 crate::discreet! { OpportunitySaved }
 
 /// The part of a workflow's record that the service uses.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct WorkflowSaved {
     pub coach_id: CoachId,
-    pub workflow: Workflow,
+    workflow_id: WorkflowId,
+    #[serde(deserialize_with = "name")]
+    name: String,
+    #[serde(deserialize_with = "name")]
+    trigger: String,
+    active: bool,
+    #[serde(deserialize_with = "nullable")]
+    activated_at: Option<Timestamp>,
+    updated_at: Timestamp,
 }
 
-pub(super) fn pipeline(fields: Fields<'_>) -> Result<PipelineSaved, Invalid> {
-    let stages = fields.required_objects("stages", "stages.", MAX_STAGES)?.into_iter().map(|stage| {
-        Ok(Stage {
-            id: stage.required("id", MAX_ID_CHARS, StageId::parse)?,
-            name: name(stage, "name")?,
-            kind: stage.required("kind", MAX_ID_CHARS, StageKind::parse)?,
-        })
-    });
-    let stages = stages.collect::<Result<Vec<Stage>, Invalid>>()?;
+impl PipelineSaved {
+    pub fn pipeline(&self) -> Pipeline {
+        Pipeline {
+            pipeline_id: self.pipeline_id.clone(),
+            name: self.name.clone(),
+            stages: self.stages.clone(),
+            won_once: BTreeSet::new(),
+        }
+    }
+}
+
+impl WorkflowSaved {
+    pub fn workflow(&self) -> Workflow {
+        Workflow {
+            id: self.workflow_id,
+            name: self.name.clone(),
+            trigger: self.trigger.clone(),
+            is_active: self.active,
+            activated_at: self.activated_at,
+            updated_at: self.updated_at,
+        }
+    }
+}
+
+fn stages<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Stage>, D::Error> {
+    let stages = objects::<MAX_STAGES, D, Stage>(input)?;
     let ids: BTreeSet<&StageId> = stages.iter().map(|stage| &stage.id).collect();
     if ids.len() < stages.len() {
-        return Err(fields.refuse("stages", "must not have two stages of one id"));
+        return Err(D::Error::custom("must not have two stages of one id"));
     }
-    let pipeline = Pipeline {
-        pipeline_id: fields.required("pipeline_id", MAX_ID_CHARS, PipelineId::parse)?,
-        name: name(fields, "name")?,
-        stages,
-        won_once: BTreeSet::new(),
-    };
-    Ok(PipelineSaved { coach_id: coach(fields)?, pipeline })
-}
-
-pub(super) fn opportunity(fields: Fields<'_>) -> Result<OpportunitySaved, Invalid> {
-    Ok(OpportunitySaved {
-        opportunity_id: fields.required("opportunity_id", usize::MAX, OpportunityId::parse)?,
-        coach_id: coach(fields)?,
-        contact_id: fields.required("contact_id", usize::MAX, ContactId::parse)?,
-        name: name(fields, "name")?,
-        value_cents: fields.required_whole_number("value_cents", MAX_SAFE_INTEGER)?,
-        pipeline_id: fields.required("pipeline_id", MAX_ID_CHARS, PipelineId::parse)?,
-        stage: fields.required("stage", MAX_ID_CHARS, StageId::parse)?,
-        lost_reason: nullable(fields, "lost_reason", MAX_REASON_CHARS)?.map(str::to_owned),
-    })
-}
-
-pub(super) fn workflow(fields: Fields<'_>) -> Result<WorkflowSaved, Invalid> {
-    present(fields, "activated_at")?;
-    let workflow = Workflow {
-        id: fields.required("workflow_id", usize::MAX, WorkflowId::parse)?,
-        name: name(fields, "name")?,
-        trigger: name(fields, "trigger")?,
-        is_active: fields.required_boolean("active")?,
-        activated_at: fields.timestamp("activated_at")?,
-        updated_at: fields.required_timestamp("updated_at")?,
-    };
-    Ok(WorkflowSaved { coach_id: coach(fields)?, workflow })
-}
-
-fn coach(fields: Fields<'_>) -> Result<CoachId, Invalid> {
-    fields.required("coach_id", MAX_ID_CHARS, CoachId::parse)
+    Ok(stages)
 }
 
 #[cfg(test)]
@@ -97,7 +94,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use crate::fact::tests::assert_every_field_counts;
-    use crate::fact::{Fact, cleaned};
+    use crate::fact::{Fact, known_fields};
 
     fn facts() -> [(&'static str, Value); 3] {
         let uuid = "0197a6a0-5c3b-7000-8000-2f1d3c4b5a69";
@@ -176,6 +173,6 @@ mod tests {
         let mut fact = whole.clone();
         fact["steps"] = json!([{ "url": "https://secret.example", "authorization": "SECRET" }]);
         fact["credentials"] = json!("SECRET");
-        assert_eq!(cleaned(name, &fact), whole);
+        assert_eq!(known_fields(name, &fact), whole);
     }
 }
