@@ -72,9 +72,9 @@ impl StoredClient {
             let client = Client {
                 id: saved.client_id.clone(),
                 coach_id: saved.coach_id.clone(),
-                profile: saved.profile.clone(),
+                profile: saved.profile(),
                 is_active: saved.is_active,
-                phase: saved.phase.clone(),
+                phase: saved.phase(),
                 created_at: saved.created_at,
                 origin: saved.origin,
                 latest_check_in_at: None,
@@ -82,14 +82,14 @@ impl StoredClient {
             return Some(Self::first(client, Register::by_application(at), None));
         };
         let (mut client, mut registers) = (known.client.clone(), known.registers);
-        let profile = Profile { external_id: client.profile.external_id.clone(), ..saved.profile.clone() };
+        let profile = Profile { external_id: client.profile.external_id.clone(), ..saved.profile() };
         if !registers.profile.offer(&mut client.profile, profile, at) {
             return None;
         }
         (client.coach_id, client.created_at) = (saved.coach_id.clone(), saved.created_at);
         registers.is_active.offer(&mut client.is_active, saved.is_active, at);
-        registers.phase.offer(&mut client.phase, saved.phase.clone(), at);
-        client.phase.programme_id.clone_from(&saved.phase.programme_id);
+        registers.phase.offer(&mut client.phase, saved.phase(), at);
+        client.phase.programme_id.clone_from(&saved.phase().programme_id);
         Some(Self {
             active_owner: client.is_active.then(|| client.coach_id.clone()),
             listed_at: list_position(&client),
