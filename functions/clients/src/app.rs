@@ -34,7 +34,7 @@ impl App {
         Ok(Self {
             gate: Gate::new(env, &db)?,
             runner: Runner::new(env, &db, &vault)?,
-            clients: Clients::new(env, &db, &workspaces, &contacts, &outbox)?,
+            clients: Clients::new(env, &db, &workspaces, &contacts)?,
             contacts,
             workspaces,
             outbox,

@@ -48,7 +48,7 @@ impl Command for Update<'_> {
         refused: &RefusedTransaction,
     ) -> Result<(), Problem> {
         if let Some(found) = found.as_ref().filter(|_| refused.is(Part::Watch)) {
-            self.app.clients.restore_watch(found, partner.now).await?;
+            self.app.clients.restore_watch(&found.client.id, partner.now).await?;
         }
         Ok(())
     }

@@ -17,8 +17,8 @@ use store::outbox::Outbox;
 use store::pipeline::Pipelines;
 use store::record::Records;
 use store::rules::Rules;
+use store::unit::Units;
 use store::vault::Vault;
-use store::watch::Watches;
 use store::workflow::Workflows;
 use store::workspace::Workspaces;
 
@@ -37,7 +37,7 @@ pub struct App {
     pub(crate) workflows: Workflows,
     pub(crate) records: Records,
     pub(crate) rules: Rules,
-    pub(crate) watches: Watches,
+    pub(crate) units: Units,
     pub(crate) facts: SeenFacts,
     pub(crate) claims: ClaimEraser,
     pub(crate) deliveries: Deliveries,
@@ -54,7 +54,7 @@ impl App {
         let workspaces = Workspaces::new(env, &db)?;
         let contacts = Contacts::new(env, &db)?;
         let outbox = Outbox::new(env, &db, &vault)?;
-        let clients = Clients::new(env, &db, &workspaces, &contacts, &outbox)?;
+        let clients = Clients::new(env, &db, &workspaces, &contacts)?;
         let calendars = Calendars::new(env, &db)?;
         Ok(Self {
             keys: Keys::new(env, &db)?,
@@ -63,9 +63,9 @@ impl App {
             opportunities: Opportunities::new(env, &db, &contacts)?,
             pipelines: Pipelines::new(env, &db)?,
             workflows: Workflows::new(env, &db)?,
-            records: Records::new(env, &db, &vault, &clients, &outbox)?,
+            records: Records::new(env, &db, &vault, &clients)?,
             rules: Rules::new(env, &db, &workspaces)?,
-            watches: Watches::new(env, &db)?,
+            units: Units::new(env, &db, &vault)?,
             facts: SeenFacts::new(env, &db)?,
             claims: ClaimEraser::new(env, &db)?,
             deliveries: Deliveries::new(env, &db, &vault)?,

@@ -28,7 +28,7 @@ use runtime::{BoxError, Metric, Unit, add, error_chain, note_each};
 pub use app::App;
 
 use crate::envelope::Envelope;
-use crate::store_fact::{FactOutcome, coach_of, marks_itself, store_fact};
+use crate::store_fact::{Next, Outcome, coach_of, marks_itself, store_fact};
 
 /// Time of a fact in the queue. A fact that goes round again is delayed on purpose and not measured.
 const QUEUE_WAIT_MS: Metric = Metric::logged("queue_wait_ms", Unit::Milliseconds);
@@ -111,31 +111,35 @@ impl App {
         let since = envelope.first_seen.or(sent_at(message)).unwrap_or(now);
         let began = Instant::now();
         let outcome = store_fact(self, fact, envelope, now).await?;
-        let ((words, reason), duration_ms) = (outcome.words(), began.elapsed().as_millis() as u64);
+        let duration_ms = began.elapsed().as_millis() as u64;
+        let (words, reason) = match &outcome {
+            Outcome::Stored { .. } => ("a fact was stored", None),
+            Outcome::Continues(Next::Rest(_)) => ("a fact was stored in part", None),
+            Outcome::Continues(Next::Pass) => ("a fact erased a record", None),
+            Outcome::Continues(Next::Until(record)) => ("a fact was stored and waits", Some(record.as_str())),
+            Outcome::Waits(reason) => ("a fact waits", Some(reason.as_str())),
+            Outcome::Refused(reason) => ("a fact was refused", Some(*reason)),
+        };
         tracing::debug!(fact_id, coach_id, detail_type, reason, duration_ms, "{words}");
         match outcome {
-            FactOutcome::Done => {
+            Outcome::Stored { is_marked: true } => Ok(()),
+            Outcome::Stored { is_marked: false } => {
                 self.facts.mark(&fact.id, now).await?;
                 seen.lock().unwrap_or_else(PoisonError::into_inner).insert(fact.id.clone());
                 Ok(())
             }
-            FactOutcome::DoneAndMarked => Ok(()),
-            FactOutcome::DoneInPart(after) => self.queues.send_rest(envelope, after).await,
-            FactOutcome::Erased => self.queues.send_erasure_again(envelope).await,
-            FactOutcome::Refused(reason) => self.queues.set_aside(envelope, reason, now).await,
-            FactOutcome::Waits(_) | FactOutcome::DoneButIncomplete(_) if retry_limits::still_waits(since, now) => {
+            Outcome::Continues(Next::Rest(after)) => self.queues.send_rest(envelope, after).await,
+            Outcome::Continues(Next::Pass) => self.queues.send_erasure_again(envelope).await,
+            Outcome::Refused(reason) => self.queues.set_aside(envelope, reason, now).await,
+            Outcome::Waits(_) | Outcome::Continues(Next::Until(_)) if retry_limits::still_waits(since, now) => {
                 // Of several copies of a message only one continues: otherwise copies would double with each round. A
                 // redelivered message always continues: the function that had it may have died before sending.
                 let is_ours = self.facts.begin_round(&fact.id, since, envelope.rounds, now).await?;
                 if is_ours || receives(message) > 1 { self.queues.send_round(envelope, since).await } else { Ok(()) }
             }
-            FactOutcome::Waits(reason) => self.queues.set_aside(envelope, &reason, now).await,
-            FactOutcome::DoneButIncomplete(reference) => {
-                tracing::info!(
-                    fact_id = fact.id.as_str(),
-                    reference,
-                    "stored a fact before the record that it refers to"
-                );
+            Outcome::Waits(reason) => self.queues.set_aside(envelope, &reason, now).await,
+            Outcome::Continues(Next::Until(record)) => {
+                tracing::info!(fact_id, record, "stored a fact before the record that it refers to");
                 Ok(())
             }
         }
@@ -162,10 +166,8 @@ impl Incoming {
 
     /// The fact's id, unless the fact's mark is written with its change.
     fn fact_id(&self) -> Option<FactId> {
-        if marks_itself(&self.envelope.detail_type) {
-            return None;
-        }
-        self.fact.as_ref().ok().map(|fact| fact.id.clone())
+        let fact = self.fact.as_ref().ok()?;
+        (!marks_itself(&fact.body)).then(|| fact.id.clone())
     }
 }
 

@@ -7,23 +7,21 @@ use domain::id::{ClientId, CoachId};
 use domain::time::Timestamp;
 use futures::future::try_join;
 use futures::stream::{StreamExt, TryStreamExt, iter};
-use runtime::{BoxError, Metric, Unit, add};
-use store::StoreError;
+use runtime::{BoxError, Metric, add};
 use store::booking::EventFact;
 use store::claim::AnswerSubject;
-use store::client::FeedOutcome;
 use store::contact::{MergeContext, MergeOutcome};
 use store::contact_ref::ContactRef;
 use store::delivery::ErasureProgress;
-use store::fact::FactContext;
-use store::record::RecordOutcome;
-use store::workspace::Saved;
+use store::fact::{FactContext, Halt};
+use store::unit::{Commit, Once, Unit};
+use store::{Part, StoreError, retry};
 
 use crate::App;
 use crate::envelope::Envelope;
 
 /// Confirmed bookings that an event of the feed overlaps.
-const BOOKING_CONFLICTS: Metric = Metric::new("booking_conflicts", Unit::Count);
+const BOOKING_CONFLICTS: Metric = Metric::new("booking_conflicts", runtime::Unit::Count);
 
 /// Limit of the recorded answers that one message removes per contact.
 const MAX_FORGOTTEN: i32 = 50;
@@ -31,37 +29,29 @@ const MAX_FORGOTTEN: i32 = 50;
 const CONCURRENT_CONTACTS: usize = 16;
 
 /// The result of storing a fact.
-pub(crate) enum FactOutcome {
-    /// The fact is stored, or a newer record is.
-    Done,
-    /// The fact is stored, and its mark with it.
-    DoneAndMarked,
-    /// A part of the fact is stored, up to this position if given. The rest is next.
-    DoneInPart(Option<String>),
-    /// A client or a contact is erased. A later pass erases what was under way.
-    Erased,
+pub(crate) enum Outcome {
+    /// The fact is stored, or a newer record is. `is_marked`: its mark was written with it.
+    Stored { is_marked: bool },
+    /// The fact is stored so far.
+    Continues(Next),
     /// The fact cannot be stored yet, for this reason: a record that it refers to is unknown, or another fact comes
     /// first.
     Waits(String),
-    /// The fact is stored. More follows once this record arrives, which the fact refers to.
-    DoneButIncomplete(String),
     /// The fact is refused, for this reason.
     Refused(&'static str),
 }
 
-impl FactOutcome {
-    /// Returns the log's message about a fact, and the reason.
-    pub(crate) fn words(&self) -> (&'static str, Option<&str>) {
-        match self {
-            Self::Done | Self::DoneAndMarked => ("a fact was stored", None),
-            Self::DoneInPart(_) => ("a fact was stored in part", None),
-            Self::Erased => ("a fact erased a record", None),
-            Self::Waits(reason) => ("a fact waits", Some(reason)),
-            Self::DoneButIncomplete(reason) => ("a fact was stored and waits", Some(reason)),
-            Self::Refused(reason) => ("a fact was refused", Some(reason)),
-        }
-    }
+/// The continuation of a fact that is stored so far.
+pub(crate) enum Next {
+    /// The rest, from this position if given.
+    Rest(Option<String>),
+    /// Another pass, which erases what was under way.
+    Pass,
+    /// More, once this record arrives, which the fact refers to.
+    Until(String),
 }
+
+const DONE: Outcome = Outcome::Stored { is_marked: false };
 
 /// Stores a fact, or repeats a pass over it. Work that grows with the stored data is done in parts.
 pub(crate) async fn store_fact(
@@ -69,93 +59,99 @@ pub(crate) async fn store_fact(
     fact: &Fact,
     envelope: &Envelope,
     now: Timestamp,
-) -> Result<FactOutcome, BoxError> {
-    let occurred_at = fact.occurred_at;
+) -> Result<Outcome, BoxError> {
+    let (body, occurred_at) = (&fact.body, fact.occurred_at);
     let context = FactContext { id: &fact.id, occurred_at, backfill: fact.backfill, now };
-    match &fact.body {
-        FactBody::WorkspaceSaved(workspace) => match app.workspaces.save(workspace, &app.watches, context).await? {
-            Saved::Done(stored) => {
-                // After a crash here the redelivered fact is as old as the stored one, and is copied again.
-                app.keys.copy_entitlements(&stored, now).await?;
-                Ok(FactOutcome::Done)
-            }
-            Saved::Stale => Ok(FactOutcome::Done),
-            Saved::UnknownTeam => Ok(unknown("team_id", workspace.team_id.as_ref().map_or("", |id| id.as_str()))),
-        },
-        FactBody::TeamSaved(team) => {
-            app.workspaces.save_team(team, occurred_at).await?;
-            Ok(FactOutcome::Done)
-        }
-        FactBody::ClientSaved(saved) => match app.clients.save(saved, &app.facts, context).await? {
-            FeedOutcome::Stored => Ok(FactOutcome::DoneAndMarked),
-            FeedOutcome::Stale => Ok(FactOutcome::Done),
-            FeedOutcome::UnknownWorkspace => Ok(unknown("coach_id", saved.coach_id.as_str())),
-        },
-        FactBody::ProgrammeSaved(programme) => {
-            in_workspace(app, &programme.coach_id, app.rules.save_programme(programme, context)).await
-        }
-        FactBody::AutomationSaved(automation) => {
-            in_workspace(app, &automation.coach_id, app.rules.save_automation(automation, occurred_at, now)).await
-        }
-        FactBody::AutomationDeleted { automation_id, coach_id: coach } => {
-            in_workspace(app, coach, app.rules.delete_automation(coach, automation_id, occurred_at, now)).await
-        }
-        FactBody::CalendarSaved(saved) => {
-            let (coach, mut is_done) = (&saved.coach_id, true);
-            let save = async {
-                if envelope.after.is_none() {
-                    app.calendars.save(coach, &saved.calendar(), occurred_at).await?;
-                }
-                is_done = app.bookings.give_buffers(coach, saved.calendar_id).await?;
-                Ok(())
-            };
-            let stored = in_workspace(app, coach, save).await?;
-            Ok(if is_done { stored } else { FactOutcome::DoneInPart(Some("calendar".to_owned())) })
-        }
-        FactBody::CalendarEventSaved(saved) => calendar_event(app, fact, saved, now).await,
-        FactBody::PipelineSaved(saved) => {
-            let coach = &saved.coach_id;
-            in_workspace(app, coach, app.pipelines.save(coach, &saved.pipeline(), occurred_at)).await
-        }
-        FactBody::OpportunitySaved(saved) => {
-            in_workspace(app, &saved.coach_id, app.opportunities.save(saved, occurred_at, now)).await
-        }
-        FactBody::WorkflowSaved(saved) => {
-            let coach = &saved.coach_id;
-            in_workspace(app, coach, app.workflows.save(coach, &saved.workflow(), occurred_at)).await
-        }
+    if let Some(coach) = refers_to(body)
+        && app.workspaces.get(coach).await?.is_none()
+    {
+        return Ok(waits_for("coach_id", envelope));
+    }
+    match body {
         FactBody::OfClient(client, ClientHappening::Erased {}) => {
             erase(app, client, occurred_at, now, envelope.after.as_deref()).await
         }
-        FactBody::OfClient(client, happening) => match record(app, client, happening, context).await? {
-            RecordOutcome::Applied => Ok(FactOutcome::DoneAndMarked),
-            RecordOutcome::Unchanged => Ok(FactOutcome::Done),
-            RecordOutcome::UnknownClient => Ok(unknown("client_id", client.as_str())),
-        },
-        FactBody::ContactSaved(saved) => {
-            in_workspace(app, &saved.coach_id, app.contacts.save(saved, occurred_at, now)).await
-        }
         FactBody::ContactMerged(merge) => {
-            let coach = &merge.coach_id;
-            if app.workspaces.get(coach).await?.is_none() {
-                return Ok(unknown("coach_id", coach.as_str()));
-            }
-            merge_contacts(app, coach, merge, MergeContext { occurred_at, is_settled: envelope.passes > 0, now }).await
+            let context = MergeContext { occurred_at, is_settled: envelope.passes > 0, now };
+            merge_contacts(app, &merge.coach_id, merge, context).await
         }
+        FactBody::CalendarSaved(saved) => {
+            let coach = &saved.coach_id;
+            if envelope.after.is_none() {
+                app.calendars.save(coach, &saved.calendar(), occurred_at).await?;
+            }
+            let is_done = app.bookings.give_buffers(coach, saved.calendar_id).await?;
+            Ok(if is_done { DONE } else { Outcome::Continues(Next::Rest(Some("calendar".to_owned()))) })
+        }
+        FactBody::CalendarEventSaved(saved) => calendar_event(app, fact, saved, envelope, now).await,
+        FactBody::WorkspaceSaved(workspace) => {
+            let applied = apply(app, body, context, envelope).await?;
+            // After a crash here the redelivered fact finds its mark, and is copied again.
+            if let Outcome::Stored { is_marked: true } = applied
+                && let Some(stored) = app.workspaces.get(&workspace.coach_id).await?
+            {
+                app.keys.copy_entitlements(&stored, now).await?;
+            }
+            Ok(applied)
+        }
+        _ => Ok(apply(app, body, context, envelope).await?),
     }
 }
 
-/// Stores a record of a coach, if the coach's workspace is known.
-async fn in_workspace(
-    app: &App,
-    coach: &CoachId,
-    save: impl Future<Output = Result<(), StoreError>>,
-) -> Result<FactOutcome, BoxError> {
-    if app.workspaces.get(coach).await?.is_none() {
-        return Ok(unknown("coach_id", coach.as_str()));
+/// Applies a fact in one transaction with its mark. Reads and decides again after each conflict with another write.
+async fn apply(app: &App, body: &FactBody, fact: FactContext<'_>, envelope: &Envelope) -> Result<Outcome, StoreError> {
+    let committed = retry("a fact", || async {
+        let unit = match read_and_decide(app, body, fact).await {
+            Ok(unit) => unit,
+            Err(Halt::Done) => return Ok(Some(DONE)),
+            Err(Halt::Repeated) => return Ok(Some(Outcome::Stored { is_marked: true })),
+            Err(Halt::Unknown(field)) => return Ok(Some(waits_for(field, envelope))),
+            Err(Halt::Failed(error)) => return Err(error),
+        };
+        match app.units.commit(unit, Once::Fact(&app.facts, fact), fact.now).await? {
+            Commit::Done | Commit::Repeated(_) => Ok(Some(Outcome::Stored { is_marked: true })),
+            // The event was emitted under another fact, or a later fact has set the date.
+            Commit::Refused(refused) if refused.is(Part::EmittedMark) || refused.is(Part::LaterDate) => Ok(Some(DONE)),
+            Commit::Refused(refused) if refused.is(Part::Team) => Ok(Some(waits_for("team_id", envelope))),
+            Commit::Refused(refused) => {
+                if let Some(client) = client_of(body).filter(|_| refused.is(Part::Watch)) {
+                    app.clients.restore_watch(client, fact.now).await?;
+                }
+                Ok(None)
+            }
+        }
+    });
+    committed.await
+}
+
+/// Reads what a fact depends on, and decides what it writes.
+async fn read_and_decide(app: &App, body: &FactBody, fact: FactContext<'_>) -> Result<Unit, Halt> {
+    let FactContext { occurred_at, now, .. } = fact;
+    match body {
+        FactBody::WorkspaceSaved(workspace) => app.rules.save_workspace(workspace, fact).await,
+        FactBody::ProgrammeSaved(programme) => app.rules.save_programme(programme, fact).await,
+        FactBody::AutomationSaved(automation) => app.rules.save_automation(automation, fact).await,
+        FactBody::AutomationDeleted { automation_id, coach_id } => {
+            app.rules.delete_automation(coach_id, automation_id, fact).await
+        }
+        FactBody::ClientSaved(saved) => app.clients.save(saved, fact).await,
+        FactBody::OpportunitySaved(saved) => app.opportunities.save(saved, fact).await,
+        FactBody::OfClient(client, happening) => record(app, client, happening, fact).await,
+        // One conditional write each.
+        FactBody::TeamSaved(team) => done(app.workspaces.save_team(team, occurred_at).await),
+        FactBody::ContactSaved(saved) => done(app.contacts.save(saved, occurred_at, now).await),
+        FactBody::PipelineSaved(saved) => {
+            done(app.pipelines.save(&saved.coach_id, &saved.pipeline(), occurred_at).await)
+        }
+        FactBody::WorkflowSaved(saved) => {
+            done(app.workflows.save(&saved.coach_id, &saved.workflow(), occurred_at).await)
+        }
+        FactBody::CalendarSaved(_) | FactBody::CalendarEventSaved(_) | FactBody::ContactMerged(_) => Err(Halt::Done),
     }
-    save.await?;
-    Ok(FactOutcome::Done)
+}
+
+fn done(written: Result<(), StoreError>) -> Result<Unit, Halt> {
+    Err(written.map_or_else(Halt::Failed, |()| Halt::Done))
 }
 
 /// Stores a calendar event, even if it overlaps others or its calendar is unknown.
@@ -163,17 +159,18 @@ async fn calendar_event(
     app: &App,
     fact: &Fact,
     saved: &CalendarEventSaved,
+    envelope: &Envelope,
     now: Timestamp,
-) -> Result<FactOutcome, BoxError> {
+) -> Result<Outcome, BoxError> {
     let Some(workspace) = app.workspaces.get(&saved.coach_id).await? else {
-        return Ok(unknown("coach_id", saved.coach_id.as_str()));
+        return Ok(waits_for("coach_id", envelope));
     };
     let event = EventFact { id: &fact.id, saved, occurred_at: fact.occurred_at, backfill: fact.backfill };
     let conflicts = app.bookings.save(event, workspace.zone()?, now).await?;
     if conflicts > 0 {
         add(BOOKING_CONFLICTS, conflicts as f64);
     }
-    Ok(FactOutcome::Done)
+    Ok(DONE)
 }
 
 /// Stores a fact about a client, except an erasure.
@@ -182,7 +179,7 @@ async fn record(
     client: &ClientId,
     happening: &ClientHappening,
     fact: FactContext<'_>,
-) -> Result<RecordOutcome, StoreError> {
+) -> Result<Unit, Halt> {
     let records = &app.records;
     match happening {
         ClientHappening::CheckInSubmitted(check_in) => records.submit_check_in(client, check_in, fact).await,
@@ -190,7 +187,9 @@ async fn record(
             records.review_check_in(client, check_in_id, *reviewed_at, fact).await
         }
         ClientHappening::CheckInDeleted { check_in_id } => records.delete_check_in(client, check_in_id, fact).await,
-        ClientHappening::DailyLogSaved { date } => records.save_daily_log(client, *date, fact).await,
+        ClientHappening::DailyLogSaved { date } => {
+            records.save_daily_log(client, *date, fact, app.facts.is_seen(fact)).await
+        }
         ClientHappening::DailyLogDeleted { date } => records.delete_daily_log(client, *date, fact).await,
         ClientHappening::DoseScheduleSaved { doses } => records.save_dose_schedule(client, doses, fact).await,
         ClientHappening::DoseLogged(logged) => records.log_dose(client, logged, fact).await,
@@ -199,34 +198,29 @@ async fn record(
         ClientHappening::MessageReceived { message_id, received_at } => {
             records.receive_message(client, message_id, *received_at, fact).await
         }
-        ClientHappening::Erased {} => Ok(RecordOutcome::Unchanged),
+        ClientHappening::Erased {} => Err(Halt::Done),
     }
 }
 
-async fn merge_contacts(
-    app: &App,
-    coach: &CoachId,
-    merge: &Merge,
-    context: MergeContext,
-) -> Result<FactOutcome, BoxError> {
+async fn merge_contacts(app: &App, coach: &CoachId, merge: &Merge, context: MergeContext) -> Result<Outcome, BoxError> {
     Ok(match app.contacts.merge(coach, merge, context).await? {
-        MergeOutcome::Done => FactOutcome::Done,
-        MergeOutcome::AwaitsTarget => FactOutcome::DoneButIncomplete(format!("merged_into {}", merge.merged_into)),
+        MergeOutcome::Done => DONE,
+        MergeOutcome::AwaitsTarget => Outcome::Continues(Next::Until(format!("merged_into {}", merge.merged_into))),
         MergeOutcome::Erased(going) => {
             let erased = app.contacts.erase_all(coach, going).await?;
             if forget_answers(app, &erased.contacts).await? && erased.is_done {
-                FactOutcome::Erased
+                Outcome::Continues(Next::Pass)
             } else {
-                FactOutcome::DoneInPart(None)
+                Outcome::Continues(Next::Rest(None))
             }
         }
-        MergeOutcome::IntoItself => FactOutcome::Refused("a contact cannot be merged into itself"),
+        MergeOutcome::IntoItself => Outcome::Refused("a contact cannot be merged into itself"),
         MergeOutcome::TooFar => {
-            FactOutcome::Refused("merged_into was itself merged through some hundred contacts: name the last of them")
+            Outcome::Refused("merged_into was itself merged through some hundred contacts: name the last of them")
         }
         // The merge that moves the target on may still arrive.
         MergeOutcome::Circle => {
-            FactOutcome::Waits("the contact that merged_into names was merged into this one".to_owned())
+            Outcome::Waits("the contact that merged_into names was merged into this one".to_owned())
         }
     })
 }
@@ -257,7 +251,7 @@ async fn erase(
     occurred_at: FactTime,
     now: Timestamp,
     after: Option<&str>,
-) -> Result<FactOutcome, BoxError> {
+) -> Result<Outcome, BoxError> {
     let erased = app.clients.erase(client, occurred_at, now).await?;
     if let Some(claim) = &erased.claim {
         app.claims.forget(claim, &AnswerSubject::Client(client.clone())).await?;
@@ -271,30 +265,39 @@ async fn erase(
     let rest = (app.records.erase(client), app.deliveries.erase_client(client, after, now));
     let (records_are_done, deliveries) = try_join(rest.0, rest.1).await?;
     Ok(match deliveries {
-        ErasureProgress::Done if records_are_done && is_done => FactOutcome::Erased,
-        ErasureProgress::Done => FactOutcome::DoneInPart(after.map(str::to_owned)),
-        ErasureProgress::Until(last) => FactOutcome::DoneInPart(Some(last)),
+        ErasureProgress::Done if records_are_done && is_done => Outcome::Continues(Next::Pass),
+        ErasureProgress::Done => Outcome::Continues(Next::Rest(after.map(str::to_owned))),
+        ErasureProgress::Until(last) => Outcome::Continues(Next::Rest(Some(last))),
     })
 }
 
-/// The facts whose mark is written in the transaction of their change. They need no look-up before.
-const SELF_MARKING: [&str; 11] = [
-    "client.saved",
-    "check_in.submitted",
-    "check_in.reviewed",
-    "check_in.deleted",
-    "daily_log.saved",
-    "daily_log.deleted",
-    "dose_schedule.saved",
-    "dose.logged",
-    "dose_log.deleted",
-    "phase.advanced",
-    "message.received",
-];
+/// Returns true for a fact whose mark is written with its change, and which needs no look-up before.
+pub(crate) fn marks_itself(body: &FactBody) -> bool {
+    match body {
+        FactBody::OfClient(_, happening) => !matches!(happening, ClientHappening::Erased {}),
+        FactBody::WorkspaceSaved(_)
+        | FactBody::ClientSaved(_)
+        | FactBody::ProgrammeSaved(_)
+        | FactBody::AutomationSaved(_)
+        | FactBody::AutomationDeleted { .. }
+        | FactBody::OpportunitySaved(_) => true,
+        FactBody::TeamSaved(_)
+        | FactBody::ContactSaved(_)
+        | FactBody::ContactMerged(_)
+        | FactBody::CalendarSaved(_)
+        | FactBody::CalendarEventSaved(_)
+        | FactBody::PipelineSaved(_)
+        | FactBody::WorkflowSaved(_) => false,
+    }
+}
 
-/// Returns true for a fact whose mark is written with its change.
-pub(crate) fn marks_itself(detail_type: &str) -> bool {
-    SELF_MARKING.contains(&detail_type)
+/// The client that a fact is about.
+fn client_of(body: &FactBody) -> Option<&ClientId> {
+    match body {
+        FactBody::OfClient(client, _) => Some(client),
+        FactBody::ClientSaved(saved) => Some(&saved.client_id),
+        _ => None,
+    }
 }
 
 /// The coach that a fact names. A fact about what happened to a client names only the client.
@@ -304,9 +307,8 @@ pub(crate) fn coach_of(body: &FactBody) -> Option<&CoachId> {
         FactBody::ClientSaved(saved) => Some(&saved.coach_id),
         FactBody::ProgrammeSaved(saved) => Some(&saved.coach_id),
         FactBody::ContactSaved(saved) => Some(&saved.coach_id),
-        FactBody::ContactMerged(Merge { coach_id, .. }) | FactBody::AutomationDeleted { coach_id, .. } => {
-            Some(coach_id)
-        }
+        FactBody::ContactMerged(merge) => Some(&merge.coach_id),
+        FactBody::AutomationDeleted { coach_id, .. } => Some(coach_id),
         FactBody::AutomationSaved(saved) => Some(&saved.coach_id),
         FactBody::CalendarSaved(saved) => Some(&saved.coach_id),
         FactBody::CalendarEventSaved(saved) => Some(&saved.coach_id),
@@ -317,6 +319,15 @@ pub(crate) fn coach_of(body: &FactBody) -> Option<&CoachId> {
     }
 }
 
-fn unknown(field: &str, id: &str) -> FactOutcome {
-    FactOutcome::Waits(format!("{field} {id} has not been seen"))
+/// The coach whose workspace must be stored before the fact. The others read the workspace themselves.
+fn refers_to(body: &FactBody) -> Option<&CoachId> {
+    match body {
+        FactBody::WorkspaceSaved(_) | FactBody::ClientSaved(_) | FactBody::CalendarEventSaved(_) => None,
+        other => coach_of(other),
+    }
+}
+
+fn waits_for(field: &str, envelope: &Envelope) -> Outcome {
+    let id = envelope.detail.get(field).and_then(|id| id.as_str()).unwrap_or_default();
+    Outcome::Waits(format!("{field} {id} has not been seen"))
 }

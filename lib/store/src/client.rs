@@ -30,17 +30,13 @@ use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 
 pub use create::NewClient;
-pub use feed::FeedOutcome;
 pub(crate) use item::ClientState;
 pub use item::{CreationRefs, StoredClient, list_position};
 pub use lookup::{ClientLookup, ClientPage};
 
 use crate::address::{Address, Holders};
 use crate::contact::Contacts;
-use crate::db::{
-    self, Db, ItemWrite, Part, StoreError, Table, Transacted, Write, from_item, query_up_to, s, to_attribute,
-};
-use crate::outbox::Outbox;
+use crate::db::{self, Db, ItemWrite, Part, StoreError, Table, Write, from_item, query_up_to, s, to_attribute};
 use crate::page::Listed;
 use crate::unit::Unit;
 use crate::watch::{DueMark, WatchUpdate, Watches};
@@ -55,25 +51,17 @@ pub struct Clients {
     pub(crate) lookup: ClientLookup,
     pub(crate) workspaces: Workspaces,
     contacts: Contacts,
-    outbox: Outbox,
     watches: Watches,
 }
 
 impl Clients {
     /// The table that `CLIENTS_TABLE` names.
-    pub fn new(
-        env: &Environment,
-        db: &Db,
-        workspaces: &Workspaces,
-        contacts: &Contacts,
-        outbox: &Outbox,
-    ) -> Result<Self, BoxError> {
+    pub fn new(env: &Environment, db: &Db, workspaces: &Workspaces, contacts: &Contacts) -> Result<Self, BoxError> {
         Ok(Self {
             table: Table::new(env, db, "CLIENTS_TABLE")?,
             lookup: ClientLookup::new(env, db)?,
             workspaces: workspaces.clone(),
             contacts: contacts.clone(),
-            outbox: outbox.clone(),
             watches: Watches::new(env, db)?,
         })
     }
@@ -187,27 +175,13 @@ impl Clients {
         (client, unit)
     }
 
-    /// Commits all writes about a client or none. If the client's watch is missing, the transaction is refused and the
-    /// watch is created.
-    pub(crate) async fn commit(
-        &self,
-        found: &StoredClient,
-        writes: &[Write],
-        now: Timestamp,
-    ) -> Result<Transacted, StoreError> {
-        let transacted = self.table.db.transact(writes).await?;
-        if let Transacted::Refused(refused) = &transacted
-            && refused.is(Part::Watch)
-        {
-            self.restore_watch(found, now).await?;
+    /// Creates the missing watch of a client, whose transactions are refused. A restore of the table to an earlier time
+    /// can lose it.
+    pub async fn restore_watch(&self, id: &ClientId, now: Timestamp) -> Result<(), StoreError> {
+        if let Some(found) = self.get(id).await? {
+            let writes = [self.watches.create_missing(&found.client, now), self.check_unchanged(&found)];
+            self.table.db.transact(&writes).await?;
         }
-        Ok(transacted)
-    }
-
-    /// Creates the missing watch of a client. A restore of the table to an earlier time can lose it.
-    pub async fn restore_watch(&self, found: &StoredClient, now: Timestamp) -> Result<(), StoreError> {
-        let writes = [self.watches.create_missing(&found.client, now), self.check_unchanged(found)];
-        self.table.db.transact(&writes).await?;
         Ok(())
     }
 

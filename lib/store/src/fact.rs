@@ -46,6 +46,24 @@ impl FactContext<'_> {
     }
 }
 
+/// The reason why a fact ends without a commit.
+#[derive(Debug)]
+pub enum Halt {
+    /// Nothing is left to commit: what is stored is newer or the same, is erased for good, or is written by now.
+    Done,
+    /// The fact was applied before.
+    Repeated,
+    /// The record that this field names is not stored yet.
+    Unknown(&'static str),
+    Failed(StoreError),
+}
+
+impl From<StoreError> for Halt {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error)
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 struct FactMark {
     pk: String,
@@ -99,7 +117,7 @@ impl SeenFacts {
     }
 
     /// Returns true if a fact has been stored.
-    pub(crate) async fn is_seen(&self, fact: FactContext<'_>) -> Result<bool, StoreError> {
+    pub async fn is_seen(&self, fact: FactContext<'_>) -> Result<bool, StoreError> {
         Ok(!self.seen(&HashSet::from([fact.id.clone()]), fact.now).await?.is_empty())
     }
 

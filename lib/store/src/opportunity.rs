@@ -9,18 +9,18 @@
 //!    erased.
 
 use domain::fact::OpportunitySaved;
-use domain::fact_time::FactTime;
 use domain::id::{CoachId, OpportunityId};
 use domain::opportunity::Opportunity;
-use domain::time::Timestamp;
 use futures::future::try_join;
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
 use crate::contact::{ContactState, Contacts};
 use crate::contact_ref::ContactRef;
-use crate::db::{Db, Item, Part, StoreError, Table, Write, from_item, retry, to_item};
+use crate::db::{Db, Item, Part, StoreError, Table, Write, from_item, to_item};
+use crate::fact::{FactContext, Halt};
 use crate::page::{Listed, Listing, PageRequest};
+use crate::unit::Unit;
 use crate::workspace::{key_of, partition};
 
 pub(crate) const PREFIX: &str = "OPPORTUNITY#";
@@ -72,26 +72,17 @@ impl Opportunities {
 
     /// Stores an opportunity from a fact, unless the stored state is newer or its contact is erased. Contact and
     /// pipeline need not be stored yet.
-    pub async fn save(
-        &self,
-        saved: &OpportunitySaved,
-        occurred_at: FactTime,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
+    pub async fn save(&self, saved: &OpportunitySaved, fact: FactContext<'_>) -> Result<Unit, Halt> {
         let (coach, contact) = (&saved.coach_id, saved.contact_id);
-        retry("the opportunity", || async {
-            let found = self.get(coach, saved.opportunity_id);
-            let (found, standing) = try_join(found, self.contacts.state(coach, contact)).await?;
-            if let ContactState::Erased = standing {
-                return Ok(Some(()));
-            }
-            let known = found.as_ref().map(|found| &found.opportunity);
-            let Some(updated) = Opportunity::apply_fact(known, saved, occurred_at, now) else { return Ok(Some(())) };
-            let put = self.put(coach, &updated, found.as_ref().map(|found| found.version));
-            let writes = [put, self.contacts.check_not_erased(coach, contact)];
-            Ok(self.table.db.transact(&writes).await?.is_done().then_some(()))
-        })
-        .await
+        let found = self.get(coach, saved.opportunity_id);
+        let (found, standing) = try_join(found, self.contacts.state(coach, contact)).await?;
+        if let ContactState::Erased = standing {
+            return Err(Halt::Done);
+        }
+        let known = found.as_ref().map(|found| &found.opportunity);
+        let updated = Opportunity::apply_fact(known, saved, fact.occurred_at, fact.now).ok_or(Halt::Done)?;
+        let put = self.put(coach, &updated, found.as_ref().map(|found| found.version));
+        Ok(Unit::new().write([put, self.contacts.check_not_erased(coach, contact)]))
     }
 
     fn put(&self, coach: &CoachId, opportunity: &Opportunity, version: Option<u64>) -> Write {

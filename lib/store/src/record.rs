@@ -29,12 +29,11 @@ use runtime::{BoxError, Environment};
 
 use crate::client::{ClientState, Clients, StoredClient};
 use crate::db::{
-    self, Db, Item, MAX_ROUNDS, MeteredRequest, Part, StoreError, Table, Transacted, Write, backoff, failed, n,
-    query_page, retry, s, sk_of,
+    self, Db, Item, MAX_ROUNDS, MeteredRequest, Part, StoreError, Table, Write, backoff, failed, n, query_page, s,
+    sk_of,
 };
 pub use crate::doses::Doses;
-use crate::fact::{FactContext, SeenFacts, unless_alive};
-use crate::outbox::Outbox;
+use crate::fact::{Halt, unless_alive};
 use crate::vault::Vault;
 use crate::watch::Watches;
 
@@ -45,17 +44,6 @@ const MAX_ERASED: i32 = 1_000;
 /// Items per BatchWriteItem.
 const MAX_BATCH_WRITES: usize = 25;
 
-/// The result of applying a fact about a client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RecordOutcome {
-    /// The record is stored, and its fact is marked.
-    Applied,
-    /// The stored record is newer or the same, or the client has been erased.
-    Unchanged,
-    /// The client is not stored yet.
-    UnknownClient,
-}
-
 /// The records table, and the tables that its transactions include.
 #[derive(Clone)]
 pub struct Records {
@@ -63,8 +51,6 @@ pub struct Records {
     vault: Vault,
     clients: Clients,
     watches: Watches,
-    facts: SeenFacts,
-    outbox: Outbox,
 }
 
 /// The records table, for reading only.
@@ -82,20 +68,12 @@ impl RecordReader {
 
 impl Records {
     /// The table that `RECORDS_TABLE` names.
-    pub fn new(
-        env: &Environment,
-        db: &Db,
-        vault: &Vault,
-        clients: &Clients,
-        outbox: &Outbox,
-    ) -> Result<Self, BoxError> {
+    pub fn new(env: &Environment, db: &Db, vault: &Vault, clients: &Clients) -> Result<Self, BoxError> {
         Ok(Self {
             table: Table::new(env, db, "RECORDS_TABLE")?,
             vault: vault.clone(),
             clients: clients.clone(),
             watches: Watches::new(env, db)?,
-            facts: SeenFacts::new(env, db)?,
-            outbox: outbox.clone(),
         })
     }
 
@@ -106,40 +84,19 @@ impl Records {
         unless_alive(self.table.write(item), now).put(Part::EmittedMark)
     }
 
-    /// Applies a fact about a client. One transaction commits the fact's mark and the writes that `decide` derives from
-    /// the client and the result of `read`. `decide` returns `None` if the stored record is newer or the same.
-    async fn apply<T, R, D>(
+    /// Reads the client of a fact, beside what `read` reads.
+    async fn with_client<T>(
         &self,
-        what: &'static str,
         client: &ClientId,
-        fact: FactContext<'_>,
-        read: impl Fn() -> R,
-        decide: impl Fn(StoredClient, T) -> D,
-    ) -> Result<RecordOutcome, StoreError>
-    where
-        R: Future<Output = Result<T, StoreError>>,
-        D: Future<Output = Result<Option<Vec<Write>>, StoreError>>,
-    {
-        retry(what, || async {
-            let (standing, found) = try_join(self.clients.lookup.state(client), read()).await?;
-            let stored = match known_client(standing) {
-                Ok(stored) => stored,
-                Err(outcome) => return Ok(Some(outcome)),
-            };
-            let Some(mut writes) = decide(stored.clone(), found).await? else {
-                return Ok(Some(RecordOutcome::Unchanged));
-            };
-            writes.push(self.facts.mark_once(fact));
-            Ok(match self.clients.commit(&stored, &writes, fact.now).await? {
-                Transacted::Done => Some(RecordOutcome::Applied),
-                // The fact was applied before, or its event was emitted under another fact. Any other part: an item has
-                // changed since it was read.
-                Transacted::Refused(refused) => {
-                    (refused.is(Part::Fact) || refused.is(Part::EmittedMark)).then_some(RecordOutcome::Unchanged)
-                }
-            })
-        })
-        .await
+        read: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<(StoredClient, T), Halt> {
+        let (standing, found) = try_join(self.clients.lookup.state(client), read).await?;
+        match standing {
+            ClientState::Known(stored) => Ok((*stored, found)),
+            ClientState::Unknown => Err(Halt::Unknown("client_id")),
+            // No later fact restores an erased client.
+            ClientState::Erased => Err(Halt::Done),
+        }
     }
 
     /// Deletes at most a thousand items of a client. Returns false if there are more.
@@ -171,16 +128,6 @@ impl Records {
             wanted = written.unprocessed_items.unwrap_or_default().remove(&self.table.name).unwrap_or_default();
         }
         Ok(())
-    }
-}
-
-/// The client, or the outcome of a fact about an unknown or erased client.
-fn known_client(standing: ClientState) -> Result<StoredClient, RecordOutcome> {
-    match standing {
-        ClientState::Known(stored) => Ok(*stored),
-        ClientState::Unknown => Err(RecordOutcome::UnknownClient),
-        // No later fact restores an erased client.
-        ClientState::Erased => Err(RecordOutcome::Unchanged),
     }
 }
 

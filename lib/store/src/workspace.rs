@@ -4,7 +4,7 @@
 //! pk `TEAM#<team_id>`, sk `TEAM`: cap and `client_count` over all of the team's workspaces.
 //!
 //! 1. `get` GetItem, consistent.
-//! 2. `save` Read, then an update on the version read; a change of team moves the seats in the same transaction.
+//! 2. `save` Parts of a transaction on the version read; a change of team moves the seats in the same transaction.
 //! 3. `save_team` UpdateItem, unless the stored state is newer.
 //! 4. `take_seat`, `take_team_seat`, `move_seats`, `move_team_seats`, `count_active` Parts of transactions that create,
 //!    hand over or (de)activate clients.
@@ -17,12 +17,9 @@ use runtime::{BoxError, Environment};
 use serde::Deserialize;
 
 use crate::db::{
-    self, Db, Item, ItemWrite, Part, RefusedTransaction, StoreError, Table, Transacted, Write, from_item, n, retry, s,
-    to_attributes,
+    self, Db, Item, ItemWrite, Part, RefusedTransaction, StoreError, Table, Write, from_item, n, s, to_attributes,
 };
-use crate::fact::FactContext;
 use crate::fact_order::set_by_fact;
-use crate::watch::Watches;
 use crate::welcome_mail::{MailsSent, WelcomeMail};
 
 /// Counts start with the record, so that conditions can rely on them.
@@ -53,17 +50,6 @@ impl StoredWorkspace {
     }
 }
 
-/// The result of saving a workspace.
-#[derive(Debug)]
-pub enum Saved {
-    /// The workspace is stored.
-    Done(Box<StoredWorkspace>),
-    /// The stored state is newer.
-    Stale,
-    /// The team is not stored yet.
-    UnknownTeam,
-}
-
 /// The workspaces table.
 #[derive(Clone)]
 pub struct Workspaces {
@@ -87,41 +73,26 @@ impl Workspaces {
         workspace.ok_or_else(|| StoreError::corrupt("client", "its workspace is missing"))?.zone()
     }
 
-    /// Stores a workspace from a fact, unless the stored state is newer. A fact of the same time applies. Another time
-    /// zone moves the days of all clients, so they are evaluated again.
-    pub async fn save(
+    /// Parts of a transaction: store a workspace in the place of the one that was found; `None` if that is newer. The
+    /// seats of its clients move with a change of team.
+    pub(crate) fn save(
         &self,
         workspace: &Workspace,
-        watches: &Watches,
-        fact: FactContext<'_>,
-    ) -> Result<Saved, StoreError> {
-        let occurred_at = fact.occurred_at;
-        retry("the workspace", || async {
-            let found = self.get(&workspace.coach_id).await?;
-            if found.as_ref().is_some_and(|found| found.saved_at > occurred_at) {
-                return Ok(Some(Saved::Stale));
-            }
-            let mut writes = vec![self.save_record(workspace, found.as_ref(), occurred_at)];
-            let old_team = found.as_ref().and_then(|found| found.workspace.team_id.as_ref());
-            let new_team = workspace.team_id.as_ref();
-            let seats = found.as_ref().map_or(0, |found| i64::from(found.client_count));
-            if old_team != new_team {
-                writes.extend(new_team.map(|team| self.move_team_seats(team, seats)));
-                writes.extend(old_team.map(|team| self.move_team_seats(team, -seats).labelled(Part::FormerTeam)));
-            }
-            if found.as_ref().is_none_or(|found| found.workspace.time_zone != workspace.time_zone) {
-                writes.push(watches.change_zone(&workspace.coach_id, &workspace.time_zone, fact.due_mark()));
-            }
-            match self.table.db.transact(&writes).await? {
-                Transacted::Done => match self.get(&workspace.coach_id).await? {
-                    Some(stored) => Ok(Some(Saved::Done(Box::new(stored)))),
-                    None => Err(StoreError::corrupt("workspace", "it is gone after it was saved")),
-                },
-                Transacted::Refused(refused) if refused.is(Part::Team) => Ok(Some(Saved::UnknownTeam)),
-                Transacted::Refused(_) => Ok(None),
-            }
-        })
-        .await
+        found: Option<&StoredWorkspace>,
+        at: FactTime,
+    ) -> Option<Vec<Write>> {
+        if found.is_some_and(|found| found.saved_at > at) {
+            return None;
+        }
+        let mut writes = vec![self.save_record(workspace, found, at)];
+        let old_team = found.and_then(|found| found.workspace.team_id.as_ref());
+        let new_team = workspace.team_id.as_ref();
+        let seats = found.map_or(0, |found| i64::from(found.client_count));
+        if old_team != new_team {
+            writes.extend(new_team.map(|team| self.move_team_seats(team, seats)));
+            writes.extend(old_team.map(|team| self.move_team_seats(team, -seats).labelled(Part::FormerTeam)));
+        }
+        Some(writes)
     }
 
     fn save_record(&self, workspace: &Workspace, found: Option<&StoredWorkspace>, at: FactTime) -> Write {

@@ -12,21 +12,11 @@ use domain::id::{CoachId, TeamId};
 use futures::future::try_join;
 
 use crate::client::{ClientState, Clients, StoredClient};
-use crate::db::{Part, StoreError, Transacted, Write, retry, to_item};
-use crate::fact::{FactContext, SeenFacts};
+use crate::db::{Part, StoreError, Write, to_item};
+use crate::fact::{FactContext, Halt};
+use crate::unit::Unit;
 use crate::watch::WatchUpdate;
 use crate::workspace::StoredWorkspace;
-
-/// The result of applying a `client.saved` fact.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FeedOutcome {
-    /// The client is stored, and the fact is marked.
-    Stored,
-    /// The stored client is newer, or the fact was applied before.
-    Stale,
-    /// The workspace is not stored yet.
-    UnknownWorkspace,
-}
 
 /// Seats that a change moves, by workspace and by team. Each is named once, because a transaction writes an item once.
 #[derive(Default)]
@@ -59,70 +49,43 @@ impl<'a> Seats<'a> {
 
 impl Clients {
     /// Stores a client from a fact, unless the stored state is newer. A backfill emits no event.
-    pub async fn save(
-        &self,
-        saved: &ClientSaved,
-        facts: &SeenFacts,
-        fact: FactContext<'_>,
-    ) -> Result<FeedOutcome, StoreError> {
-        let FactContext { occurred_at: at, backfill, now, .. } = fact;
-        retry("the client", || async {
-            let found = match self.lookup.state(&saved.client_id).await? {
-                ClientState::Erased => return Ok(Some(FeedOutcome::Stale)),
-                ClientState::Unknown => None,
-                ClientState::Known(found) => Some(found),
-            };
-            let Some(next) = StoredClient::apply_fact(found.as_deref(), saved, at) else {
-                return Ok(Some(FeedOutcome::Stale));
-            };
-            let client = &next.client;
-            let is_emitted = found.is_none() && !backfill;
-            let automations = async {
-                if is_emitted {
-                    self.workspaces.automations_on(&saved.coach_id, &[EventType::NewClient]).await
-                } else {
-                    Ok(Vec::new())
-                }
-            };
-            let (workspace, automations) = try_join(self.workspaces.get(&saved.coach_id), automations).await?;
-            let Some(workspace) = workspace else {
-                return Ok(Some(FeedOutcome::UnknownWorkspace));
-            };
-            let former = match &found {
-                None => None,
-                Some(found) if found.client.coach_id == saved.coach_id => Some(workspace.clone()),
-                Some(found) => self.workspaces.get(&found.client.coach_id).await?,
-            };
-            let mut seats = Seats::default();
-            seats.add(&workspace, 1, i64::from(client.is_active));
-            if let (Some(found), Some(former)) = (&found, &former) {
-                seats.add(former, -1, -i64::from(found.client.is_active));
-            }
-            let put = self.table.write(to_item(&next)).when_version(found.as_ref().map(|found| found.version));
-            let mut writes = vec![put.put(Part::Client)];
-            writes.extend(self.seat_writes(&seats));
-            writes.extend(self.address_writes(client, found.as_deref()).await?);
-            writes.extend(self.watch_write(client, found.as_deref(), fact));
+    pub async fn save(&self, saved: &ClientSaved, fact: FactContext<'_>) -> Result<Unit, Halt> {
+        let at = fact.occurred_at;
+        let found = match self.lookup.state(&saved.client_id).await? {
+            ClientState::Erased => return Err(Halt::Done),
+            ClientState::Unknown => None,
+            ClientState::Known(found) => Some(found),
+        };
+        let next = StoredClient::apply_fact(found.as_deref(), saved, at).ok_or(Halt::Done)?;
+        let client = &next.client;
+        let is_emitted = found.is_none() && !fact.backfill;
+        let automations = async {
             if is_emitted {
-                writes.extend(
-                    self.outbox
-                        .put_events(emitted_events(Event::new_client(client, at.timestamp()), &automations), now),
-                );
+                self.workspaces.automations_on(&saved.coach_id, &[EventType::NewClient]).await
+            } else {
+                Ok(Vec::new())
             }
-            writes.push(facts.mark_once(fact));
-            match self.table.db.transact(&writes).await? {
-                Transacted::Done => Ok(Some(FeedOutcome::Stored)),
-                // The fact was applied before.
-                Transacted::Refused(refused) if refused.is(Part::Fact) => Ok(Some(FeedOutcome::Stale)),
-                Transacted::Refused(refused) => {
-                    if let Some(found) = found.filter(|_| refused.is(Part::Watch)) {
-                        self.restore_watch(&found, now).await?;
-                    }
-                    Ok(None)
-                }
-            }
-        })
-        .await
+        };
+        let (workspace, automations) = try_join(self.workspaces.get(&saved.coach_id), automations).await?;
+        let workspace = workspace.ok_or(Halt::Unknown("coach_id"))?;
+        let former = match &found {
+            None => None,
+            Some(found) if found.client.coach_id == saved.coach_id => Some(workspace.clone()),
+            Some(found) => self.workspaces.get(&found.client.coach_id).await?,
+        };
+        let mut seats = Seats::default();
+        seats.add(&workspace, 1, i64::from(client.is_active));
+        if let (Some(found), Some(former)) = (&found, &former) {
+            seats.add(former, -1, -i64::from(found.client.is_active));
+        }
+        let put = self.table.write(to_item(&next)).when_version(found.as_ref().map(|found| found.version));
+        let new_client = || emitted_events(Event::new_client(client, at.timestamp()), &automations);
+        Ok(Unit::new()
+            .write([put.put(Part::Client)])
+            .write(self.seat_writes(&seats))
+            .write(self.address_writes(client, found.as_deref()).await?)
+            .write(self.watch_write(client, found.as_deref(), fact))
+            .events(is_emitted.then(new_client).into_iter().flatten()))
     }
 
     /// Part of a transaction: the watch of a client that is new, or whose fields for rules have changed.

@@ -192,15 +192,13 @@ mod tests {
         assert_eq!((&read.client, read.registers), (&client, record.registers));
         assert!(read.creation_refs.is_none());
 
-        let saved = ClientSaved {
-            client_id: client.id,
-            coach_id: client.coach_id,
-            profile: client.profile,
-            is_active: false,
-            phase: client.phase,
-            created_at: client.created_at,
-            origin: client.origin,
-        };
+        let saved = serde_json::json!({
+            "client_id": "c1", "coach_id": "coach_1", "email": "grace@example.com", "full_name": "Grace", "phone": null,
+            "goals": null, "health_notes": null, "height_in": 70, "weight_lbs": 154.5, "is_active": false,
+            "current_phase": "Reset", "phase_started_on": null, "programme_id": null, "created_at": client.created_at,
+            "origin": "application",
+        });
+        let saved: ClientSaved = serde_json::from_value(saved).unwrap();
         let inactive = StoredClient::apply_fact(Some(&record), &saved, at).unwrap();
         assert_eq!((inactive.version, inactive.login_epoch), (2, 1));
         assert!(!to_item(&inactive).contains_key("active_owner"));

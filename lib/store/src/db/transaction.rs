@@ -30,6 +30,8 @@ pub enum Part {
     /// The mark that a fact was applied.
     Fact,
     Intake,
+    /// A date of the daily log, unless a later fact has set it.
+    LaterDate,
     Key,
     KeyRing,
     LoginLink,

@@ -11,10 +11,11 @@ use domain::time::Timestamp;
 use futures::future::try_join;
 use serde::{Deserialize, Serialize};
 
-use super::{RecordOutcome, RecordReader, Records, key, partition, take_item};
+use super::{RecordReader, Records, key, partition, take_item};
 use crate::client::StoredClient;
 use crate::db::{Item, Part, StoreError, Write, b, from_item, n, query_page, s, to_item};
-use crate::fact::FactContext;
+use crate::fact::{FactContext, Halt};
+use crate::unit::Unit;
 use crate::watch::WatchUpdate;
 
 const ENTITY: &str = "check-in";
@@ -111,36 +112,30 @@ impl Records {
         client_id: &ClientId,
         check_in: &CheckInSubmitted,
         fact: FactContext<'_>,
-    ) -> Result<RecordOutcome, StoreError> {
-        let FactContext { occurred_at, backfill, now, .. } = fact;
-        let read = || self.find(client_id, &check_in.check_in);
-        self.apply("the check-in", client_id, fact, read, |stored, found| async move {
-            let FoundCheckIn { record, mut grades, grades_version } = found;
-            let client = &stored.client;
-            let (mut next, submitted_at) = (record.clone(), check_in.submitted_at);
-            if record.deleted || !next.submission.offer(&mut next.submitted_at, Some(submitted_at), occurred_at) {
-                return Ok(None);
-            }
-            let is_emitted = record.submitted_at.is_none() && !backfill;
-            let automations = self.automations(client, &CHECK_IN_EVENTS, !is_emitted);
-            let latest = self.latest_with(client, &record, Some(submitted_at));
-            let (latest, automations) = try_join(latest, automations).await?;
-            let times = record.times(submitted_at);
-            let drops = grades.apply(&check_in.check_in, times, &check_in.grades, backfill);
-            next.listed_at = Some(format!("{submitted_at}#{}", check_in.check_in));
-            next.first_submitted_at = Some(times.first_submitted_at).filter(|first| *first != submitted_at);
-            let mut writes = vec![self.put_check_in(next)];
-            writes.extend(self.set_latest(&stored, latest, fact));
-            if !check_in.grades.is_empty() {
-                writes.push(self.put_grades(client_id, &grades, grades_version));
-            }
-            if is_emitted {
-                let events = check_in_events(client, check_in, &drops, &automations);
-                writes.extend(self.outbox.put_events(events, now));
-            }
-            Ok(Some(writes))
-        })
-        .await
+    ) -> Result<Unit, Halt> {
+        let (stored, found) = self.with_client(client_id, self.find(client_id, &check_in.check_in)).await?;
+        let FoundCheckIn { record, mut grades, grades_version } = found;
+        let client = &stored.client;
+        let (mut next, submitted_at) = (record.clone(), check_in.submitted_at);
+        let is_taken = next.submission.offer(&mut next.submitted_at, Some(submitted_at), fact.occurred_at);
+        if record.deleted || !is_taken {
+            return Err(Halt::Done);
+        }
+        let is_emitted = record.submitted_at.is_none() && !fact.backfill;
+        let automations = self.automations(client, &CHECK_IN_EVENTS, !is_emitted);
+        let latest = self.latest_with(client, &record, Some(submitted_at));
+        let (latest, automations) = try_join(latest, automations).await?;
+        let times = record.times(submitted_at);
+        let drops = grades.apply(&check_in.check_in, times, &check_in.grades, fact.backfill);
+        next.listed_at = Some(format!("{submitted_at}#{}", check_in.check_in));
+        next.first_submitted_at = Some(times.first_submitted_at).filter(|first| *first != submitted_at);
+        let put_grades = || self.put_grades(client_id, &grades, grades_version);
+        let events = is_emitted.then(|| check_in_events(client, check_in, &drops, &automations));
+        Ok(Unit::new()
+            .write([self.put_check_in(next)])
+            .write(self.set_latest(&stored, latest, fact))
+            .write((!check_in.grades.is_empty()).then(put_grades))
+            .events(events.into_iter().flatten()))
     }
 
     /// Stores the review of a check-in, even before the check-in itself.
@@ -150,16 +145,12 @@ impl Records {
         check_in: &CheckInId,
         reviewed_at: Timestamp,
         fact: FactContext<'_>,
-    ) -> Result<RecordOutcome, StoreError> {
-        let occurred_at = fact.occurred_at;
-        let read = || self.find(client_id, check_in);
-        self.apply("the check-in", client_id, fact, read, |_, FoundCheckIn { mut record, .. }| async move {
-            if record.deleted || !record.review.offer(&mut record.reviewed_at, Some(reviewed_at), occurred_at) {
-                return Ok(None);
-            }
-            Ok(Some(vec![self.put_check_in(record), self.clients.lookup.check_not_erased(client_id)]))
-        })
-        .await
+    ) -> Result<Unit, Halt> {
+        let (_, FoundCheckIn { mut record, .. }) = self.with_client(client_id, self.find(client_id, check_in)).await?;
+        if record.deleted || !record.review.offer(&mut record.reviewed_at, Some(reviewed_at), fact.occurred_at) {
+            return Err(Halt::Done);
+        }
+        Ok(Unit::new().write([self.put_check_in(record), self.clients.lookup.check_not_erased(client_id)]))
     }
 
     /// Deletes a check-in for good, even before the check-in itself.
@@ -168,23 +159,19 @@ impl Records {
         client_id: &ClientId,
         check_in: &CheckInId,
         fact: FactContext<'_>,
-    ) -> Result<RecordOutcome, StoreError> {
-        let read = || self.find(client_id, check_in);
-        self.apply("the check-in", client_id, fact, read, |stored, found| async move {
-            let FoundCheckIn { record, mut grades, grades_version } = found;
-            if record.deleted {
-                return Ok(None);
-            }
-            let latest = self.latest_with(&stored.client, &record, None).await?;
-            let mut writes = vec![self.put_check_in(record.tombstone(client_id))];
-            writes.extend(self.set_latest(&stored, latest, fact));
-            if grades_version > 0 {
-                grades.forget(check_in);
-                writes.push(self.put_grades(client_id, &grades, grades_version));
-            }
-            Ok(Some(writes))
-        })
-        .await
+    ) -> Result<Unit, Halt> {
+        let (stored, found) = self.with_client(client_id, self.find(client_id, check_in)).await?;
+        let FoundCheckIn { record, mut grades, grades_version } = found;
+        if record.deleted {
+            return Err(Halt::Done);
+        }
+        let latest = self.latest_with(&stored.client, &record, None).await?;
+        grades.forget(check_in);
+        let put_grades = || self.put_grades(client_id, &grades, grades_version);
+        Ok(Unit::new()
+            .write([self.put_check_in(record.tombstone(client_id))])
+            .write(self.set_latest(&stored, latest, fact))
+            .write((grades_version > 0).then(put_grades)))
     }
 
     /// Parts of a transaction: set the time of the client's latest check-in, in the record and in the watch.

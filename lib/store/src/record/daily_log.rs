@@ -1,6 +1,8 @@
 //! The daily log's dates. A save or deletion of a date is one conditional update: the fact with the latest time counts,
 //! in any order of arrival.
 
+use std::future::ready;
+
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::{Datelike, NaiveDate};
 use domain::daily_log::DateRange;
@@ -8,9 +10,10 @@ use domain::fact_time::FactTime;
 use domain::id::ClientId;
 use futures::future::try_join;
 
-use super::{RecordOutcome, RecordReader, Records, key, known_client, partition};
-use crate::db::{Item, ItemWrite, Part, StoreError, Transacted, n, query_page, retry, s, sk_of};
-use crate::fact::FactContext;
+use super::{RecordReader, Records, key, partition};
+use crate::db::{Item, ItemWrite, Part, StoreError, n, query_page, s, sk_of};
+use crate::fact::{FactContext, Halt};
+use crate::unit::Unit;
 use crate::watch::{WatchUpdate, WatchWrite};
 
 const SORT_PREFIX: &str = "LOGS#";
@@ -71,20 +74,20 @@ impl RecordReader {
 }
 
 impl Records {
-    /// Stores a date of the daily log. The date and the client's watch are written side by side, because a year's item
-    /// is too large for a transaction on every day. A fact that fails in between arrives again and repeats both writes.
+    /// Stores a date of the daily log, unless the fact was applied before (`is_seen`). The date and the client's watch
+    /// are written side by side, because a year's item is too large for a transaction on every day. A fact that fails in
+    /// between arrives again and repeats both writes.
     pub async fn save_daily_log(
         &self,
         client: &ClientId,
         date: NaiveDate,
         fact: FactContext<'_>,
-    ) -> Result<RecordOutcome, StoreError> {
-        let (is_seen, standing) = try_join(self.facts.is_seen(fact), self.clients.lookup.state(client)).await?;
-        let stored = match known_client(standing) {
-            Ok(_) if is_seen => return Ok(RecordOutcome::Applied),
-            Ok(stored) => stored,
-            Err(outcome) => return Ok(outcome),
-        };
+        is_seen: impl Future<Output = Result<bool, StoreError>>,
+    ) -> Result<Unit, Halt> {
+        let (_, is_seen) = self.with_client(client, is_seen).await?;
+        if is_seen {
+            return Err(Halt::Repeated);
+        }
         let watch = self.watches.change_alone(client, WatchUpdate::daily_log(date), fact.due_mark());
         let (written, watched) = try_join(self.date(client, date, fact, true).update_now(), watch).await?;
         if !written.is_done() {
@@ -93,9 +96,9 @@ impl Records {
             self.watches.change_alone(client, WatchUpdate::daily_log_deleted(), fact.due_mark()).await?;
         }
         if watched == WatchWrite::Missing {
-            self.clients.restore_watch(&stored, fact.now).await?;
+            self.clients.restore_watch(client, fact.now).await?;
         }
-        Ok(RecordOutcome::Unchanged)
+        Err(Halt::Done)
     }
 
     /// Stores the deletion of a date's log.
@@ -104,24 +107,11 @@ impl Records {
         client: &ClientId,
         date: NaiveDate,
         fact: FactContext<'_>,
-    ) -> Result<RecordOutcome, StoreError> {
-        let stored = match known_client(self.clients.lookup.state(client).await?) {
-            Ok(stored) => stored,
-            Err(outcome) => return Ok(outcome),
-        };
-        retry("the client's watch", || async {
-            let date = self.date(client, date, fact, false).update(Part::Record);
-            let watch = self.watches.change(client, WatchUpdate::daily_log_deleted(), fact.due_mark());
-            let writes = [date, watch, self.facts.mark_once(fact)];
-            Ok(match self.clients.commit(&stored, &writes, fact.now).await? {
-                Transacted::Done => Some(RecordOutcome::Applied),
-                // Applied before, or a later fact has set the date.
-                Transacted::Refused(refused) => {
-                    (refused.is(Part::Fact) || refused.is(Part::Record)).then_some(RecordOutcome::Unchanged)
-                }
-            })
-        })
-        .await
+    ) -> Result<Unit, Halt> {
+        self.with_client(client, ready(Ok(()))).await?;
+        let date = self.date(client, date, fact, false).update(Part::LaterDate);
+        let watch = self.watches.change(client, WatchUpdate::daily_log_deleted(), fact.due_mark());
+        Ok(Unit::new().write([date, watch]))
     }
 
     /// Sets or deletes a date, unless a later fact has set it.

@@ -13,10 +13,11 @@ use domain::id::{ClientId, DoseId, DoseLogId};
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{RecordOutcome, RecordReader, Records, key, partition, take_item};
+use super::{RecordReader, Records, key, partition, take_item};
 use crate::db::{Item, StoreError, Write, b, from_item, n, query_page, s, to_item};
 use crate::doses::{DOSES_PREFIX, DoseScheduleItem, Doses, SCHEDULE, StoredMonth, month_sk};
-use crate::fact::FactContext;
+use crate::fact::{FactContext, Halt};
+use crate::unit::Unit;
 use crate::watch::WatchUpdate;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -64,34 +65,27 @@ impl Records {
         client: &ClientId,
         schedule: &DoseSchedule,
         fact: FactContext<'_>,
-    ) -> Result<RecordOutcome, StoreError> {
-        let read = || self.table.get::<DoseScheduleItem>("dose schedule", key(client, SCHEDULE));
-        self.apply("the dose schedule", client, fact, read, |_, found| async move {
-            if found.as_ref().is_some_and(|found| found.saved_at > fact.occurred_at) {
-                return Ok(None);
-            }
-            let version = found.map_or(0, |found| found.version);
-            let next = DoseScheduleItem {
-                pk: partition(client),
-                sk: SCHEDULE.to_owned(),
-                doses: schedule.clone(),
-                saved_at: fact.occurred_at,
-                version: version + 1,
-            };
-            let change = WatchUpdate::doses(&[(SCHEDULE.to_owned(), next.version)].into());
-            let watch = self.watches.change(client, change, fact.due_mark());
-            Ok(Some(vec![self.put_version(to_item(&next), version), watch]))
-        })
-        .await
+    ) -> Result<Unit, Halt> {
+        let read = self.table.get::<DoseScheduleItem>("dose schedule", key(client, SCHEDULE));
+        let (_, found) = self.with_client(client, read).await?;
+        if found.as_ref().is_some_and(|found| found.saved_at > fact.occurred_at) {
+            return Err(Halt::Done);
+        }
+        let version = found.map_or(0, |found| found.version);
+        let next = DoseScheduleItem {
+            pk: partition(client),
+            sk: SCHEDULE.to_owned(),
+            doses: schedule.clone(),
+            saved_at: fact.occurred_at,
+            version: version + 1,
+        };
+        let change = WatchUpdate::doses(&[(SCHEDULE.to_owned(), next.version)].into());
+        let watch = self.watches.change(client, change, fact.due_mark());
+        Ok(Unit::new().write([self.put_version(to_item(&next), version), watch]))
     }
 
     /// Stores a log. The same log counts once. Of facts that differ, the latest counts.
-    pub async fn log_dose(
-        &self,
-        client: &ClientId,
-        logged: &DoseLogged,
-        fact: FactContext<'_>,
-    ) -> Result<RecordOutcome, StoreError> {
+    pub async fn log_dose(&self, client: &ClientId, logged: &DoseLogged, fact: FactContext<'_>) -> Result<Unit, Halt> {
         let change = |found: &DoseLogItem| {
             let (dose, date, set_at) = (Some(logged.dose.clone()), Some(logged.date), Some(fact.occurred_at));
             let changed = DoseLogItem { dose, date, set_at, ..found.clone() };
@@ -108,7 +102,7 @@ impl Records {
         client: &ClientId,
         log: &DoseLogId,
         fact: FactContext<'_>,
-    ) -> Result<RecordOutcome, StoreError> {
+    ) -> Result<Unit, Halt> {
         let change = |found: &DoseLogItem| {
             let tombstone = DoseLogItem { deleted: true, dose: None, date: None, set_at: None, ..found.clone() };
             (!found.deleted).then_some(tombstone)
@@ -124,38 +118,34 @@ impl Records {
         expected: Option<Month>,
         fact: FactContext<'_>,
         change: impl Fn(&DoseLogItem) -> Option<DoseLogItem>,
-    ) -> Result<RecordOutcome, StoreError> {
-        let (log_sk, change) = (&format!("DOSELOG#{id}"), &change);
-        let keys = || std::iter::once(key(client, log_sk)).chain(expected.map(|month| key(client, &month_sk(month))));
-        let read = || self.table.read(keys().collect());
-        self.apply("the dose log", client, fact, read, |_, mut items| async move {
-            let found: DoseLogItem = match take_item(&mut items, log_sk) {
-                Some(item) => from_item("dose log", item)?,
-                None => DoseLogItem {
-                    pk: partition(client),
-                    sk: log_sk.clone(),
-                    dose: None,
-                    date: None,
-                    set_at: None,
-                    deleted: false,
-                    version: 0,
-                },
-            };
-            let Some(changed) = change(&found) else { return Ok(None) };
-            let version = found.version;
-            let mut writes =
-                vec![self.put_version(to_item(&DoseLogItem { version: version + 1, ..changed.clone() }), version)];
-            if (&found.dose, found.date) == (&changed.dose, changed.date) {
-                writes.push(self.clients.lookup.check_not_erased(client));
-            } else {
-                let months = self.months(client, &found, &changed, items).await?;
-                writes.extend(months.iter().map(|(month, stored)| self.month_write(client, *month, stored)));
-                let versions = months.iter().map(|(month, stored)| (month_sk(*month), stored.version + 1)).collect();
-                writes.push(self.watches.change(client, WatchUpdate::doses(&versions), fact.due_mark()));
-            }
-            Ok(Some(writes))
-        })
-        .await
+    ) -> Result<Unit, Halt> {
+        let log_sk = &format!("DOSELOG#{id}");
+        let keys = std::iter::once(key(client, log_sk)).chain(expected.map(|month| key(client, &month_sk(month))));
+        let (_, mut items) = self.with_client(client, self.table.read(keys.collect())).await?;
+        let found: DoseLogItem = match take_item(&mut items, log_sk) {
+            Some(item) => from_item("dose log", item)?,
+            None => DoseLogItem {
+                pk: partition(client),
+                sk: log_sk.clone(),
+                dose: None,
+                date: None,
+                set_at: None,
+                deleted: false,
+                version: 0,
+            },
+        };
+        let changed = change(&found).ok_or(Halt::Done)?;
+        let version = found.version;
+        let next = DoseLogItem { version: version + 1, ..changed.clone() };
+        let unit = Unit::new().write([self.put_version(to_item(&next), version)]);
+        if (&found.dose, found.date) == (&changed.dose, changed.date) {
+            return Ok(unit.write([self.clients.lookup.check_not_erased(client)]));
+        }
+        let months = self.months(client, &found, &changed, items).await?;
+        let versions = months.iter().map(|(month, stored)| (month_sk(*month), stored.version + 1)).collect();
+        Ok(unit
+            .write(months.iter().map(|(month, stored)| self.month_write(client, *month, stored)))
+            .write([self.watches.change(client, WatchUpdate::doses(&versions), fact.due_mark())]))
     }
 
     /// The months that a log leaves and enters, with their counts after the change and their versions as stored.

@@ -11,9 +11,10 @@ use domain::time::Timestamp;
 use domain::wall_clock::date_at;
 use futures::future::try_join;
 
-use super::{RecordOutcome, Records};
-use crate::db::{StoreError, Write};
-use crate::fact::FactContext;
+use super::Records;
+use crate::db::StoreError;
+use crate::fact::{FactContext, Halt};
+use crate::unit::Unit;
 use crate::watch::WatchUpdate;
 
 impl Records {
@@ -23,28 +24,19 @@ impl Records {
         client_id: &ClientId,
         advance: &PhaseAdvance,
         fact: FactContext<'_>,
-    ) -> Result<RecordOutcome, StoreError> {
-        let FactContext { occurred_at, backfill, now, .. } = fact;
-        self.apply(
-            "the client",
-            client_id,
-            fact,
-            || ready(Ok(())),
-            |stored, ()| async move {
-                let client = &stored.client;
-                let automations = self.automations(client, &[EventType::PhaseAdvanced], backfill);
-                let (zone, automations) = try_join(self.clients.workspaces.zone(&client.coach_id), automations).await?;
-                let started_on = date_at(zone, advance.advanced_at);
-                let (phase, changed) = self.clients.set_phase(&stored, &advance.to_phase, started_on, occurred_at);
-                let event = Event::phase_advanced(client, advance);
-                let mut writes = vec![self.mark(client_id, event.id.as_str(), now), phase];
-                let change = WatchUpdate::between(client, &changed);
-                writes.extend(change.map(|change| self.watches.change(client_id, change, fact.due_mark())));
-                writes.extend(self.emit(backfill, event, &automations, now));
-                Ok(Some(writes))
-            },
-        )
-        .await
+    ) -> Result<Unit, Halt> {
+        let (stored, ()) = self.with_client(client_id, ready(Ok(()))).await?;
+        let client = &stored.client;
+        let automations = self.automations(client, &[EventType::PhaseAdvanced], fact.backfill);
+        let (zone, automations) = try_join(self.clients.workspaces.zone(&client.coach_id), automations).await?;
+        let started_on = date_at(zone, advance.advanced_at);
+        let (phase, changed) = self.clients.set_phase(&stored, &advance.to_phase, started_on, fact.occurred_at);
+        let event = Event::phase_advanced(client, advance);
+        let change = WatchUpdate::between(client, &changed);
+        Ok(Unit::new()
+            .write([self.mark(client_id, event.id.as_str(), fact.now), phase])
+            .write(change.map(|change| self.watches.change(client_id, change, fact.due_mark())))
+            .events(emitted(event, &automations, fact)))
     }
 
     /// Emits that a message arrived.
@@ -54,24 +46,13 @@ impl Records {
         message: &MessageId,
         received_at: Timestamp,
         fact: FactContext<'_>,
-    ) -> Result<RecordOutcome, StoreError> {
-        let FactContext { backfill, now, .. } = fact;
-        self.apply(
-            "the client",
-            client_id,
-            fact,
-            || ready(Ok(())),
-            |stored, ()| async move {
-                let client = &stored.client;
-                let automations = self.automations(client, &[EventType::MessageReceived], backfill).await?;
-                let event = Event::message_received(client, message, received_at);
-                let mark = self.mark(client_id, &format!("MESSAGE#{message}"), now);
-                let mut writes = vec![mark, self.clients.lookup.check_not_erased(client_id)];
-                writes.extend(self.emit(backfill, event, &automations, now));
-                Ok(Some(writes))
-            },
-        )
-        .await
+    ) -> Result<Unit, Halt> {
+        let (stored, ()) = self.with_client(client_id, ready(Ok(()))).await?;
+        let automations = self.automations(&stored.client, &[EventType::MessageReceived], fact.backfill).await?;
+        let event = Event::message_received(&stored.client, message, received_at);
+        let mark = self.mark(client_id, &format!("MESSAGE#{message}"), fact.now);
+        let writes = [mark, self.clients.lookup.check_not_erased(client_id)];
+        Ok(Unit::new().write(writes).events(emitted(event, &automations, fact)))
     }
 
     /// Reads the automations on the events; none if nothing is emitted.
@@ -83,15 +64,9 @@ impl Records {
     ) -> Result<Vec<Automation>, StoreError> {
         if is_silent { Ok(Vec::new()) } else { self.clients.workspaces.automations_on(&client.coach_id, events).await }
     }
+}
 
-    fn emit(
-        &self,
-        backfill: bool,
-        event: Event,
-        automations: &[Automation],
-        now: Timestamp,
-    ) -> impl Iterator<Item = Write> {
-        let events = if backfill { Vec::new() } else { emitted_events(event, automations) };
-        self.outbox.put_events(events, now)
-    }
+/// The event of a fact, for subscribed endpoints and for automations; none in a backfill.
+fn emitted(event: Event, automations: &[Automation], fact: FactContext<'_>) -> Vec<Event> {
+    if fact.backfill { Vec::new() } else { emitted_events(event, automations).into_iter().collect() }
 }
