@@ -115,8 +115,7 @@ impl App {
         let (words, reason) = match &outcome {
             Outcome::Stored { .. } => ("a fact was stored", None),
             Outcome::Continues(Next::Rest(_)) => ("a fact was stored in part", None),
-            Outcome::Continues(Next::Pass) => ("a fact erased a record", None),
-            Outcome::Continues(Next::Until(record)) => ("a fact was stored and waits", Some(record.as_str())),
+            Outcome::Continues(Next::Pass) => ("a fact was stored and is repeated later", None),
             Outcome::Waits(reason) => ("a fact waits", Some(reason.as_str())),
             Outcome::Refused(reason) => ("a fact was refused", Some(*reason)),
         };
@@ -129,19 +128,15 @@ impl App {
                 Ok(())
             }
             Outcome::Continues(Next::Rest(after)) => self.queues.send_rest(envelope, after).await,
-            Outcome::Continues(Next::Pass) => self.queues.send_erasure_again(envelope).await,
+            Outcome::Continues(Next::Pass) => self.queues.send_next_pass(envelope).await,
             Outcome::Refused(reason) => self.queues.set_aside(envelope, reason, now).await,
-            Outcome::Waits(_) | Outcome::Continues(Next::Until(_)) if retry_limits::still_waits(since, now) => {
+            Outcome::Waits(_) if retry_limits::still_waits(since, now) => {
                 // Of several copies of a message only one continues: otherwise copies would double with each round. A
                 // redelivered message always continues: the function that had it may have died before sending.
                 let is_ours = self.facts.begin_round(&fact.id, since, envelope.rounds, now).await?;
                 if is_ours || receives(message) > 1 { self.queues.send_round(envelope, since).await } else { Ok(()) }
             }
             Outcome::Waits(reason) => self.queues.set_aside(envelope, &reason, now).await,
-            Outcome::Continues(Next::Until(record)) => {
-                tracing::info!(fact_id, record, "stored a fact before the record that it refers to");
-                Ok(())
-            }
         }
     }
 }

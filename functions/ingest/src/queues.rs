@@ -1,5 +1,5 @@
-//! Queues for facts that are not done: another round through the feed queue, for facts that wait and for the further
-//! passes of an erasure, or the dead letters.
+//! Queues for facts that are not done: another round through the feed queue, for facts that wait and for further
+//! passes, or the dead letters.
 //!
 //! A fact that the bus itself cannot bring to the queue becomes a dead letter unchanged, scores included: losing the
 //! fact would be worse.
@@ -16,9 +16,9 @@ use crate::envelope::Envelope;
 /// Waits between a fact's rounds, in seconds; the last one repeats.
 const ROUND_DELAYS_S: [i32; 4] = [5, 10, 20, 60];
 
-/// Delays before the further passes of an erasure. The first finds attempts and claims that were under way, the
-/// second what the relay's schedule has sent.
-const ERASURE_DELAYS_S: [i32; 2] = [120, 900];
+/// Delays before the further passes of an erasure or a merge. The first finds attempts and claims that were under way,
+/// and merges that arrived late; the second what the relay's schedule has sent.
+const PASS_DELAYS_S: [i32; 2] = [120, 900];
 
 /// Facts that went to the dead letters.
 const FACTS_SET_ASIDE: Metric = Metric::new("facts_set_aside", Unit::Count);
@@ -45,10 +45,9 @@ impl Queues {
         Ok(self.feed.send(envelope.rest(after), 0).await?)
     }
 
-    /// Sends an erasure round for its next pass, after work that was under way has ended. The number of passes is
-    /// limited.
-    pub(crate) async fn send_erasure_again(&self, envelope: &Envelope) -> Result<(), BoxError> {
-        match ERASURE_DELAYS_S.get(usize::try_from(envelope.passes)?) {
+    /// Sends a fact round for its next pass, after work that was under way has ended. The number of passes is limited.
+    pub(crate) async fn send_next_pass(&self, envelope: &Envelope) -> Result<(), BoxError> {
+        match PASS_DELAYS_S.get(usize::try_from(envelope.passes)?) {
             Some(delay_s) => Ok(self.feed.send(envelope.next_pass(), *delay_s).await?),
             None => Ok(()),
         }

@@ -10,7 +10,7 @@ use futures::stream::{StreamExt, TryStreamExt, iter};
 use runtime::{BoxError, Metric, add};
 use store::booking::EventFact;
 use store::claim::AnswerSubject;
-use store::contact::{MergeContext, MergeOutcome};
+use store::contact::{ErasedContacts, MergeOutcome};
 use store::contact_ref::ContactRef;
 use store::delivery::ErasureProgress;
 use store::fact::{FactContext, Halt};
@@ -45,10 +45,8 @@ pub(crate) enum Outcome {
 pub(crate) enum Next {
     /// The rest, from this position if given.
     Rest(Option<String>),
-    /// Another pass, which erases what was under way.
+    /// Another pass, for what was under way or still arrives: after an erasure, or a merge that depends on other facts.
     Pass,
-    /// More, once this record arrives, which the fact refers to.
-    Until(String),
 }
 
 const DONE: Outcome = Outcome::Stored { is_marked: false };
@@ -71,10 +69,7 @@ pub(crate) async fn store_fact(
         FactBody::OfClient(client, ClientHappening::Erased {}) => {
             erase(app, client, occurred_at, now, envelope.after.as_deref()).await
         }
-        FactBody::ContactMerged(merge) => {
-            let context = MergeContext { occurred_at, is_settled: envelope.passes > 0, now };
-            merge_contacts(app, &merge.coach_id, merge, context).await
-        }
+        FactBody::ContactMerged(merge) => merge_contacts(app, merge, context, envelope.passes > 0).await,
         FactBody::CalendarSaved(saved) => {
             let coach = &saved.coach_id;
             if envelope.after.is_none() {
@@ -202,37 +197,32 @@ async fn record(
     }
 }
 
-async fn merge_contacts(app: &App, coach: &CoachId, merge: &Merge, context: MergeContext) -> Result<Outcome, BoxError> {
-    Ok(match app.contacts.merge(coach, merge, context).await? {
+async fn merge_contacts(
+    app: &App,
+    merge: &Merge,
+    context: FactContext<'_>,
+    is_settled: bool,
+) -> Result<Outcome, BoxError> {
+    if merge.merged_into == merge.contact_id {
+        return Ok(Outcome::Refused("merged_into must be another contact than contact_id"));
+    }
+    Ok(match app.contacts.merge(&merge.coach_id, merge, context, is_settled).await? {
         MergeOutcome::Done => DONE,
-        MergeOutcome::AwaitsTarget => Outcome::Continues(Next::Until(format!("merged_into {}", merge.merged_into))),
-        MergeOutcome::Erased(going) => {
-            let erased = app.contacts.erase_all(coach, going).await?;
-            if forget_answers(app, &erased.contacts).await? && erased.is_done {
-                Outcome::Continues(Next::Pass)
-            } else {
-                Outcome::Continues(Next::Rest(None))
-            }
-        }
-        MergeOutcome::IntoItself => Outcome::Refused("a contact cannot be merged into itself"),
-        MergeOutcome::TooFar => {
-            Outcome::Refused("merged_into was itself merged through some hundred contacts: name the last of them")
-        }
-        // The merge that moves the target on may still arrive.
-        MergeOutcome::Circle => {
-            Outcome::Waits("the contact that merged_into names was merged into this one".to_owned())
-        }
+        MergeOutcome::Repeats(erased) if forget_answers(app, &erased).await? => Outcome::Continues(Next::Pass),
+        MergeOutcome::Repeats(_) => Outcome::Continues(Next::Rest(None)),
+        MergeOutcome::Waits(reason) => Outcome::Waits(reason.to_owned()),
+        MergeOutcome::Refused(reason) => Outcome::Refused(reason),
     })
 }
 
-/// Removes the recorded answers about these contacts. Returns false if some are left.
-async fn forget_answers(app: &App, contacts: &[ContactRef]) -> Result<bool, StoreError> {
+/// Removes the recorded answers about erased contacts. Returns false if answers or other items about them are left.
+async fn forget_answers(app: &App, erased: &ErasedContacts) -> Result<bool, StoreError> {
     let mut forgetting = Vec::new();
-    for contact in contacts {
+    for contact in &erased.contacts {
         forgetting.push(forget_answers_about(app, contact));
     }
     let done: Vec<bool> = iter(forgetting).buffer_unordered(CONCURRENT_CONTACTS).try_collect().await?;
-    Ok(done.into_iter().all(|is_done| is_done))
+    Ok(!erased.has_more && done.into_iter().all(|is_done| is_done))
 }
 
 async fn forget_answers_about(app: &App, contact: &ContactRef) -> Result<bool, StoreError> {
@@ -252,15 +242,15 @@ async fn erase(
     now: Timestamp,
     after: Option<&str>,
 ) -> Result<Outcome, BoxError> {
-    let erased = app.clients.erase(client, occurred_at, now).await?;
+    let erased = app.clients.erase(client, now).await?;
     if let Some(claim) = &erased.claim {
         app.claims.forget(claim, &AnswerSubject::Client(client.clone())).await?;
         app.clients.forget_claim(client).await?;
     }
     let mut is_done = true;
     if let Some(lead) = &erased.lead {
-        let erased = app.contacts.erase(lead, client, occurred_at, now).await?;
-        is_done = forget_answers(app, &erased.contacts).await? && erased.is_done;
+        let erased = app.contacts.erase(lead, occurred_at, now).await?;
+        is_done = forget_answers(app, &erased).await?;
     }
     let rest = (app.records.erase(client), app.deliveries.erase_client(client, after, now));
     let (records_are_done, deliveries) = try_join(rest.0, rest.1).await?;

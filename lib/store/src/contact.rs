@@ -1,17 +1,16 @@
-//! Table `crm`, contacts. pk `COACH#<coach_id>`, sk `CONTACT#<uuid>`: a live, merged or erased contact. sk
+//! Table `crm`, contacts. pk `COACH#<coach_id>`, sk `CONTACT#<uuid>`: a live contact, an alias or a tombstone. sk
 //! `EMAIL#<compared form>`, `PHONE#<last digits>`: the live contacts with that address (`address`). The index finds a
 //! match in one call. The item is the lock that lets one of many parallel creations win.
 //! LSI `listed`: live contacts by UUID. LSI `by_email`: contacts by `email_key`: live ones, then merged ones that had
 //! it. GSI `by_contact`: items about a contact, and contacts merged into it.
 //! 1. `page` Query of `listed`, consistent.
-//! 2. `with_email` Query of `by_email`, consistent; without a live contact, reads along chains of merges.
-//! 3. `state`, `survivor` Reads along the chain of merges.
+//! 2. `with_email` Query of `by_email`, consistent; without a live contact, reads along the aliases.
+//! 3. `state`, `survivor` Reads along the aliases.
 //! 4. `create`, `change` Parts of a transaction: record, address.
 //! 5. `save` Read, then a transaction on the version read: record and addresses. First a Query of `by_contact`.
-//! 6. `merge` Reads along the chain, then a transaction on both its ends.
+//! 6. `merge` Reads along the aliases, then a transaction: alias, addresses, and checks of what was read.
 //! 7. `find_lead` BatchGetItem of the addresses, then of the contacts. `link` Part of a client's creation.
-//! 8. `erasure_writes` Parts of a client's erasure. `erase`, `erase_all` A transaction per contact, then writes of the
-//!    items about it.
+//! 8. `erase` Reads along the aliases, then a transaction per contact, then writes of the items about it.
 
 mod erase;
 mod feed;
@@ -28,8 +27,8 @@ use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 use serde::Serialize;
 
-pub use erase::{ContactsToErase, ErasedContacts};
-pub use feed::{MergeContext, MergeOutcome};
+pub use erase::ErasedContacts;
+pub use feed::MergeOutcome;
 pub use item::StoredContact;
 pub(crate) use item::contact_key;
 pub use state::ContactState;
@@ -76,9 +75,9 @@ impl Contacts {
         for item in query_page(query).await?.items {
             match ContactItem::from_item(item)? {
                 ContactItem::Live(contact) if contact.has_email(email) => live.push(*contact),
-                ContactItem::Merged(contact) if contact.had_email(email) => merged.push(contact.merged_into),
+                ContactItem::Former(alias) if alias.had_email(email) => merged.extend(alias.merged_into()),
                 // Another key that sorts between the two.
-                ContactItem::Live(_) | ContactItem::Merged(_) | ContactItem::Erased(_) => {}
+                ContactItem::Unseen | ContactItem::Live(_) | ContactItem::Former(_) => {}
             }
         }
         if live.is_empty() {
@@ -123,13 +122,11 @@ impl Contacts {
 
     /// Reads the contacts with this address that are not clients.
     async fn non_client_holders(&self, coach: &CoachId, holders: &Holders) -> Result<Vec<StoredContact>, StoreError> {
-        let mut free: Vec<StoredContact> = Vec::new();
+        let mut free = Vec::new();
         let some = holders.all().take(MAX_NAMESAKES).map(|id| format!("{PREFIX}{id}")).collect();
         for item in self.read(coach, some).await? {
-            match ContactItem::from_item(item)? {
-                ContactItem::Live(contact) if contact.contact().client_id.is_none() => free.push(*contact),
-                ContactItem::Live(_) | ContactItem::Merged(_) | ContactItem::Erased(_) => {}
-            }
+            let item = ContactItem::from_item(item)?;
+            free.extend(item.live().filter(|live| live.contact().client_id.is_none()).cloned());
         }
         Ok(free)
     }
@@ -155,24 +152,23 @@ impl Contacts {
         old: [Option<String>; 2],
         new: [Option<String>; 2],
     ) -> Result<Vec<Write>, StoreError> {
-        let moves: Vec<_> = old.into_iter().zip(new).filter(|(old, new)| old != new).collect();
-        let wanted: Vec<String> = moves.iter().flat_map(|(old, new)| old.iter().chain(new)).cloned().collect();
-        if wanted.is_empty() {
+        let left = old.iter().filter(|sk| !new.contains(sk)).flatten().map(|sk| (sk, false));
+        let joined = new.iter().filter(|sk| !old.contains(sk)).flatten().map(|sk| (sk, true));
+        let moves: Vec<_> = left.chain(joined).collect();
+        if moves.is_empty() {
             return Ok(Vec::new());
         }
-        let items = self.read(coach, wanted).await?;
-        let holders_of = |sk: &str| -> Result<Option<Holders>, StoreError> {
-            items.iter().find(|item| sk_of(item) == sk).cloned().map(Holders::from_item).transpose()
-        };
+        let items = self.read(coach, moves.iter().map(|(sk, _)| (*sk).clone()).collect()).await?;
         let id = contact.to_string();
         let mut writes = Vec::new();
-        for (old, new) in &moves {
-            if let Some(old) = old {
-                writes.extend(self.address(coach, old).leave(holders_of(old)?.as_ref(), &id));
-            }
-            if let Some(new) = new {
-                writes.extend(self.address(coach, new).join(holders_of(new)?.as_ref(), &id));
-            }
+        for (sk, is_joined) in moves {
+            let found = items.iter().find(|item| sk_of(item) == sk).cloned().map(Holders::from_item).transpose()?;
+            let address = self.address(coach, sk);
+            writes.extend(if is_joined {
+                address.join(found.as_ref(), &id)
+            } else {
+                address.leave(found.as_ref(), &id)
+            });
         }
         Ok(writes)
     }

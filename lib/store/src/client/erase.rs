@@ -1,11 +1,10 @@
-//! Erasure of a client. One transaction removes the record, the address, the intake, the seat and the contact that the
-//! client was. A tombstone of ids and dates stays, so that no late fact restores the client, and the relay drops what
-//! waits in the outbox.
+//! Erasure of a client. One transaction removes the record, the address, the intake and the seat. A tombstone of ids
+//! and dates stays, so that no late fact restores the client, and the relay drops what waits in the outbox. The
+//! tombstone keeps the id of the contact that the client was: ingest erases the contact next.
 //!
 //! Ingest erases in three passes, the last a quarter of an hour after the second. They catch writes that were under
 //! way: claims, attempts, entries of the relay. Bookings stay as busy time without a contact.
 
-use domain::fact_time::FactTime;
 use domain::id::ClientId;
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -27,12 +26,7 @@ struct ClientTombstone {
 impl Clients {
     /// Erases a client, even one that is not stored yet. Returns references to the items that are to be erased
     /// elsewhere. Idempotent.
-    pub async fn erase(
-        &self,
-        id: &ClientId,
-        occurred_at: FactTime,
-        now: Timestamp,
-    ) -> Result<CreationRefs, StoreError> {
+    pub async fn erase(&self, id: &ClientId, now: Timestamp) -> Result<CreationRefs, StoreError> {
         retry("the client", || async {
             let (writes, refs) = match self.lookup.state(id).await? {
                 ClientState::Erased => return self.erased(id).await.map(Some),
@@ -41,7 +35,7 @@ impl Clients {
                 }
                 ClientState::Known(record) => {
                     let refs = record.creation_refs.clone().unwrap_or_default();
-                    (self.erasure_writes(*record, &refs, occurred_at, now).await?, refs)
+                    (self.erasure_writes(*record, &refs, now).await?, refs)
                 }
             };
             Ok(self.table.db.transact(&writes).await?.is_done().then_some(refs))
@@ -65,7 +59,6 @@ impl Clients {
         &self,
         record: StoredClient,
         refs: &CreationRefs,
-        occurred_at: FactTime,
         now: Timestamp,
     ) -> Result<Vec<Write>, StoreError> {
         let version = record.version;
@@ -82,9 +75,6 @@ impl Clients {
         }
         writes.push(self.watches.delete(&client.id));
         writes.push(self.table.write(db::pk(intake_pk(&client.id))).delete(Part::Intake));
-        if let Some(lead) = &refs.lead {
-            writes.extend(self.contacts.erasure_writes(lead, &client.id, occurred_at).await?);
-        }
         writes.push(audit::record_erasure(&self.workspaces.table, &client.coach_id, &client.id, now));
         Ok(writes)
     }

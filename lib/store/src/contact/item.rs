@@ -1,11 +1,12 @@
-//! Items under a contact's key, and the keys: a live, merged or erased contact. A merged contact keeps its id and its
-//! address, so a POST with the address finds the surviving contact. Bookings and opportunities keep the id that they
-//! were created with.
+//! Items under a contact's key, and the keys: a live contact, the alias that a merge leaves, or the tombstone that an
+//! erasure leaves. An alias keeps its address, so a POST with the address finds the surviving contact. Bookings and
+//! opportunities keep the id that they were created with.
 
 use domain::contact::{Contact, KnownContact};
 use domain::email::{Email, EmailKey};
 use domain::fact_time::FactTime;
 use domain::id::{ClientId, CoachId, ContactId};
+use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::contact_ref::ContactRef;
@@ -24,22 +25,34 @@ pub struct StoredContact {
     phone_key: Option<String>,
     #[serde(flatten)]
     pub known: KnownContact,
+    /// True if the client was created from a contact that was merged into this one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) client_by_merge: bool,
     pub(super) version: u64,
 }
 domain::discreet! { StoredContact }
 
 impl StoredContact {
-    /// A new contact.
+    /// A new contact. A client of a new contact comes from a merge.
     pub(super) fn first(coach: &CoachId, known: KnownContact, phone_key: Option<String>) -> Self {
         let sk = contact_sk(known.contact.id);
         let email_key = known.contact.email.as_ref().map(|email| email.key().as_str().to_owned());
-        Self { pk: partition(coach), listed: sk.clone(), sk, email_key, phone_key, known, version: 1 }
+        let client_by_merge = known.contact.client_id.is_some();
+        Self { pk: partition(coach), listed: sk.clone(), sk, email_key, phone_key, known, client_by_merge, version: 1 }
     }
 
     /// The next state of the contact.
     pub(super) fn next(&self, known: KnownContact, phone_key: Option<String>) -> Self {
         let email_key = known.contact.email.as_ref().map(Email::key).map(|key| key.as_str().to_owned());
         Self { email_key, phone_key, known, version: self.version + 1, ..self.clone() }
+    }
+
+    /// The next state after a merge brought a client, or took it elsewhere.
+    pub(super) fn with_client_by_merge(&self, client: Option<&ClientId>, now: Timestamp) -> Self {
+        let mut known = self.known.clone();
+        known.contact.client_id = client.cloned();
+        known.contact.updated_at = known.later(now);
+        Self { client_by_merge: client.is_some(), ..self.changed(known) }
     }
 
     /// The next state after a change by the API: its phone stays.
@@ -63,194 +76,164 @@ impl StoredContact {
     }
 }
 
-/// A contact that was merged away: ids, dates, and the address that leads to the surviving contact.
-#[derive(Clone, Serialize, Deserialize)]
-pub(super) struct MergedContact {
+/// The contact that another contact was merged into.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Merged {
+    merged_into: ContactId,
+    /// The time of the merge.
+    merged_at: FactTime,
+    /// Reference to `merged_into`, for the index `by_contact`.
+    contact_ref: String,
+}
+
+impl Merged {
+    pub(super) fn new(coach: &CoachId, merged_into: ContactId, merged_at: FactTime) -> Self {
+        Self { merged_into, merged_at, contact_ref: ContactRef::new(coach, merged_into).to_string() }
+    }
+}
+
+/// A former contact: the alias of another contact, or a tombstone.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub(super) struct FormerContact {
     pk: String,
     sk: String,
-    pub(super) merged_into: ContactId,
-    /// The time of the merge.
-    pub(super) merged_at: FactTime,
-    /// Reference to the contact that it was merged into, whose erasure finds this contact by it.
-    contact_ref: String,
-    /// The client that it was. The surviving contact has the link, or takes it once it is stored.
-    pub(super) client_id: Option<ClientId>,
+    /// The merge of the contact. `None`: the contact was erased without one.
+    #[serde(flatten)]
+    merge: Option<Merged>,
+    /// The client that was created from the contact itself.
+    client_id: Option<ClientId>,
     /// The address of the contact when it was merged away, as [`merged_email_key`] writes it.
     email_key: Option<String>,
     /// The time at which the application or the API set the address, or removed it.
     email_set_at: Option<FactTime>,
-    pub(super) version: u64,
+    /// The time of the erasure. `None`: the contact is an alias.
+    erased_at: Option<FactTime>,
+    /// `None` in a tombstone: nothing takes its place.
+    version: Option<u64>,
 }
-domain::discreet! { MergedContact }
+domain::discreet! { FormerContact }
 
-impl MergedContact {
-    pub(super) fn new(own: &ContactRef, merged_into: ContactId, merged_at: FactTime, version: u64) -> Self {
-        let contact_ref = ContactRef::new(&own.coach_id, merged_into).to_string();
+impl FormerContact {
+    /// The alias that a merge leaves of the contact that was found.
+    pub(super) fn alias(own: &ContactRef, found: &ContactItem, merge: Merged) -> Self {
+        Self { merge: Some(merge), ..Self::of(own, found) }
+    }
+
+    /// The tombstone that an erasure leaves of the contact that was found.
+    pub(super) fn tombstone(own: &ContactRef, found: &ContactItem, erased_at: FactTime) -> Self {
+        let Self { pk, sk, merge, client_id, .. } = Self::of(own, found);
+        Self { pk, sk, merge, client_id, erased_at: Some(erased_at), ..Self::default() }
+    }
+
+    fn of(own: &ContactRef, found: &ContactItem) -> Self {
         let (pk, sk) = (partition(&own.coach_id), contact_sk(own.contact_id));
-        Self {
-            pk,
-            sk,
-            merged_into,
-            merged_at,
-            contact_ref,
-            client_id: None,
-            email_key: None,
-            email_set_at: None,
-            version,
+        let version = Some(found.version().unwrap_or(0) + 1);
+        match found {
+            ContactItem::Unseen => Self { pk, sk, version, ..Self::default() },
+            ContactItem::Live(live) => {
+                let client_id = live.contact().client_id.clone().filter(|_| !live.client_by_merge);
+                let email_key = live.email_key.as_deref().map(merged_email_key);
+                let email_set_at = live.known.registers.email.set_at();
+                Self { pk, sk, version, client_id, email_key, email_set_at, ..Self::default() }
+            }
+            ContactItem::Former(former) => Self { version, ..former.clone() },
         }
     }
 
-    /// Copies the address of the stored contact.
-    pub(super) fn with_email_of(mut self, found: Option<&ContactItem>) -> Self {
-        (self.email_key, self.email_set_at) = match found {
-            Some(ContactItem::Live(live)) => {
-                let email_key = live.email_key.as_deref().map(merged_email_key);
-                (email_key, live.known.registers.email.set_at())
-            }
-            Some(ContactItem::Merged(before)) => (before.email_key.clone(), before.email_set_at),
-            Some(ContactItem::Erased(_)) | None => (None, None),
-        };
-        self
-    }
-
-    /// Applies a late record of the application with that address. The last address set before the merge counts, or
-    /// else the first one after it. Returns `None` if this address does not count or changes nothing.
+    /// Applies a late record of the application to an alias. Of its addresses, the last one set before the merge
+    /// counts, or else the first one after it. Returns `None` if this address does not count or changes nothing.
     pub(super) fn with_late_email(&self, email: Option<&Email>, occurred_at: FactTime) -> Option<Self> {
+        let merged_at = self.merge.as_ref().filter(|_| self.erased_at.is_none())?.merged_at;
         let email_key = email.map(|email| merged_email_key(email.key().as_str()));
         let counts = match self.email_set_at {
             None => true,
-            Some(known) if known <= self.merged_at => (known..=self.merged_at).contains(&occurred_at),
+            Some(known) if known <= merged_at => (known..=merged_at).contains(&occurred_at),
             Some(known) => occurred_at < known,
         };
         let is_change = (&self.email_key, self.email_set_at) != (&email_key, Some(occurred_at));
-        let updated = Self { email_key, email_set_at: Some(occurred_at), version: self.version + 1, ..self.clone() };
+        let version = self.version.map(|version| version + 1);
+        let updated = Self { email_key, email_set_at: Some(occurred_at), version, ..self.clone() };
         (counts && is_change).then_some(updated)
+    }
+
+    /// The contact that this contact was merged into.
+    pub(super) fn merged_into(&self) -> Option<ContactId> {
+        Some(self.merge.as_ref()?.merged_into)
     }
 
     /// Returns true if the contact had that address.
     pub(super) fn had_email(&self, email: &EmailKey) -> bool {
         self.email_key.as_deref() == Some(merged_email_key(email.as_str()).as_str())
     }
-
-    /// Removes the link to the client.
-    pub(super) fn unlinked(self) -> Self {
-        Self { client_id: None, version: self.version + 1, ..self }
-    }
-
-    /// Returns true if another item stores the same merge and client.
-    pub(super) fn is_same_merge(&self, other: &Self) -> bool {
-        (self.merged_into, self.merged_at, &self.client_id) == (other.merged_into, other.merged_at, &other.client_id)
-    }
-}
-
-/// The tombstone of an erased contact: ids and dates.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct ContactTombstone {
-    pk: String,
-    sk: String,
-    /// The time of the erasure.
-    pub(super) erased_at: FactTime,
-    /// The contact that it had been merged into, and the time of that merge.
-    merged_into: Option<ContactId>,
-    merged_at: Option<FactTime>,
-    contact_ref: Option<String>,
-    /// The client that it was.
-    pub(super) client_id: Option<ClientId>,
-}
-
-impl ContactTombstone {
-    /// A tombstone in the place of the item that was found.
-    pub(super) fn new(own: &ContactRef, found: Option<&ContactItem>, erased_at: FactTime) -> Self {
-        let (pk, sk) = (partition(&own.coach_id), contact_sk(own.contact_id));
-        let client_id = found.and_then(ContactItem::client_id).cloned();
-        let erased = Self { pk, sk, erased_at, merged_into: None, merged_at: None, contact_ref: None, client_id };
-        match found {
-            Some(ContactItem::Merged(merged)) => erased.with_merge(&own.coach_id, merged.merged_into, merged.merged_at),
-            Some(ContactItem::Live(_) | ContactItem::Erased(_)) | None => erased,
-        }
-    }
-
-    /// Stores the client that the contact was, unless one is known.
-    pub(super) fn with_client(mut self, client: Option<&ClientId>) -> Self {
-        self.client_id = self.client_id.or_else(|| client.cloned());
-        self
-    }
-
-    /// Stores the contact that it had been merged into.
-    pub(super) fn with_merge(mut self, coach: &CoachId, into: ContactId, at: FactTime) -> Self {
-        self.contact_ref = Some(ContactRef::new(coach, into).to_string());
-        (self.merged_into, self.merged_at) = (Some(into), Some(at));
-        self
-    }
-
-    /// Returns true if a late merge decides the contact's target: the merge is no older than the stored one, and no
-    /// younger than the erasure.
-    pub(super) fn is_redirected_by(&self, occurred_at: FactTime) -> bool {
-        occurred_at <= self.erased_at && self.merged_at.is_none_or(|merged_at| merged_at <= occurred_at)
-    }
 }
 
 /// The item under a contact's key.
 #[derive(Debug, Clone)]
 pub(super) enum ContactItem {
+    /// The contact is not stored.
+    Unseen,
     Live(Box<StoredContact>),
-    Merged(MergedContact),
-    Erased(ContactTombstone),
+    /// The contact was merged away or erased.
+    Former(FormerContact),
 }
 
 impl ContactItem {
     pub(super) fn from_item(item: Item) -> Result<Self, StoreError> {
-        if item.contains_key("erased_at") {
-            return from_item("contact", item).map(Self::Erased);
+        if item.contains_key("listed") {
+            return from_item("contact", item).map(Box::new).map(Self::Live);
         }
-        if item.contains_key("merged_into") {
-            return from_item("contact", item).map(Self::Merged);
-        }
-        from_item("contact", item).map(Box::new).map(Self::Live)
+        from_item("contact", item).map(Self::Former)
     }
 
-    /// The version that a write in its place expects; a tombstone has none.
+    pub(super) fn live(&self) -> Option<&StoredContact> {
+        match self {
+            Self::Live(live) => Some(live),
+            Self::Unseen | Self::Former(_) => None,
+        }
+    }
+
+    fn former(&self) -> Option<&FormerContact> {
+        match self {
+            Self::Former(former) => Some(former),
+            Self::Unseen | Self::Live(_) => None,
+        }
+    }
+
+    /// The version that a write in its place expects, if the contact is stored and not erased.
     pub(super) fn version(&self) -> Option<u64> {
         match self {
+            Self::Unseen => None,
             Self::Live(live) => Some(live.version),
-            Self::Merged(merged) => Some(merged.version),
-            Self::Erased(_) => None,
+            Self::Former(former) => former.version,
         }
     }
 
-    /// Sort keys of the items of its e-mail and its phone.
-    pub(super) fn addresses(&self) -> [Option<String>; 2] {
-        match self {
-            Self::Live(live) => live.addresses(),
-            Self::Merged(_) | Self::Erased(_) => [None, None],
-        }
-    }
-
-    /// The client that the contact is, or was.
+    /// The client that a live contact is, or that was created from a former contact itself.
     pub(super) fn client_id(&self) -> Option<&ClientId> {
         match self {
+            Self::Unseen => None,
             Self::Live(live) => live.contact().client_id.as_ref(),
-            Self::Merged(merged) => merged.client_id.as_ref(),
-            Self::Erased(erased) => erased.client_id.as_ref(),
+            Self::Former(former) => former.client_id.as_ref(),
         }
     }
 
     /// The contact that this contact was merged into.
     pub(super) fn merged_into(&self) -> Option<ContactId> {
-        match self {
-            Self::Live(_) => None,
-            Self::Merged(merged) => Some(merged.merged_into),
-            Self::Erased(erased) => erased.merged_into,
-        }
+        self.former()?.merged_into()
     }
 
     /// The time of the merge.
     pub(super) fn merged_at(&self) -> Option<FactTime> {
-        match self {
-            Self::Live(_) => None,
-            Self::Merged(merged) => Some(merged.merged_at),
-            Self::Erased(erased) => erased.merged_at,
-        }
+        Some(self.former()?.merge.as_ref()?.merged_at)
+    }
+
+    /// The time of the erasure.
+    pub(super) fn erased_at(&self) -> Option<FactTime> {
+        self.former()?.erased_at
+    }
+
+    pub(super) fn is_erased(&self) -> bool {
+        self.erased_at().is_some()
     }
 }
 
@@ -287,7 +270,6 @@ pub(super) fn phone_sk(digits: &str) -> String {
 #[cfg(test)]
 mod tests {
     use domain::contact::ContactDraft;
-    use domain::time::Timestamp;
 
     use super::*;
     use crate::db::to_item;

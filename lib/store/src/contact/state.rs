@@ -1,16 +1,27 @@
-//! State of a contact, along the chain of its merges, and checks of it for transactions.
+//! State of a contact, resolved along its merges, and checks of it for transactions.
 
 use std::collections::HashSet;
 
-use domain::id::{CoachId, ContactId};
+use domain::id::{ClientId, CoachId, ContactId};
 
 use super::Contacts;
-use super::item::{ContactItem, StoredContact, contact_key, contact_of, contact_sk};
+use super::item::{ContactItem, PREFIX, StoredContact, contact_key, contact_of, contact_sk};
 use crate::contact_ref::ContactRef;
-use crate::db::{Item, Part, StoreError, Write, sk_of};
+use crate::db::{Item, Part, StoreError, Write, query_all, s, sk_of};
 
 /// Most merges that a request follows from a contact to its surviving contact.
-const MAX_FOLLOWED: usize = 100;
+pub(super) const MAX_FOLLOWED: usize = 100;
+
+/// A contact, and the contacts that its merges lead to, in order.
+pub(super) type Chain = Vec<(ContactId, ContactItem)>;
+
+/// Items that refer to a contact.
+pub(super) struct About {
+    /// The contacts that were merged into it, in the order of their ids.
+    pub(super) aliases: Vec<(ContactId, ContactItem)>,
+    /// Sort keys of its opportunities and events.
+    pub(super) others: Vec<String>,
+}
 
 /// The state of a contact.
 #[derive(Debug, Clone)]
@@ -36,15 +47,18 @@ impl ContactState {
         }
     }
 
-    /// Parses the state of a contact from its item. `into` is then the next contact of the chain, which may be merged
-    /// too: [`Contacts::survivor`] follows the chain to its end.
+    /// Parses the state of a contact from its item. `into` is then the next contact, which may be merged too:
+    /// [`Contacts::survivor`] follows the merges to their end.
     pub(crate) fn from_item(item: Option<Item>) -> Result<Self, StoreError> {
-        Ok(match item.map(ContactItem::from_item).transpose()? {
-            None => Self::Unknown,
-            Some(ContactItem::Live(contact)) => Self::Live(contact),
-            Some(ContactItem::Merged(merged)) => Self::Merged { into: merged.merged_into },
-            Some(ContactItem::Erased(_)) => Self::Erased,
-        })
+        Ok(Self::of(item.map_or(Ok(ContactItem::Unseen), ContactItem::from_item)?))
+    }
+
+    fn of(item: ContactItem) -> Self {
+        match item {
+            ContactItem::Live(contact) => Self::Live(contact),
+            former if former.is_erased() => Self::Erased,
+            former => former.merged_into().map_or(Self::Unknown, |into| Self::Merged { into }),
+        }
     }
 }
 
@@ -71,94 +85,109 @@ impl Contacts {
         Ok(contacts.iter().filter(is_erased).cloned().collect())
     }
 
-    /// Reads the state of a contact. `into` is the end of the chain of merges: a live contact, or one that is not
-    /// stored yet. A contact that was merged into an erased one counts as erased.
+    /// Reads the state of a contact. `into` is the end of its merges: a live contact, or one that is not stored yet. A
+    /// contact that was merged into an erased one counts as erased.
     pub async fn state(&self, coach: &CoachId, contact: ContactId) -> Result<ContactState, StoreError> {
-        let mut chain = self.chain(coach, contact).await?;
-        if chain.iter().any(|(_, stored)| matches!(stored, Some(ContactItem::Erased(_)))) {
-            return Ok(ContactState::Erased);
-        }
-        Ok(match chain.pop() {
-            Some((end, Some(ContactItem::Live(live)))) if end == contact => ContactState::Live(live),
-            Some((end, _)) if end != contact => ContactState::Merged { into: end },
-            _ => ContactState::Unknown,
+        Ok(match end_of(&self.chain(coach, contact, MAX_FOLLOWED).await?) {
+            (end, ContactState::Live(_) | ContactState::Unknown) if end != contact => {
+                ContactState::Merged { into: end }
+            }
+            (_, state) => state,
         })
     }
 
-    /// Reads the id of the surviving contact: the contact itself, or the end of its chain of merges. Returns `None` if
-    /// the contact is erased, or not stored.
+    /// Reads the id of the surviving contact: the contact itself, or the end of its merges, which may not be stored
+    /// yet. Returns `None` if the contact is erased.
     pub async fn survivor(&self, coach: &CoachId, contact: ContactId) -> Result<Option<ContactId>, StoreError> {
-        Ok(match self.state(coach, contact).await? {
-            ContactState::Live(_) => Some(contact),
-            ContactState::Merged { into } => Some(into),
-            ContactState::Unknown | ContactState::Erased => None,
+        Ok(match end_of(&self.chain(coach, contact, MAX_FOLLOWED).await?) {
+            (_, ContactState::Erased) => None,
+            (end, _) => Some(end),
         })
     }
 
-    /// Reads the surviving contact. Returns `None` if it is erased, not stored, or lies beyond [`MAX_FOLLOWED`] merges.
+    /// Reads the surviving contact. Returns `None` if the contact is erased, or the surviving one is not stored.
     pub(super) async fn live_survivor(
         &self,
         coach: &CoachId,
         contact: ContactId,
     ) -> Result<Option<StoredContact>, StoreError> {
-        let mut chain = self.chain_of(coach, contact, MAX_FOLLOWED).await?;
-        let is_erased = chain.iter().any(|(_, stored)| matches!(stored, Some(ContactItem::Erased(_))));
-        Ok(match chain.pop() {
-            Some((_, Some(ContactItem::Live(live)))) if !is_erased => Some(*live),
+        Ok(match end_of(&self.chain(coach, contact, MAX_FOLLOWED).await?) {
+            (_, ContactState::Live(survivor)) => Some(*survivor),
             _ => None,
         })
     }
 
-    /// Reads a contact and the chain of its merges, in order. The chain holds each contact once. Only merges of erased
-    /// contacts, which are stored as they arrive, can close a circle.
-    pub(super) async fn chain(
+    /// Reads the client that a contact is or was. A contact that is not live has the client that was created from it,
+    /// or from a contact that was merged into it. The index may lag.
+    ///
+    /// An erased contact gets no client from contacts that are not erased, nor the other way round.
+    pub(super) async fn client_of(
         &self,
         coach: &CoachId,
-        first: ContactId,
-    ) -> Result<Vec<(ContactId, Option<ContactItem>)>, StoreError> {
-        self.chain_of(coach, first, usize::MAX).await
+        contact: ContactId,
+        found: &ContactItem,
+    ) -> Result<Option<ClientId>, StoreError> {
+        if found.client_id().is_some() || found.live().is_some() {
+            return Ok(found.client_id().cloned());
+        }
+        let mut reached = vec![contact];
+        let mut next = 0;
+        while let Some(into) = reached.get(next) {
+            next += 1;
+            for (id, alias) in self.about(&ContactRef::new(coach, *into)).await?.aliases {
+                if alias.is_erased() != found.is_erased() || reached.contains(&id) {
+                    continue;
+                }
+                if alias.client_id().is_some() {
+                    return Ok(alias.client_id().cloned());
+                }
+                reached.push(id);
+            }
+        }
+        Ok(None)
     }
 
-    /// Reads the first `most` contacts of a chain.
-    async fn chain_of(
-        &self,
-        coach: &CoachId,
-        first: ContactId,
-        most: usize,
-    ) -> Result<Vec<(ContactId, Option<ContactItem>)>, StoreError> {
-        let mut chain = Vec::new();
+    /// Reads the items that refer to a contact. The index may lag.
+    pub(super) async fn about(&self, contact: &ContactRef) -> Result<About, StoreError> {
+        let query = self.table.query("contact_ref = :contact", [(":contact", s(contact.to_string()))]);
+        let found = query_all(query.index_name("by_contact")).await?.into_iter();
+        let (merged, others): (Vec<_>, _) =
+            found.map(|item| sk_of(&item).to_owned()).partition(|sk| sk.starts_with(PREFIX));
+        let mut aliases = Vec::new();
+        for item in self.read(&contact.coach_id, merged).await? {
+            let id = contact_of(sk_of(&item));
+            let item = ContactItem::from_item(item)?;
+            // The contact may have been merged elsewhere since.
+            aliases.extend(id.filter(|_| item.merged_into() == Some(contact.contact_id)).map(|id| (id, item)));
+        }
+        aliases.sort_unstable_by_key(|(id, _)| *id);
+        Ok(About { aliases, others })
+    }
+
+    /// Reads a contact, and the contacts that up to `most` merges lead to, in order. Each contact is read once: merges
+    /// of erased contacts, which are stored as they arrive, can close a circle.
+    pub(super) async fn chain(&self, coach: &CoachId, first: ContactId, most: usize) -> Result<Chain, StoreError> {
+        let mut chain = Chain::new();
         let mut next = Some(first);
-        while let Some(id) = next.filter(|_| chain.len() < most) {
-            if chain.iter().any(|(other, _)| *other == id) {
-                if chain.iter().any(|(_, stored)| matches!(stored, Some(ContactItem::Erased(_)))) {
-                    break;
-                }
-                return Err(StoreError::corrupt("contact", "merges form a circle"));
-            }
-            let stored = self.find(coach, id).await?;
-            next = stored.as_ref().and_then(ContactItem::merged_into);
-            chain.push((id, stored));
+        while let Some(id) = next.filter(|next| chain.len() <= most && chain.iter().all(|(id, _)| id != next)) {
+            let found = self.find(coach, id).await?;
+            next = found.merged_into();
+            chain.push((id, found));
         }
         Ok(chain)
     }
 
-    /// Reads the stored items of contacts, in the order of their ids.
-    pub(super) async fn find_all(
-        &self,
-        coach: &CoachId,
-        contacts: &[ContactId],
-    ) -> Result<Vec<(ContactId, ContactItem)>, StoreError> {
-        let items = self.read(coach, contacts.iter().map(|id| contact_sk(*id)).collect()).await?;
-        let found = items.into_iter().filter_map(|item| Some((contact_of(sk_of(&item))?, item)));
-        let mut found: Vec<_> =
-            found.map(|(id, item)| Ok((id, ContactItem::from_item(item)?))).collect::<Result<_, StoreError>>()?;
-        found.sort_unstable_by_key(|(id, _)| *id);
-        Ok(found)
-    }
-
     /// Reads the item under a contact's key.
-    pub(super) async fn find(&self, coach: &CoachId, contact: ContactId) -> Result<Option<ContactItem>, StoreError> {
+    pub(super) async fn find(&self, coach: &CoachId, contact: ContactId) -> Result<ContactItem, StoreError> {
         let found = self.read(coach, vec![contact_sk(contact)]).await?.pop();
-        found.map(ContactItem::from_item).transpose()
+        found.map_or(Ok(ContactItem::Unseen), ContactItem::from_item)
     }
+}
+
+/// Returns the last contact of a chain of merges, and its state. If a contact of the chain is erased, the last one
+/// counts as erased.
+pub(super) fn end_of(chain: &Chain) -> (ContactId, ContactState) {
+    let (id, last) = chain.last().expect("a chain has its first contact");
+    let is_erased = chain.iter().any(|(_, item)| item.is_erased());
+    (*id, if is_erased { ContactState::Erased } else { ContactState::of(last.clone()) })
 }
