@@ -121,7 +121,7 @@ async fn apply(app: &App, body: &FactBody, fact: FactContext<'_>, envelope: &Env
 
 /// Reads what a fact depends on, and decides what it writes.
 async fn read_and_decide(app: &App, body: &FactBody, fact: FactContext<'_>) -> Result<Unit, Halt> {
-    let FactContext { occurred_at, now, .. } = fact;
+    let occurred_at = fact.occurred_at;
     match body {
         FactBody::WorkspaceSaved(workspace) => app.rules.save_workspace(workspace, fact).await,
         FactBody::ProgrammeSaved(programme) => app.rules.save_programme(programme, fact).await,
@@ -130,11 +130,11 @@ async fn read_and_decide(app: &App, body: &FactBody, fact: FactContext<'_>) -> R
             app.rules.delete_automation(coach_id, automation_id, fact).await
         }
         FactBody::ClientSaved(saved) => app.clients.save(saved, fact).await,
+        FactBody::ContactSaved(saved) => app.contacts.save(saved, fact).await,
         FactBody::OpportunitySaved(saved) => app.opportunities.save(saved, fact).await,
         FactBody::OfClient(client, happening) => record(app, client, happening, fact).await,
         // One conditional write each.
         FactBody::TeamSaved(team) => done(app.workspaces.save_team(team, occurred_at).await),
-        FactBody::ContactSaved(saved) => done(app.contacts.save(saved, occurred_at, now).await),
         FactBody::PipelineSaved(saved) => {
             done(app.pipelines.save(&saved.coach_id, &saved.pipeline(), occurred_at).await)
         }
@@ -270,9 +270,9 @@ pub(crate) fn marks_itself(body: &FactBody) -> bool {
         | FactBody::ProgrammeSaved(_)
         | FactBody::AutomationSaved(_)
         | FactBody::AutomationDeleted { .. }
+        | FactBody::ContactSaved(_)
         | FactBody::OpportunitySaved(_) => true,
         FactBody::TeamSaved(_)
-        | FactBody::ContactSaved(_)
         | FactBody::ContactMerged(_)
         | FactBody::CalendarSaved(_)
         | FactBody::CalendarEventSaved(_)

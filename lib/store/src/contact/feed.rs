@@ -5,7 +5,6 @@
 
 use domain::contact::{ContactSaved, KnownContact};
 use domain::fact::Merge;
-use domain::fact_time::FactTime;
 use domain::id::{ClientId, CoachId};
 use domain::phone::Phone;
 use domain::time::Timestamp;
@@ -16,7 +15,8 @@ use super::item::{ContactItem, FormerContact, Merged, StoredContact, contact_key
 use super::state::{Chain, ContactState, MAX_FOLLOWED, end_of};
 use crate::contact_ref::ContactRef;
 use crate::db::{Part, StoreError, Write, retry};
-use crate::fact::FactContext;
+use crate::fact::{FactContext, Halt};
+use crate::unit::Unit;
 
 /// The result of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,43 +38,26 @@ const MAX_WRITES: usize = 100;
 impl Contacts {
     /// Stores a contact from a fact, unless the stored state is newer or the contact is erased. A merged contact takes
     /// only the address that it had when it was merged.
-    pub async fn save(&self, saved: &ContactSaved, occurred_at: FactTime, now: Timestamp) -> Result<(), StoreError> {
-        retry("the contact", || async {
-            let found = self.find(&saved.coach_id, saved.contact_id).await?;
-            let writes = match &found {
-                ContactItem::Former(former) => {
-                    let updated = former.with_late_email(saved.email.as_ref(), occurred_at);
-                    updated.iter().map(|updated| self.put(updated, found.version())).collect()
-                }
-                ContactItem::Live(_) | ContactItem::Unseen => self.save_writes(saved, &found, occurred_at, now).await?,
-            };
-            Ok((writes.is_empty() || self.table.db.transact(&writes).await?.is_done()).then_some(()))
-        })
-        .await
-    }
-
-    async fn save_writes(
-        &self,
-        saved: &ContactSaved,
-        found: &ContactItem,
-        occurred_at: FactTime,
-        now: Timestamp,
-    ) -> Result<Vec<Write>, StoreError> {
-        let (coach, id) = (&saved.coach_id, saved.contact_id);
+    pub async fn save(&self, saved: &ContactSaved, fact: FactContext<'_>) -> Result<Unit, Halt> {
+        let (coach, id, at) = (&saved.coach_id, saved.contact_id, fact.occurred_at);
+        let found = self.find(coach, id).await?;
+        if let ContactItem::Former(former) = &found {
+            let updated = former.with_late_email(saved.email.as_ref(), at).ok_or(Halt::Done)?;
+            return Ok(Unit::new().write([self.put(&updated, found.version())]));
+        }
         let known = found.live().map(|live| &live.known);
-        let Some(mut updated) = KnownContact::apply_fact(known, saved, occurred_at, now) else { return Ok(Vec::new()) };
+        let mut updated = KnownContact::apply_fact(known, saved, at, fact.now).ok_or(Halt::Done)?;
         let phone_key = saved.phone.as_ref().and_then(Phone::ending).map(|ending| ending.as_str().to_owned());
         let record = match found.live() {
             None => {
-                updated.contact.client_id = self.client_of(coach, id, found).await?;
+                updated.contact.client_id = self.client_of(coach, id, &found).await?;
                 StoredContact::first(coach, updated, phone_key)
             }
             Some(live) => live.next(updated, phone_key),
         };
         let old = found.live().map(StoredContact::addresses).unwrap_or_default();
-        let mut writes = vec![self.put(&record, found.version())];
-        writes.extend(self.move_addresses(coach, id, old, record.addresses()).await?);
-        Ok(writes)
+        let put = self.put(&record, found.version());
+        Ok(Unit::new().write([put]).write(self.move_addresses(coach, id, old, record.addresses()).await?))
     }
 
     /// Stores that a contact was merged into another, as an alias. The surviving contact shows the contact's client,
