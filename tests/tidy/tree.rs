@@ -72,6 +72,14 @@ fn crates_in(folder: &str) -> BTreeSet<String> {
 }
 
 #[test]
+fn the_example_of_a_write_is_the_code() {
+    let page = read(&root().join("ARCHITECTURE.md"));
+    let example = page.split_once("```rust\n").and_then(|(_, rest)| rest.split_once("\n```")).unwrap().0;
+    let file = "functions/crm-contacts/src/update.rs";
+    assert!(read(&root().join(file)).contains(example), "ARCHITECTURE.md, \"How a write works\", and {file} differ");
+}
+
+#[test]
 fn the_template_and_the_route_table_name_the_same_routes() {
     let table: BTreeSet<String> = ROUTES.iter().map(Route::to_string).collect();
     assert_eq!(table.len(), ROUTES.len(), "a route is twice in ROUTES of lib/edge/src/routes.rs");

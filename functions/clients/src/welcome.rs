@@ -10,7 +10,7 @@ use domain::change::Change;
 use domain::client::{Client, CreateClientResult};
 use domain::email::Email;
 use domain::id::ClientId;
-use domain::idempotency::AnswerKind;
+use domain::idempotency::ReplyKind;
 use domain::intake::{IntakeState, IntakeToken};
 use domain::time::Timestamp;
 use domain::welcome::Welcome;
@@ -105,11 +105,11 @@ pub(crate) async fn welcome(
     let is_sent = matches!(stage.recipient, Recipient::Client) && mail(app, &stage).await;
     let state = if is_sent { IntakeState::Sent } else { IntakeState::Issued };
     let (kind, result) = match stage.recipient {
-        Recipient::Client | Recipient::Caller if !is_sent => (AnswerKind::Password, stage.result_with_password()),
-        _ => (AnswerKind::Other, stage.result(is_sent)),
+        Recipient::Client | Recipient::Caller if !is_sent => (ReplyKind::Password, stage.result_with_password()),
+        _ => (ReplyKind::Other, stage.result(is_sent)),
     };
     let reply = Reply::created(&result)?;
-    let recorded = claimed.answer_about_client(&reply, kind, &stage.client_id);
+    let recorded = claimed.reply_about_client(&reply, kind, &stage.client_id);
     let change = stage.change.with_intake(state);
     let intake = || Unit::new().write([app.clients.set_intake(&stage.client_id, state)]);
 

@@ -9,7 +9,7 @@ use futures::future::try_join;
 use futures::stream::{StreamExt, TryStreamExt, iter};
 use runtime::{BoxError, Metric, add};
 use store::booking::EventFact;
-use store::claim::AnswerSubject;
+use store::claim::RecordedSubject;
 use store::contact::{ErasedContacts, MergeOutcome};
 use store::contact_ref::ContactRef;
 use store::delivery::ErasureProgress;
@@ -228,7 +228,7 @@ async fn forget_answers(app: &App, erased: &ErasedContacts) -> Result<bool, Stor
 async fn forget_answers_about(app: &App, contact: &ContactRef) -> Result<bool, StoreError> {
     let answers = app.claims.about(contact, MAX_FORGOTTEN).await?;
     for answer in &answers {
-        app.claims.forget(answer, &AnswerSubject::Contact(contact.clone())).await?;
+        app.claims.forget(answer, &RecordedSubject::Contact(contact.clone())).await?;
     }
     Ok(answers.len() < MAX_FORGOTTEN as usize)
 }
@@ -244,7 +244,7 @@ async fn erase(
 ) -> Result<Outcome, BoxError> {
     let erased = app.clients.erase(client, now).await?;
     if let Some(claim) = &erased.claim {
-        app.claims.forget(claim, &AnswerSubject::Client(client.clone())).await?;
+        app.claims.forget(claim, &RecordedSubject::Client(client.clone())).await?;
         app.clients.forget_claim(client).await?;
     }
     let mut is_done = true;

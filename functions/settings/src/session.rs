@@ -118,8 +118,8 @@ impl Sessions {
         if !inbound.has_session() {
             return Err(Problem::NoSession);
         }
-        let (coach, actor) =
-            identity(inbound.claim(&self.claim), inbound.claim("sub")).ok_or(Problem::SessionWithoutCoach)?;
+        let (coach, actor) = identity(inbound.token_claim(&self.claim), inbound.token_claim("sub"))
+            .ok_or(Problem::SessionWithoutCoach)?;
         note("coach_id", coach.as_str());
         Ok(Session { coach, actor, now: arrival(&*self.clock) })
     }

@@ -40,7 +40,7 @@ crate::named! {
 
 /// The kinds of answers with different retention under a derived key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AnswerKind {
+pub enum ReplyKind {
     /// A refusal of the request (4xx).
     Refusal,
     /// An answer that holds a password.
@@ -107,11 +107,11 @@ impl IdempotencyKey {
     }
 
     /// Returns the retention of an answer of this kind.
-    pub fn retention(&self, kind: AnswerKind) -> TimeDelta {
+    pub fn retention(&self, kind: ReplyKind) -> TimeDelta {
         match (self.source, kind) {
-            (KeySource::Derived, AnswerKind::Refusal) => DERIVED_REFUSAL_RETENTION,
-            (KeySource::Derived, AnswerKind::Password) => DERIVED_PASSWORD_RETENTION,
-            (KeySource::Derived, AnswerKind::Other) | (KeySource::Explicit, _) => RETENTION,
+            (KeySource::Derived, ReplyKind::Refusal) => DERIVED_REFUSAL_RETENTION,
+            (KeySource::Derived, ReplyKind::Password) => DERIVED_PASSWORD_RETENTION,
+            (KeySource::Derived, ReplyKind::Other) | (KeySource::Explicit, _) => RETENTION,
         }
     }
 }
@@ -215,12 +215,12 @@ mod tests {
     fn answers_count_for_a_day_but_for_refusals_and_passwords_under_a_derived_key() {
         let explicit = IdempotencyKey::explicit(&coach("c"), Api::Partner, b"k").unwrap();
         let derived = IdempotencyKey::derived(&coach("c"), Api::Partner, "a@example.com");
-        for kind in [AnswerKind::Refusal, AnswerKind::Password, AnswerKind::Other] {
+        for kind in [ReplyKind::Refusal, ReplyKind::Password, ReplyKind::Other] {
             assert_eq!(explicit.retention(kind), RETENTION);
         }
-        assert_eq!(derived.retention(AnswerKind::Refusal), TimeDelta::seconds(60));
-        assert_eq!(derived.retention(AnswerKind::Password), TimeDelta::hours(1));
-        assert_eq!(derived.retention(AnswerKind::Other), RETENTION);
+        assert_eq!(derived.retention(ReplyKind::Refusal), TimeDelta::seconds(60));
+        assert_eq!(derived.retention(ReplyKind::Password), TimeDelta::hours(1));
+        assert_eq!(derived.retention(ReplyKind::Other), RETENTION);
     }
 
     #[test]

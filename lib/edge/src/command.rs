@@ -14,12 +14,12 @@ use axum::response::Response;
 use domain::change::Change;
 use domain::event::Event;
 use domain::id::{ClientId, CoachId, ContactId};
-use domain::idempotency::{AnswerKind, Api, RETENTION};
+use domain::idempotency::{Api, RETENTION, ReplyKind};
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 use serde::Serialize;
 use serde_json::Value;
-use store::claim::{AnswerSubject, Claim, Claims, Recorded};
+use store::claim::{Claim, Claims, Recorded, RecordedSubject};
 use store::contact_ref::ContactRef;
 use store::outbox::Content;
 use store::unit::{Commit, Once, Unit, Units};
@@ -90,12 +90,12 @@ pub trait Command: Sync {
 pub struct Decision {
     unit: Unit,
     then: Then,
-    subject: Option<AnswerSubject>,
+    subject: Option<RecordedSubject>,
 }
 
 /// The continuation after the commit.
 enum Then {
-    Reply(Reply, AnswerKind),
+    Reply(Reply, ReplyKind),
     /// An answer that shows a secret once, and the same answer without it.
     Secret {
         whole: Reply,
@@ -108,12 +108,12 @@ enum Then {
 impl Decision {
     /// Answers with `reply`. The records to write are added.
     pub fn reply(reply: Reply) -> Self {
-        Self::then(Then::Reply(reply, AnswerKind::Other))
+        Self::then(Then::Reply(reply, ReplyKind::Other))
     }
 
     /// Answers with a password, which is recorded for a shorter time under a derived key.
     pub fn password(reply: Reply) -> Self {
-        Self::then(Then::Reply(reply, AnswerKind::Password))
+        Self::then(Then::Reply(reply, ReplyKind::Password))
     }
 
     /// Answers with a secret. A late repeat gets the `redacted` answer.
@@ -132,12 +132,12 @@ impl Decision {
 
     /// Names the client whose erasure removes the recorded answer.
     pub fn about_client(self, client: &ClientId) -> Self {
-        Self { subject: Some(AnswerSubject::Client(client.clone())), ..self }
+        Self { subject: Some(RecordedSubject::Client(client.clone())), ..self }
     }
 
     /// Names the contact whose erasure removes the recorded answer.
     pub fn about_contact(self, coach: &CoachId, contact: ContactId) -> Self {
-        Self { subject: Some(AnswerSubject::Contact(ContactRef::new(coach, contact))), ..self }
+        Self { subject: Some(RecordedSubject::Contact(ContactRef::new(coach, contact))), ..self }
     }
 
     /// Adds writes of records.
@@ -268,7 +268,7 @@ impl Runner {
         let request = IdempotentRequest { key, mismatch: C::API.mismatch(), payload: inbound.payload() };
         let work = async |claimed: Claimed, ()| {
             let reply = work(caller, Some(&claimed.claim)).await?;
-            let recorded = Recorded::answer(reply.to_answer(), RETENTION);
+            let recorded = Recorded::reply(reply.to_recorded(), RETENTION);
             let is_ours = self.claims.record_alone(&claimed.claim, &recorded, caller.now()).await?;
             if is_ours { Ok(reply) } else { Err(Problem::IdempotencyInProgress) }
         };
@@ -297,8 +297,8 @@ impl Runner {
 impl Then {
     fn recorded(&self, claimed: &Claimed) -> Recorded {
         match self {
-            Self::Reply(reply, kind) => Recorded::answer(reply.to_answer(), claimed.key.retention(*kind)),
-            Self::Secret { whole, redacted } => Recorded::secret(whole.to_answer(), redacted.to_answer()),
+            Self::Reply(reply, kind) => Recorded::reply(reply.to_recorded(), claimed.key.retention(*kind)),
+            Self::Secret { whole, redacted } => Recorded::secret(whole.to_recorded(), redacted.to_recorded()),
             Self::Stage(stage) => Recorded::stage(stage.0.clone()),
         }
     }

@@ -1,4 +1,4 @@
-//! What CRM routes share: bodies, ids in paths, contacts that must be live, pages.
+//! Helpers of the CRM routes: bodies, ids in paths, contacts that must be live, pages.
 
 use domain::fields::Invalid;
 use domain::id::InvalidUuid;

@@ -6,14 +6,14 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use domain::id::{ClientId, CoachId, parse_uuid};
-use domain::idempotency::{AnswerKind, Api, Fingerprint, IdempotencyKey, Mismatch};
+use domain::idempotency::{Api, Fingerprint, IdempotencyKey, Mismatch, ReplyKind};
 use domain::time::Timestamp;
 use futures::FutureExt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use store::StoreError;
-use store::claim::{AnswerSubject, Claim, ClaimRequest, ClaimState, Claims, Recorded};
+use store::claim::{Claim, ClaimRequest, ClaimState, Claims, Recorded, RecordedSubject};
 use tokio::time::timeout_at;
 
 use crate::gate::Caller;
@@ -49,10 +49,10 @@ impl Stage {
 }
 
 impl Claimed {
-    /// The record of an answer about a client, whose erasure removes the record.
-    pub fn answer_about_client(&self, reply: &Reply, kind: AnswerKind, client: &ClientId) -> Recorded {
-        let subject = AnswerSubject::Client(client.clone());
-        Recorded::answer(reply.to_answer(), self.key.retention(kind)).about(Some(subject))
+    /// The record of a reply about a client, whose erasure removes the record.
+    pub fn reply_about_client(&self, reply: &Reply, kind: ReplyKind, client: &ClientId) -> Recorded {
+        let subject = RecordedSubject::Client(client.clone());
+        Recorded::reply(reply.to_recorded(), self.key.retention(kind)).about(Some(subject))
     }
 }
 
@@ -125,14 +125,14 @@ pub async fn once<T>(
     let (claim, stage, same_payload) = match begun? {
         ClaimState::Fresh(claim) => (claim, None, true),
         ClaimState::Staged { claim, stage, same_payload } => (claim, Some(Stage(stage)), same_payload),
-        ClaimState::InProgress { same_payload: false } | ClaimState::Answered { same_payload: false, .. }
+        ClaimState::InProgress { same_payload: false } | ClaimState::Finished { same_payload: false, .. }
             if mismatch == Mismatch::Refused =>
         {
             return Err(Problem::IdempotencyPayloadMismatch);
         }
         ClaimState::InProgress { .. } => return Err(Problem::IdempotencyInProgress),
-        ClaimState::Answered { answer, same_payload } => {
-            let reply = Reply::recorded(answer)?.header("idempotent-replay", true);
+        ClaimState::Finished { reply, same_payload } => {
+            let reply = Reply::recorded(reply)?.header("idempotent-replay", true);
             return Ok(mark_mismatch(reply, same_payload));
         }
     };
@@ -165,7 +165,7 @@ async fn refuse(
         log_failed_release(claims.release(claim).await);
         return Ok(reply);
     }
-    let refusal = Recorded::answer(reply.to_answer(), key.retention(AnswerKind::Refusal));
+    let refusal = Recorded::reply(reply.to_recorded(), key.retention(ReplyKind::Refusal));
     match claims.record_alone(claim, &refusal, now).await {
         Ok(true) => Ok(reply),
         Ok(false) => Err(Problem::IdempotencyInProgress),

@@ -39,7 +39,7 @@ pub struct Inbound {
     body: Bytes,
     /// The body's JSON, parsed on first use.
     parsed: OnceLock<Result<Value, String>>,
-    claims: Option<HashMap<String, String>>,
+    token_claims: Option<HashMap<String, String>>,
 }
 domain::discreet! { Inbound }
 
@@ -52,7 +52,7 @@ impl<S: Send + Sync> FromRequest<S> for Inbound {
         let parameters = RawPathParams::from_request_parts(&mut parts, state).await;
         let parameters = parameters.map(|all| all.iter().map(|(_, value)| value.to_owned()).collect());
         let collected = body.collect().await.map_err(|error| Problem::internal("read the body", error))?;
-        let claims = parts.extensions.remove().map(|Claims(claims)| claims);
+        let token_claims = parts.extensions.remove().map(|TokenClaims(claims)| claims);
         Ok(Self {
             method: parts.method,
             path: parts.uri.path().to_owned(),
@@ -63,7 +63,7 @@ impl<S: Send + Sync> FromRequest<S> for Inbound {
             parameters: parameters.unwrap_or_default(),
             body: collected.to_bytes(),
             parsed: OnceLock::new(),
-            claims,
+            token_claims,
         })
     }
 }
@@ -74,7 +74,7 @@ pub struct RequestId(pub String);
 
 /// Claims of a token that the gateway's authorizer has verified.
 #[derive(Clone)]
-pub(crate) struct Claims(pub(crate) HashMap<String, String>);
+pub(crate) struct TokenClaims(pub(crate) HashMap<String, String>);
 
 /// Returns the element of a list of one. The gateway passes each claim as text, and a list as `[a b]`.
 fn only_element(claim: &str) -> &str {
@@ -115,12 +115,12 @@ impl Inbound {
 
     /// Returns true if the gateway has verified a token.
     pub fn has_session(&self) -> bool {
-        self.claims.is_some()
+        self.token_claims.is_some()
     }
 
     /// A claim of the caller's verified token: a text, a number, or a list of one of them.
-    pub fn claim(&self, name: &str) -> Option<&str> {
-        self.claims.as_ref()?.get(name).map(|claim| only_element(claim))
+    pub fn token_claim(&self, name: &str) -> Option<&str> {
+        self.token_claims.as_ref()?.get(name).map(|claim| only_element(claim))
     }
 
     /// Refuses a body that is too large.

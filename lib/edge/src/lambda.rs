@@ -23,7 +23,7 @@ use runtime::{BoxError, Environment, Observer, note};
 use serde_json::Value;
 use tower::ServiceExt;
 
-use crate::inbound::{Claims, Inbound, RequestId};
+use crate::inbound::{Inbound, RequestId, TokenClaims};
 use crate::problem::Problem;
 use crate::reply::Reply;
 use crate::routes::{Routed, find};
@@ -79,7 +79,7 @@ fn http_request(event: ApiGatewayV2httpRequest, id: RequestId) -> Result<http::R
     *request.uri_mut() = Uri::from(target.parse().unwrap_or_else(|_| PathAndQuery::from_static("/")));
     *request.headers_mut() = event.headers;
     if let Some(jwt) = event.request_context.authorizer.and_then(|authorizer| authorizer.jwt) {
-        request.extensions_mut().insert(Claims(jwt.claims));
+        request.extensions_mut().insert(TokenClaims(jwt.claims));
     }
     request.extensions_mut().insert(id);
     Ok(request)

@@ -9,7 +9,7 @@ use domain::rate_limit::{Quota, WINDOW_S};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use store::claim::Answer;
+use store::claim::RecordedReply;
 
 use crate::inbound::Inbound;
 use crate::problem::{Fault, Problem};
@@ -54,16 +54,16 @@ impl Reply {
         self.body.len()
     }
 
-    /// An answer from its recorded parts.
-    pub fn recorded(answer: Answer) -> Result<Self, Problem> {
-        let status = StatusCode::from_u16(answer.status);
+    /// A reply from its recorded parts.
+    pub fn recorded(recorded: RecordedReply) -> Result<Self, Problem> {
+        let status = StatusCode::from_u16(recorded.status);
         let status = status.map_err(|error| Problem::internal("replay an answer", error))?;
-        Ok(Self { status, body: answer.body, headers: Vec::new() })
+        Ok(Self { status, body: recorded.body, headers: Vec::new() })
     }
 
-    /// The parts of the answer that are recorded.
-    pub fn to_answer(&self) -> Answer {
-        Answer { status: self.status.as_u16(), body: self.body.clone() }
+    /// The parts of the reply that are recorded.
+    pub fn to_recorded(&self) -> RecordedReply {
+        RecordedReply { status: self.status.as_u16(), body: self.body.clone() }
     }
 
     /// Adds a header.

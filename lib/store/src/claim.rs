@@ -54,45 +54,45 @@ pub struct Claim {
 #[serde(transparent)]
 pub struct ClaimKey(String);
 
-/// The subject of an answer, or of the stage before it. Erasure finds the record by its subject.
+/// The subject of a recorded reply, or of the stage before it. Erasure finds the record by its subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AnswerSubject {
+pub enum RecordedSubject {
     Client(ClientId),
     Contact(ContactRef),
 }
 
-/// A recorded answer.
+/// A recorded reply.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct RecordedReply {
     pub status: u16,
     /// JSON.
     pub body: Vec<u8>,
 }
-domain::discreet! { Answer }
+domain::discreet! { RecordedReply }
 
 /// A claim's record of committed work.
 pub struct Recorded {
     what: What,
-    subject: Option<AnswerSubject>,
+    subject: Option<RecordedSubject>,
 }
 
 enum What {
-    /// The end of the work, and the time for which its answer is replayed.
-    Answer(Answer, TimeDelta),
-    /// The end of work whose answer shows a secret once, and the same answer without the secret.
-    Secret { whole: Answer, redacted: Answer },
+    /// The end of the work, and the time for which its reply is replayed.
+    Reply(RecordedReply, TimeDelta),
+    /// The end of work whose reply shows a secret once, and the same reply without the secret.
+    Secret { whole: RecordedReply, redacted: RecordedReply },
     /// A stage before the end. A takeover continues from it.
     Stage(Value),
 }
 
 impl Recorded {
-    /// Records an answer, to be replayed for this long.
-    pub fn answer(answer: Answer, keep: TimeDelta) -> Self {
-        Self { what: What::Answer(answer, keep), subject: None }
+    /// Records a reply, to be replayed for this long.
+    pub fn reply(reply: RecordedReply, keep: TimeDelta) -> Self {
+        Self { what: What::Reply(reply, keep), subject: None }
     }
 
-    /// Records an answer that shows a secret. A late replay gets the `redacted` answer.
-    pub fn secret(whole: Answer, redacted: Answer) -> Self {
+    /// Records a reply that shows a secret. A late replay gets the `redacted` reply.
+    pub fn secret(whole: RecordedReply, redacted: RecordedReply) -> Self {
         Self { what: What::Secret { whole, redacted }, subject: None }
     }
 
@@ -102,12 +102,12 @@ impl Recorded {
     }
 
     /// Names the client or contact whose erasure removes the record.
-    pub fn about(self, subject: Option<AnswerSubject>) -> Self {
+    pub fn about(self, subject: Option<RecordedSubject>) -> Self {
         Self { subject, ..self }
     }
 }
 
-impl AnswerSubject {
+impl RecordedSubject {
     fn attribute(&self) -> &'static str {
         match self {
             Self::Client(_) => "client_id",
@@ -155,7 +155,7 @@ pub enum ClaimState {
     /// Work that may still be alive.
     InProgress { same_payload: bool },
     /// Finished work.
-    Answered { answer: Answer, same_payload: bool },
+    Finished { reply: RecordedReply, same_payload: bool },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -254,8 +254,8 @@ impl Claims {
                 Some(whole) => whole,
                 None => self.vault.unseal("claim", &context(&old.pk, "body"), &body.0)?,
             };
-            let answer = Answer { status, body };
-            return Ok(ClaimState::Answered { answer, same_payload });
+            let reply = RecordedReply { status, body };
+            return Ok(ClaimState::Finished { reply, same_payload });
         }
         // A different payload is refused even after the lease: the first request may have committed its work.
         if old.lease_until > now.ms() || (!same_payload && mismatch == Mismatch::Refused) {
@@ -306,7 +306,7 @@ impl Claims {
         }
     }
 
-    /// Parts of the work's transaction: the claim ends with its answer, or reaches a stage.
+    /// Parts of the work's transaction: the claim ends with its reply, or reaches a stage.
     pub(crate) fn record(&self, claim: &Claim, recorded: &Recorded, now: Timestamp) -> Vec<Write> {
         let mut writes = vec![self.record_write(claim, recorded, now).update(Part::Claim)];
         if let What::Secret { whole, .. } = &recorded.what {
@@ -315,22 +315,22 @@ impl Claims {
         writes
     }
 
-    /// Records the answer of work that writes nothing else. Returns false if another request has taken over the claim.
+    /// Records the reply of work that writes nothing else. Returns false if another request has taken over the claim.
     pub async fn record_alone(&self, claim: &Claim, recorded: &Recorded, now: Timestamp) -> Result<bool, StoreError> {
         Ok(self.record_write(claim, recorded, now).update_now().await?.is_done())
     }
 
-    /// The write of an answer removes the stage, because the password in the stage has no further use.
+    /// The write of a reply removes the stage, because the password in the stage has no further use.
     fn record_write(&self, claim: &Claim, recorded: &Recorded, now: Timestamp) -> ItemWrite<'_> {
-        let answered = |answer: &Answer, keep: TimeDelta| {
-            let body = self.vault.seal(&context(&claim.pk, "body"), &answer.body);
-            let write = self.owned(claim).set("status", n(answer.status)).set("body", b(body)).remove(["stage"]);
+        let replied = |reply: &RecordedReply, keep: TimeDelta| {
+            let body = self.vault.seal(&context(&claim.pk, "body"), &reply.body);
+            let write = self.owned(claim).set("status", n(reply.status)).set("body", b(body)).remove(["stage"]);
             write.set("expires_at", n(ends_s(now + keep)))
         };
         let write = match &recorded.what {
-            What::Answer(answer, keep) => answered(answer, *keep),
+            What::Reply(reply, keep) => replied(reply, *keep),
             What::Secret { redacted, .. } => {
-                answered(redacted, RETENTION).set("secret_until", n((now + SECRET_RETENTION).ms()))
+                replied(redacted, RETENTION).set("secret_until", n((now + SECRET_RETENTION).ms()))
             }
             What::Stage(stage) => {
                 self.owned(claim).set("stage", b(self.vault.seal_json(&context(&claim.pk, "stage"), stage)))

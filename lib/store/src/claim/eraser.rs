@@ -2,7 +2,7 @@
 
 use runtime::{BoxError, Environment};
 
-use super::{AnswerSubject, ClaimKey};
+use super::{ClaimKey, RecordedSubject};
 use crate::contact_ref::ContactRef;
 use crate::db::{self, Db, StoreError, Table, query_page, s, text};
 
@@ -26,7 +26,7 @@ impl ClaimEraser {
     }
 
     /// Deletes a record with its answer and stage.
-    pub async fn forget(&self, key: &ClaimKey, subject: &AnswerSubject) -> Result<(), StoreError> {
+    pub async fn forget(&self, key: &ClaimKey, subject: &RecordedSubject) -> Result<(), StoreError> {
         let condition = format!("{} = :about", subject.attribute());
         // Refused: the record is deleted already, or another request has the key.
         self.table.write(db::pk(&key.0)).when(condition, [(":about", subject.value())]).delete_now().await?;

@@ -12,7 +12,7 @@ use domain::time::Timestamp;
 use runtime::error_chain;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Claim, Claims, Sealed, context, ends_s};
+use super::{Claim, Claims, RecordedReply, Sealed, context, ends_s};
 use crate::db::{self, Part, StoreError, Write, n, to_item};
 
 #[derive(Serialize, Deserialize)]
@@ -34,7 +34,7 @@ struct WholeAnswer {
 
 impl Claims {
     /// Part of the work's transaction: the whole answer.
-    pub(super) fn secret_write(&self, claim: &Claim, whole: &Answer, now: Timestamp) -> Write {
+    pub(super) fn secret_write(&self, claim: &Claim, whole: &RecordedReply, now: Timestamp) -> Write {
         let until = now + SECRET_RETENTION;
         let sealed = WholeAnswer { until: until.ms(), body: String::from_utf8_lossy(&whole.body).into_owned() };
         let item = SecretItem {

@@ -8,8 +8,8 @@ use super::{Endpoints, SealedSecret, StoredEndpoint};
 use crate::db::Write;
 
 impl Endpoints {
-    /// Part of a transaction: gives an endpoint another secret. The previous secret signs for a while beside it. `None`:
-    /// the limit of signing secrets is reached.
+    /// Part of a transaction: gives an endpoint another secret. The previous secret signs for a while beside it.
+    /// `None`: the limit of signing secrets is reached.
     pub fn rotate_secret(&self, found: &StoredEndpoint, secret: &SigningSecret, now: Timestamp) -> Option<Write> {
         let mut secrets = vec![self.seal(&found.endpoint.id, secret)];
         for old in found.secrets.iter().filter(|secret| secret.counts(now)) {
