@@ -6,6 +6,7 @@ mod crm;
 mod delivery;
 mod docs;
 mod feed;
+mod idempotency;
 mod operations;
 mod partner;
 mod portal;

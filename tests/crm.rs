@@ -2,9 +2,6 @@
 
 pub(crate) mod bookings;
 pub(crate) mod contacts;
-mod crashes;
-mod fingerprints;
-mod idempotency;
 mod opportunities;
 mod permissions;
 mod workflows;

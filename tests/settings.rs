@@ -3,7 +3,6 @@
 mod audit;
 mod deliveries;
 mod event_types;
-mod idempotency;
 mod keys;
 mod sessions;
 mod webhooks;

@@ -3,7 +3,6 @@
 mod caps;
 pub(crate) mod crashes;
 mod crm_contacts;
-mod idempotency;
 mod takeovers;
 mod welcome;
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::crm::idempotency::assert_replay_of;
+use crate::idempotency::rows::assert_replay_of;
 use crate::world::{Fact, World};
 
 #[tokio::test]
