@@ -122,9 +122,6 @@ async fn every_write_and_nothing_else_needs_an_idempotency_key() {
         let code = &reply.body["code"];
         assert_eq!(code, "idempotency_key_required", "{method} {path} with {permission} of ROUTES: {}", reply.text);
         assert!(reply.expect(400).error().contains("Idempotency-Key"));
-        for bad in ["", &"k".repeat(256)] {
-            call().idempotent(bad).await.refused(400, "invalid_request");
-        }
         // The refusal is not recorded, so the key is free.
         let large = format!("{{\"name\":\"{}\"}}", "x".repeat(256 * 1024));
         let once = format!("{method} {path}");

@@ -266,10 +266,10 @@ impl Scene {
             let change = row.effect[0].0;
             let member = change.split('.').next().unwrap();
             let record = &reply.body[member];
-            let mut emitted: Vec<Value> =
-                self.world.changes(change).await.iter().map(|emitted| emitted[member].clone()).collect();
-            emitted.retain(|emitted| emitted["id"] == record["id"]);
-            assert_eq!(emitted, [record.clone()], "{}", row.route);
+            let emitted = self.world.changes(change).await;
+            let emitted: Vec<&Value> = emitted.iter().map(|change| &change[member]).collect();
+            let about = emitted.into_iter().filter(|emitted| emitted["id"] == record["id"]);
+            assert_eq!(about.collect::<Vec<_>>(), [record], "{}", row.route);
         }
     }
 
