@@ -17,8 +17,8 @@ const MANY_FAULTS: usize = 40;
 /// Rows that share a world.
 const ROWS_OF_A_SCENE: usize = 2;
 
-/// Plays each row. The scenes run in parallel, since they mostly wait. `partner::clients::create::crashes` does the same
-/// to creations of clients, and opens what they mail and answer.
+/// Plays each row. The scenes run in parallel, since they mostly wait. Creations of clients meet the same faults in
+/// `partner::clients::create::crashes`, which also opens what they mail and answer.
 async fn for_all_rows(play: impl AsyncFn(&Scene, &'static Row)) {
     let rows: Vec<&Row> = ROWS.iter().filter(|row| row.route != CREATE).collect();
     let plays = rows.chunks(ROWS_OF_A_SCENE).map(async |rows| {
