@@ -10,7 +10,8 @@ use futures::future::FutureExt;
 use runtime::BoxError;
 use store::StoreError;
 use store::retry;
-use store::watch::{Evaluated, Observed, Watch};
+use store::unit::{Commit, Once, Unit};
+use store::watch::{Observed, Watch};
 
 use crate::App;
 use crate::rulebook::Rulebook;
@@ -47,10 +48,10 @@ impl App {
         let (watch, Evaluation { emitted, states }) = self.evaluation(client, observed, rulebook).await?;
         let Some(events) = self.events(client, &emitted).await? else { return Ok(Some(Outcome::NotDue)) };
         let count = events.len();
-        let evaluated =
-            Evaluated { watch, states, rules_version: rulebook.version, is_watched: rulebook.is_watched(), events };
-        let is_committed = self.watches.commit(evaluated, &self.outbox, rulebook.as_of).await?;
-        Ok(is_committed.then_some(Outcome::Emitted(count)))
+        let put = self.watches.put_evaluated(watch, states, rulebook.version, rulebook.is_watched());
+        let unit = Unit::new().write([put]).events(events);
+        let commit = self.units.commit(unit, Once::Nothing, rulebook.as_of).await?;
+        Ok(matches!(commit, Commit::Done).then_some(Outcome::Emitted(count)))
     }
 
     async fn evaluation(

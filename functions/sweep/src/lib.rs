@@ -21,8 +21,8 @@ use outbound::sweep::ShardOrder;
 use runtime::{BoxError, Clock, Environment, Metric, Observer, Unit, add, error_chain};
 use store::Db;
 use store::client::ClientLookup;
-use store::outbox::Outbox;
 use store::record::RecordReader;
+use store::unit::Units;
 use store::vault::Vault;
 use store::watch::{SHARDS, Watches};
 use store::workspace::Workspaces;
@@ -43,7 +43,7 @@ pub struct App {
     workspaces: Workspaces,
     clients: ClientLookup,
     records: RecordReader,
-    outbox: Outbox,
+    units: Units,
     queue: Queue,
     /// One permit for each client that is being evaluated, for pages and passes together.
     evaluating: Semaphore,
@@ -61,7 +61,7 @@ impl App {
             workspaces: Workspaces::new(env, &db)?,
             clients: ClientLookup::new(env, &db)?,
             records: RecordReader::new(env, &db)?,
-            outbox: Outbox::new(env, &db, &vault)?,
+            units: Units::new(env, &db, &vault)?,
             queue: Queue::new(env, "SWEEP_QUEUE_URL")?,
             evaluating: Semaphore::new(CONCURRENT),
             observer: env.observer(),

@@ -3,7 +3,7 @@
 //! pk `<event id or change id>`. GSI `unsent`: `unsent_shard`, `send_after` (ms). The stream carries new images to the
 //! relay. It can skip a record (retention, exhausted retries): `unsent` finds what the stream skipped.
 //!
-//! 1. `put`, `put_events` Parts of the cause's transaction.
+//! 1. `put` Part of the cause's transaction; a unit puts its entries ([`crate::unit`]).
 //! 2. `from_image` Parses an entry from the stream's record.
 //! 3. `has_unsent` Scan of `unsent`, which is empty as a rule, up to the first entry.
 //! 4. `unsent` Query of one shard: entries that the stream should have carried by now. `get` GetItem of one of them.
@@ -130,16 +130,6 @@ impl Outbox {
             sealed: self.vault.seal_json(&context(&content.id()), content),
         };
         self.table.write(to_item(&record)).put(Part::Outbox)
-    }
-
-    /// Parts of a transaction: store the events of one cause, always in the same order. Each of the first
-    /// [`SINGLE_EVENTS`] has an entry, the others share entries.
-    pub(crate) fn put_events(
-        &self,
-        events: impl IntoIterator<Item = Event>,
-        now: Timestamp,
-    ) -> impl Iterator<Item = Write> {
-        contents(events).map(move |content| self.put(&content, now))
     }
 
     /// Part of a transaction: releases a change that was held back. Refused after its `send_after`: the relay may have

@@ -9,7 +9,7 @@
 //! 2. `create`, `change`, `delete` Parts of transactions. `change` is refused for an erased client. `change_alone`:
 //!    UpdateItem.
 //! 3. `change_rules`, `change_zone` Part of the transaction that changes an automation, a programme or the time zone.
-//! 4. `commit` Transaction on the version read: the states of an evaluation, and its events.
+//! 4. `put_evaluated` Part of a transaction on the version read: the states of an evaluation.
 //! 5. `save_pass` PutItem on the version read. `due`, `oldest_due` Query of one shard, longest waiting first.
 
 mod client;
@@ -22,7 +22,6 @@ use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use chrono::NaiveDate;
 use domain::client::Client;
 use domain::dose::Month;
-use domain::event::Event;
 use domain::id::{ClientId, CoachId};
 use domain::sweep::{Facts, States};
 use domain::time::Timestamp;
@@ -40,7 +39,6 @@ use crate::db::{
     to_item,
 };
 use crate::doses::{DOSES_PREFIX, Doses, month_sk};
-use crate::outbox::Outbox;
 
 /// Most reads of a client's partition while its doses are older than its watch.
 const MAX_READS: u32 = 6;
@@ -195,14 +193,12 @@ impl Watches {
         coach::change_rules(&self.table, coach, Some(zone), mark).update(Part::CoachWatch)
     }
 
-    /// Commits an evaluation of a client with its events. Returns false if the watch has changed since it was read.
-    pub async fn commit(&self, evaluated: Evaluated, outbox: &Outbox, now: Timestamp) -> Result<bool, StoreError> {
-        let Evaluated { watch, states, rules_version, is_watched, events } = evaluated;
+    /// Part of a transaction: stores the evaluation of a client, if the watch is as it was read. `rules_version` is the
+    /// version of the rules; `is_watched`: the coach has active automations on computed events.
+    pub fn put_evaluated(&self, watch: Watch, states: States, rules_version: u64, is_watched: bool) -> Write {
         let version = watch.version;
         let next = watch.evaluated(states, rules_version, is_watched);
-        let mut writes = vec![self.table.write(to_item(&next)).when_version(Some(version)).put(Part::Watch)];
-        writes.extend(outbox.put_events(events, now));
-        Ok(self.table.db.transact(&writes).await?.is_done())
+        self.table.write(to_item(&next)).when_version(Some(version)).put(Part::Watch)
     }
 
     /// Stores the progress of a pass. Returns `None` if the rules have changed since the watch was read: the pass
@@ -238,18 +234,6 @@ impl Watches {
         let values = [(":shard", s(shard.to_string())), (":by", n(by.ms()))];
         self.table.query("sweep_shard = :shard AND sweep_due_at <= :by", values).index_name("due")
     }
-}
-
-/// An evaluation of a client, to be committed.
-pub struct Evaluated {
-    /// The watch as it was read.
-    pub watch: Watch,
-    pub states: States,
-    /// The version of the rules.
-    pub rules_version: u64,
-    /// The coach has active automations on computed events.
-    pub is_watched: bool,
-    pub events: Vec<Event>,
 }
 
 /// The result of a [`WatchUpdate`] without a transaction.
