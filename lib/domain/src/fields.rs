@@ -1,5 +1,8 @@
 //! Reads a JSON object field by field, so that an error names the field and the rule.
 //!
+//! A body is parsed by hand beside its schema (`openapi`) instead of by a derive: its refusals come in a promised order
+//! and name limits, and a derive takes two lines for a field with a rule where [`Fields`] takes one.
+//!
 //! Lengths count Unicode scalar values. NUL is refused in every text: no field has a use for it, and some readers stop
 //! there.
 
