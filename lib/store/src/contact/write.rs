@@ -8,8 +8,8 @@ use super::item::StoredContact;
 use crate::db::Write;
 
 impl Contacts {
-    /// Parts of a transaction: store a new contact. Its address is the lock: of parallel creations with one address, one
-    /// succeeds.
+    /// Parts of a transaction: store a new contact. Its address is the lock: of parallel creations with one address,
+    /// one succeeds.
     pub fn create(&self, coach: &CoachId, known: &KnownContact) -> Vec<Write> {
         let record = StoredContact::first(coach, known.clone(), None);
         let [email, _] = record.addresses();
