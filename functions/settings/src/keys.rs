@@ -33,11 +33,11 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
 }
 
 pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response {
-    app.sessions.run(&inbound, &Create { app: &app, inbound: &inbound, random: random_bytes() }).await
+    app.sessions.run(&inbound, &Create { app: &app, inbound: &inbound, rotates: false, random: random_bytes() }).await
 }
 
 pub(crate) async fn rotate(State(app): State<App>, inbound: Inbound) -> Response {
-    app.sessions.run(&inbound, &Rotate { app: &app, inbound: &inbound, random: random_bytes() }).await
+    app.sessions.run(&inbound, &Create { app: &app, inbound: &inbound, rotates: true, random: random_bytes() }).await
 }
 
 pub(crate) async fn change(State(app): State<App>, inbound: Inbound) -> Response {
@@ -48,75 +48,69 @@ pub(crate) async fn revoke(State(app): State<App>, inbound: Inbound) -> Response
     app.sessions.run(&inbound, &Revoke { app: &app, inbound: &inbound }).await
 }
 
+/// The creation of a key, or the rotation of the key in the path: the new key is like the old one.
 struct Create<'a> {
     app: &'a App,
     inbound: &'a Inbound,
+    rotates: bool,
     random: [u8; 128],
+}
+
+/// The key to create, the key that it replaces, and the workspace.
+pub(crate) struct CreateRead {
+    draft: KeyDraft,
+    old: Option<KeyRecord>,
+    workspace: StoredWorkspace,
 }
 
 impl Command for Create<'_> {
     type Caller = Session;
-    type Snapshot = (KeyDraft, StoredWorkspace);
+    type Snapshot = CreateRead;
 
-    async fn read(&self, session: &Session) -> Result<Self::Snapshot, Problem> {
-        let draft = KeyDraft::parse(Fields::body(self.inbound.json()?)?, session.now)?;
-        Ok((draft, workspace(self.app, session).await?))
+    async fn read(&self, session: &Session) -> Result<CreateRead, Problem> {
+        let (draft, old) = if self.rotates {
+            refuse_fields(self.inbound)?;
+            let old = find(self.app, session, self.inbound).await?;
+            match old.status(session.now) {
+                KeyStatus::Active => (old.to_draft(), Some(old)),
+                KeyStatus::Replaced => return Err(Problem::KeyNotActive),
+                KeyStatus::Revoked | KeyStatus::Expired => return Err(Problem::KeyNotLive),
+            }
+        } else {
+            (KeyDraft::parse(Fields::body(self.inbound.json()?)?, session.now)?, None)
+        };
+        Ok(CreateRead { draft, old, workspace: workspace(self.app, session).await? })
     }
 
-    fn decide(&self, session: &Session, (draft, workspace): &Self::Snapshot) -> Result<Decision, Problem> {
+    fn decide(&self, session: &Session, found: &CreateRead) -> Result<Decision, Problem> {
+        let (CreateRead { draft, workspace, .. }, app, now) = (found, self.app, session.now);
         let key = ApiKey::generate(draft.scope, &self.random);
-        let record = KeyRecord::new(&key, draft, workspace, session.now);
-        let detail = AuditDetail { scope: Some(record.scope), ..record.audit_detail() };
-        let audited = self.app.audit(session, AuditAction::KeyCreated, &record.key_id, detail);
-        Ok(creation(self.app, session, &key, &record, workspace)?.write([audited]))
+        let record = KeyRecord::new(&key, draft, workspace, now);
+        let (action, target, detail) = match &found.old {
+            None => {
+                let detail = AuditDetail { scope: Some(record.scope), ..record.audit_detail() };
+                (AuditAction::KeyCreated, &record.key_id, detail)
+            }
+            Some(old) => {
+                let detail = AuditDetail { new_key_id: Some(record.key_id.clone()), ..old.audit_detail() };
+                (AuditAction::KeyRotated, &old.key_id, detail)
+            }
+        };
+        // A late replay of the answer is without the key itself.
+        let answer = |key: Option<&ApiKey>| {
+            let key = key.map(|key| key.expose().to_owned());
+            Reply::created(&NewKey { record: view(record.clone(), now), key })
+        };
+        Ok(Decision::secret(answer(Some(&key))?, answer(None)?)
+            .write(app.keys.create(&record, &key))
+            .write(found.old.as_ref().map(|old| app.keys.retire(old, &record.key_id, now)))
+            .write([app.workspaces.check_unchanged(workspace), app.audit(session, action, target, detail)]))
     }
 
-    async fn refused(
-        &self,
-        session: &Session,
-        _: &Self::Snapshot,
-        refused: &RefusedTransaction,
-    ) -> Result<(), Problem> {
-        make_room(self.app, session, refused).await
-    }
-}
-
-struct Rotate<'a> {
-    app: &'a App,
-    inbound: &'a Inbound,
-    random: [u8; 128],
-}
-
-impl Command for Rotate<'_> {
-    type Caller = Session;
-    type Snapshot = (KeyRecord, StoredWorkspace);
-
-    async fn read(&self, session: &Session) -> Result<Self::Snapshot, Problem> {
-        refuse_fields(self.inbound)?;
-        let record = find(self.app, session, self.inbound).await?;
-        match record.status(session.now) {
-            KeyStatus::Active => Ok((record, workspace(self.app, session).await?)),
-            KeyStatus::Replaced => Err(Problem::KeyNotActive),
-            KeyStatus::Revoked | KeyStatus::Expired => Err(Problem::KeyNotLive),
-        }
-    }
-
-    fn decide(&self, session: &Session, (old, workspace): &Self::Snapshot) -> Result<Decision, Problem> {
-        let key = ApiKey::generate(old.scope, &self.random);
-        let record = KeyRecord::new(&key, &old.to_draft(), workspace, session.now);
-        let detail = AuditDetail { new_key_id: Some(record.key_id.clone()), ..old.audit_detail() };
-        let audited = self.app.audit(session, AuditAction::KeyRotated, &old.key_id, detail);
-        let retired = self.app.keys.retire(old, &record.key_id, session.now);
-        Ok(creation(self.app, session, &key, &record, workspace)?.write([retired, audited]))
-    }
-
-    async fn refused(
-        &self,
-        session: &Session,
-        _: &Self::Snapshot,
-        refused: &RefusedTransaction,
-    ) -> Result<(), Problem> {
-        make_room(self.app, session, refused).await
+    /// Removes expired keys from a ring that had no room. Refuses the request if all keys are live.
+    async fn refused(&self, session: &Session, _: &CreateRead, refused: &RefusedTransaction) -> Result<(), Problem> {
+        let has_room = !refused.is(Part::KeyRing) || self.app.keys.make_room(&session.coach, session.now).await?;
+        if has_room { Ok(()) } else { Err(Problem::KeyLimit) }
     }
 }
 
@@ -203,31 +197,6 @@ async fn find(app: &App, session: &Session, inbound: &Inbound) -> Result<KeyReco
 
 async fn workspace(app: &App, session: &Session) -> Result<StoredWorkspace, Problem> {
     app.workspaces.get(&session.coach).await?.ok_or(Problem::WorkspaceUnknown)
-}
-
-/// The decision to create a key, on condition that its workspace is as it was read. A late replay of the answer is
-/// without the key itself.
-fn creation(
-    app: &App,
-    session: &Session,
-    key: &ApiKey,
-    record: &KeyRecord,
-    workspace: &StoredWorkspace,
-) -> Result<Decision, Problem> {
-    let answer = |key: Option<&ApiKey>| {
-        let key = key.map(|key| key.expose().to_owned());
-        Reply::created(&NewKey { record: view(record.clone(), session.now), key })
-    };
-    let writes = app.keys.create(record, key);
-    Ok(Decision::secret(answer(Some(key))?, answer(None)?)
-        .write(writes)
-        .write([app.workspaces.check_unchanged(workspace)]))
-}
-
-/// Removes expired keys from a ring that had no room. Refuses the request if all keys are live.
-async fn make_room(app: &App, session: &Session, refused: &RefusedTransaction) -> Result<(), Problem> {
-    let has_room = !refused.is(Part::KeyRing) || app.keys.make_room(&session.coach, session.now).await?;
-    if has_room { Ok(()) } else { Err(Problem::KeyLimit) }
 }
 
 fn view(record: KeyRecord, now: Timestamp) -> KeyView {
