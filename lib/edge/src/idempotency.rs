@@ -108,8 +108,8 @@ fn check_envelope(inbound: &Inbound) -> Result<(), Problem> {
 /// Claims the key and runs the work, or answers for an earlier request. `read` runs while the key is claimed, and its
 /// result goes to the work.
 ///
-/// The work records its answer itself. A refusal (4xx) is recorded here, except one whose cause may be gone for the next
-/// request. A fault (5xx) releases the claim, so the next request runs.
+/// The work records its answer itself. A refusal (4xx) is recorded here, except one whose cause may be gone for the
+/// next request. A fault (5xx) releases the claim, so the next request runs.
 pub async fn once<T>(
     claims: &Claims,
     inbound: &Inbound,

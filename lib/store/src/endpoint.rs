@@ -4,7 +4,8 @@
 //! 1. `list` Query of the base table, consistent: the settings page shows an endpoint as soon as it is created.
 //! 2. `get` GetItem, `get_all` BatchGetItem, consistent, with the secrets.
 //! 3. `create` Parts of a transaction: check of the workspace, the count below its limit, the endpoint.
-//! 4. `find` GetItem, consistent. `change`, `rotate_secret` (module `secret`) Part of a transaction on the version read.
+//! 4. `find` GetItem, consistent. `change`, `rotate_secret` (module `secret`) Part of a transaction on the version
+//!    read.
 //! 5. `delete` Parts of a transaction: the endpoint, the count.
 //! 6. `acquire_permit`, `release_permit`, `reserve_place`, `note_pace` UpdateItem: module `permits`.
 //! 7. `count_test`, `begin_recovery`, `end_recovery` UpdateItem: module `by_hand`.

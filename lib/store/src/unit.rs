@@ -1,8 +1,8 @@
 //! A unit of work: all that one request or fact writes, in one transaction.
 //!
-//! A [`Unit`] is data. The modules of the tables build its writes, and what decides a request or fact puts them together.
-//! [`Units::commit`] adds the mark of the cause, so that the same cause never commits twice: the claim of a request
-//! moves to its answer or stage, the id of a fact is marked.
+//! A [`Unit`] is data. The modules of the tables build its writes, and the decision about a request or fact puts them
+//! together. [`Units::commit`] adds the mark of the cause, so that the same cause never commits twice: the claim of a
+//! request moves to its reply or stage, the id of a fact is marked.
 
 use domain::change::Change;
 use domain::event::Event;
