@@ -191,9 +191,9 @@ impl Runner {
 
     /// Runs a command, once for all requests with its idempotency key. The snapshot is read while the key is claimed.
     ///
-    /// A repeat gets the recorded answer. Another payload under the key is refused, or replayed with a mark for partners.
-    /// If the store does not answer a CRM write, the result is unknown: the caller gets [`Problem::Unconfirmed`], and
-    /// the repeat learns the result.
+    /// A repeat gets the recorded answer. Another payload under the key is refused, or replayed with a mark for
+    /// partners. If the store does not answer a CRM write, the result is unknown: the caller gets
+    /// [`Problem::Unconfirmed`], and the repeat learns the result.
     pub async fn run<C: Command>(&self, inbound: &Inbound, caller: &C::Caller, command: &C) -> Result<Reply, Problem> {
         let key = key_of(inbound, caller)?;
         let Some(key) = key else {

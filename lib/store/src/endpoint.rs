@@ -211,8 +211,8 @@ impl Endpoints {
         (record.with_health(), writes)
     }
 
-    /// The endpoint after a change, and the part of a transaction that stores it. A changed status or URL starts afresh:
-    /// earlier failures and lateness no longer count.
+    /// The endpoint after a change, and the part of a transaction that stores it. A changed status or URL starts
+    /// afresh: earlier failures and lateness no longer count.
     pub fn change(
         &self,
         found: &StoredEndpoint,

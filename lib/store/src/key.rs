@@ -9,11 +9,11 @@
 //! 2. `drop_windows` UpdateItem: removes counters of past minutes.
 //! 3. `page` Query of the base table, which shows a new key at once, then BatchGetItem: module `list`.
 //! 4. `get` BatchGetItem. `create`, `retire` Parts of a transaction on the ring and the workspace's version: at most
-//!    50 live keys, with current entitlements. On a full ring, GetItem, BatchGetItem and UpdateItem of `make_room` first
-//!    remove expired keys.
+//!    50 live keys, with current entitlements. On a full ring, GetItem, BatchGetItem and UpdateItem of `make_room`
+//!    first remove expired keys.
 //! 5. `revoke` Parts of a transaction on the ring.
-//! 6. `change` Parts of a transaction. Another expiry also keeps the key on the ring, on the workspace's version: module
-//!    `change`.
+//! 6. `change` Parts of a transaction. Another expiry also keeps the key on the ring, on the workspace's version:
+//!    module `change`.
 //! 7. `copy_entitlements` GetItem of the ring, BatchGetItem, UpdateItem of each live key with an older copy.
 //! 8. `count_live` GetItem of the ring, BatchGetItem.
 

@@ -82,8 +82,8 @@ impl Deliveries {
         })
     }
 
-    /// The part of a transaction that sends one delivery again at once, whatever its status, and its order. Refused while
-    /// an attempt is under way.
+    /// The part of a transaction that sends one delivery again at once, whatever its status, and its order. Refused
+    /// while an attempt is under way.
     pub fn restart(
         &self,
         endpoint: &EndpointRef,
@@ -107,8 +107,8 @@ impl Deliveries {
         (put, Content::Order(Box::new(order)))
     }
 
-    /// The write that begins another chain of a delivery, on condition that the delivery is as it was read, and the first
-    /// order of the chain.
+    /// The write that begins another chain of a delivery, on condition that the delivery is as it was read, and the
+    /// first order of the chain.
     pub(super) fn restart_write(
         &self,
         EndpointRef { coach, id: endpoint }: &EndpointRef,

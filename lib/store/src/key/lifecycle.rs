@@ -70,9 +70,9 @@ impl Keys {
         ]
     }
 
-    /// Part of a transaction: ends a rotated key after the overlap, or earlier if it was to end earlier. The new key has
-    /// the name and the expiry that were read, so the old key must still have them, and no other rotation has replaced
-    /// it.
+    /// Part of a transaction: ends a rotated key after the overlap, or earlier if it was to end earlier. The new key
+    /// has the name and the expiry that were read, so the old key must still have them, and no other rotation has
+    /// replaced it.
     pub fn retire(&self, old: &KeyRecord, new: &KeyId, now: Timestamp) -> Write {
         let overlap_end = (now + ROTATION_OVERLAP).ms();
         let ends_at = old.expires_at.map_or(overlap_end, |at| at.min(overlap_end));

@@ -75,8 +75,8 @@ impl RecordReader {
 
 impl Records {
     /// Stores a date of the daily log, unless the fact was applied before (`is_seen`). The date and the client's watch
-    /// are written side by side, because a year's item is too large for a transaction on every day. A fact that fails in
-    /// between arrives again and repeats both writes.
+    /// are written side by side, because a year's item is too large for a transaction on every day. A fact that fails
+    /// in between arrives again and repeats both writes.
     pub async fn save_daily_log(
         &self,
         client: &ClientId,
