@@ -164,7 +164,7 @@ impl Workspaces {
 }
 
 impl StoredWorkspace {
-    /// Returns true if [`Workspaces::take_seat`] was refused because the plan is full. False: the workspace has changed
+    /// Returns true if a new client's seat was refused because the plan is full. False: the workspace has changed
     /// since it was read.
     pub fn is_full(&self, refused: &RefusedTransaction) -> Result<bool, StoreError> {
         let Some(item) = refused.item(Part::Workspace) else { return Ok(false) };

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 const MAX_LEVELS: usize = 8;
 const UNREADABLE: &str = "\0";
 
-/// Reads a text. Text that is no JSON at all becomes [`UNREADABLE`].
+/// Reads a text. Text that is no JSON at all becomes a text with a NUL character.
 pub fn lenient(text: &str) -> Value {
     // A byte order mark is no part of the JSON.
     value(&without_half_pairs(text.trim_start_matches('\u{feff}')), MAX_LEVELS)
