@@ -46,11 +46,11 @@ class CrmRequests:
     def set_records(self, case):
         """Sets existing records in a request."""
         path, named = case.operation.path, {}
-        if path == "/v1/crm/bookings/{id}":
+        if path.startswith("/v1/crm/bookings/{id}"):
             case.path_parameters["id"], named["leadId"] = next(self.bookings)
-        elif path == "/v1/crm/contacts/{id}":
+        elif path.startswith("/v1/crm/contacts/{id}"):
             case.path_parameters["id"] = next(self.contacts)
-        elif path == "/v1/crm/opportunities/{id}":
+        elif path.startswith("/v1/crm/opportunities/{id}"):
             case.path_parameters["id"] = next(self.opportunities)
         else:
             contact, calendar = next(self.contacts), next(self.calendars)
@@ -60,7 +60,7 @@ class CrmRequests:
 
     def set_target(self, case):
         """Sets a free time or an existing stage in a change."""
-        if case.operation.path == "/v1/crm/bookings/{id}":
+        if case.operation.path.startswith("/v1/crm/bookings/{id}"):
             self.replace_members(case, dict(zip(["date", "time"], next(self.slots))))
         elif isinstance(case.body, dict) and case.body.keys() & {"stage", "lostReason"}:
             case.body = self.with_stage(case.body)
@@ -68,7 +68,7 @@ class CrmRequests:
     def align_lead(self, case):
         """Aligns a cancellation's query with its body: the same contact, or none if the body has none. Without a body
         the query names the booking's contact."""
-        if case.operation.path == "/v1/crm/bookings/{id}" and case.method == "DELETE":
+        if case.operation.path.startswith("/v1/crm/bookings/{id}") and case.method == "DELETE":
             query = dict(case.query or {})
             if isinstance(case.body, dict):
                 if query.pop("leadId", None) is not None and "leadId" in case.body:

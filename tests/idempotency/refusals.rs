@@ -83,7 +83,11 @@ async fn refusals_are_replayed_also_once_their_cause_is_gone() {
     ] {
         refused.refuse(settings, "POST", &path, &body.to_string(), 409).await;
     }
-    assert_same("the refusals of this test", refused.routes.clone(), ROWS.iter().map(|row| row.route));
+    assert_same(
+        "the refusals in tests/idempotency/refusals.rs",
+        refused.routes.clone(),
+        ROWS.iter().map(|row| row.route),
+    );
     let codes: Vec<&Value> = refused.answers[1..3].iter().map(|(_, first)| &first.body["code"]).collect();
     assert_eq!(codes, ["email_taken", "plan_limit_reached"]);
     refused.assert_replayed().await;

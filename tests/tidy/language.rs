@@ -17,17 +17,13 @@ fn doc(line: &str) -> Option<&str> {
 
 #[test]
 fn comment_lines_keep_to_the_width_of_the_code() {
+    let mut wide = Vec::new();
     for (name, text) in rust_files(&["lib", "functions", "infra", "tests"]) {
-        for (number, line) in text.lines().enumerate() {
-            let is_comment = line.trim_start().starts_with("//") && !line.contains("https://");
-            let columns = line.chars().count();
-            assert!(
-                !is_comment || columns <= MAX_COLUMNS,
-                "{name}:{}: wrap the comment, it has {columns} columns and {MAX_COLUMNS} are allowed",
-                number + 1
-            );
-        }
+        let comments = text.lines().enumerate().filter(|(_, line)| line.trim_start().starts_with("//"));
+        let too_wide = comments.filter(|(_, line)| !line.contains("https://") && line.chars().count() > MAX_COLUMNS);
+        wide.extend(too_wide.map(|(number, _)| format!("{name}:{}", number + 1)));
     }
+    assert!(wide.is_empty(), "wrap these comments at {MAX_COLUMNS} columns: {wide:#?}");
 }
 
 #[test]

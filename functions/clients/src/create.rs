@@ -19,7 +19,7 @@ use domain::id::{ClientId, IntakeId, new_uuid};
 use domain::intake::{IntakeState, IntakeToken};
 use domain::workspace::Workspace;
 use edge::idempotency::{Claimed, Stage, key_of};
-use edge::{Command, Decision, Inbound, Partner, Problem, Reply};
+use edge::{About, Command, Decision, Inbound, Partner, Problem, Reply};
 use futures::future::{try_join, try_join3};
 use runtime::{Metric, Unit, random_bytes};
 use store::claim::ClaimKey;
@@ -84,9 +84,10 @@ impl Command for Create<'_> {
         let new = self.new.get_or_init(|| NewClient::make(partner, draft));
         let mail = self.welcome_mail(partner, found);
         let stage = new.stage(draft, workspace);
+        let about = About::Client(&new.client.id);
         let (decision, change_after) = match mail {
-            Some(_) => (Decision::stage(&stage)?, now + CHANGE_HOLD),
-            None => (Decision::password(Reply::created(&stage.result_with_password())?), now),
+            Some(_) => (Decision::stage(about, &stage)?, now + CHANGE_HOLD),
+            None => (Decision::password(about, Reply::created(&stage.result_with_password())?), now),
         };
         let linked = found.lead.as_ref().map(|lead| Contact {
             client_id: Some(new.client.id.clone()),
@@ -104,7 +105,6 @@ impl Command for Create<'_> {
             claim: claim.clone(),
         };
         Ok(decision
-            .about_client(&new.client.id)
             .write(self.app.clients.create(creation, now))
             .with(|unit| unit.held_change(new.change.clone(), change_after))
             .events(emitted_events(Event::new_client(&new.client, now), &found.automations))

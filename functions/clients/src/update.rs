@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use domain::client_draft::parse_activation;
-use edge::{Command, Decision, Inbound, Partner, Problem, Reply};
+use edge::{About, Command, Decision, Inbound, Partner, Problem, Reply};
 use store::client::StoredClient;
 use store::{Part, RefusedTransaction, StoreError};
 
@@ -38,7 +38,8 @@ impl Command for Update<'_> {
         let found = found.as_ref().filter(|found| found.client.coach_id == partner.coach);
         let found = found.ok_or(Problem::NotFound(CLIENT))?;
         let (client, unit) = self.app.clients.set_active(found, self.is_active, partner.now);
-        Ok(Decision::reply(Reply::ok(&client.to_profile())?).with(|_| unit))
+        let reply = Reply::ok(&client.to_profile())?;
+        Ok(Decision::reply(About::Client(&client.id), reply).with(|_| unit))
     }
 
     async fn refused(

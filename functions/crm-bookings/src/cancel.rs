@@ -9,7 +9,7 @@ use domain::booking::{self, BookingOutcome, BookingRefusal, CancelDraft};
 use domain::change::Change;
 use domain::fields::Invalid;
 use domain::id::CalendarEventId;
-use edge::{Command, CrmCaller, Decision, Inbound, Problem, Reply, crm};
+use edge::{About, Command, CrmCaller, Decision, Inbound, Problem, Reply, crm};
 use serde_json::{Value, json};
 use store::booking::ChangeRead;
 
@@ -69,8 +69,8 @@ impl Command for Cancel<'_> {
         let change =
             cancelled.as_ref().map(|event| Change::booking_cancelled(&caller.coach, &view, event.last_written_at()));
         let writes = cancelled.map(|event| self.app.bookings.change(&caller.coach, lead, found, read, &event));
-        Ok(Decision::reply(Reply::ok(&BookingOutcome::of(view))?)
-            .about_contact(&caller.coach, lead)
+        let reply = Reply::ok(&BookingOutcome::of(view))?;
+        Ok(Decision::reply(About::Contact(&caller.coach, lead), reply)
             .write(writes.into_iter().flatten())
             .change(change))
     }

@@ -5,7 +5,7 @@ use axum::response::Response;
 use domain::booking::{self, BookingDraft, BookingOutcome, CalendarEvent};
 use domain::change::Change;
 use domain::id::{CalendarEventId, new_uuid};
-use edge::{Command, CrmCaller, Decision, Inbound, Problem, Reply, crm};
+use edge::{About, Command, CrmCaller, Decision, Inbound, Problem, Reply, crm};
 use runtime::random_bytes;
 use store::booking::BookingRead;
 
@@ -40,8 +40,8 @@ impl Command for Create<'_> {
         let event = CalendarEvent::booked(id, draft, &busy, caller.now);
         let view = booking_view(&event, found.calendar.as_slice(), caller)?;
         let change = Change::booking_created(&caller.coach, &view);
-        Ok(Decision::reply(Reply::created(&BookingOutcome::of(view))?)
-            .about_contact(&caller.coach, draft.lead_id)
+        let about = About::Contact(&caller.coach, draft.lead_id);
+        Ok(Decision::reply(about, Reply::created(&BookingOutcome::of(view))?)
             .write(self.app.bookings.book(&caller.coach, draft.lead_id, found, &event))
             .change([change]))
     }

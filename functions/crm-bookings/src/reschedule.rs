@@ -7,7 +7,7 @@ use domain::change::Change;
 use domain::id::CalendarEventId;
 use domain::time::Timestamp;
 use domain::tz::Tz;
-use edge::{Command, CrmCaller, Decision, Inbound, Problem, Reply, crm};
+use edge::{About, Command, CrmCaller, Decision, Inbound, Problem, Reply, crm};
 use store::booking::ChangeRead;
 use store::calendar::{find, zone_of};
 
@@ -48,8 +48,8 @@ impl Command for Reschedule<'_> {
         let view = booking_view(&event, &read.calendars, caller)?;
         let emitted = || Change::booking_rescheduled(&caller.coach, &view, previous, event.last_written_at());
         let change = is_change.then(emitted);
-        Ok(Decision::reply(Reply::ok(&BookingOutcome::moved_from(view, previous))?)
-            .about_contact(&caller.coach, lead)
+        let reply = Reply::ok(&BookingOutcome::moved_from(view, previous))?;
+        Ok(Decision::reply(About::Contact(&caller.coach, lead), reply)
             .write(self.app.bookings.change(&caller.coach, lead, found, read, &event))
             .change(change))
     }

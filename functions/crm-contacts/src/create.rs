@@ -5,7 +5,7 @@ use axum::response::Response;
 use domain::change::Change;
 use domain::contact::{Contact, ContactDraft, KnownContact};
 use domain::id::{ContactId, new_uuid};
-use edge::{Command, CrmCaller, Decision, Inbound, Problem, Reply, crm};
+use edge::{About, Command, CrmCaller, Decision, Inbound, Problem, Reply, crm};
 use runtime::random_bytes;
 use serde_json::{Value, json};
 use store::contact::StoredContact;
@@ -36,12 +36,12 @@ impl Command for Create<'_> {
     fn decide(&self, caller: &CrmCaller, (draft, found): &Self::Snapshot) -> Result<Decision, Problem> {
         if let Some(found) = found {
             let reply = Reply::created(&contact_body(found.contact()))?;
-            return Ok(Decision::reply(reply).about_contact(&caller.coach, found.contact().id));
+            return Ok(Decision::reply(About::Contact(&caller.coach, found.contact().id), reply));
         }
         let id = ContactId(new_uuid(caller.now.ms(), self.random));
         let created = KnownContact::create(id, draft, caller.now);
-        Ok(Decision::reply(Reply::created(&contact_body(&created.contact))?)
-            .about_contact(&caller.coach, id)
+        let reply = Reply::created(&contact_body(&created.contact))?;
+        Ok(Decision::reply(About::Contact(&caller.coach, id), reply)
             .write(self.app.contacts.create(&caller.coach, &created))
             .change([Change::contact_created(&caller.coach, &created.contact)]))
     }

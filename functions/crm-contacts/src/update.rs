@@ -5,7 +5,7 @@ use axum::response::Response;
 use domain::change::Change;
 use domain::contact::ContactPatch;
 use domain::id::ContactId;
-use edge::{Command, CrmCaller, Decision, Inbound, Problem, Reply, crm};
+use edge::{About, Command, CrmCaller, Decision, Inbound, Problem, Reply, crm};
 use store::contact::ContactState;
 
 use crate::App;
@@ -36,8 +36,8 @@ impl Command for Update<'_> {
         // Repeating the API's own update emits no change.
         let is_change = changed.contact != *found.contact();
         let change = is_change.then(|| Change::contact_updated(&caller.coach, &changed.contact));
-        Ok(Decision::reply(Reply::ok(&contact_body(&changed.contact))?)
-            .about_contact(&caller.coach, found.contact().id)
+        let about = About::Contact(&caller.coach, found.contact().id);
+        Ok(Decision::reply(about, Reply::ok(&contact_body(&changed.contact))?)
             .write([self.app.contacts.change(found, changed)])
             .change(change))
     }

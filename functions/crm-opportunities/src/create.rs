@@ -6,7 +6,7 @@ use domain::change::Change;
 use domain::id::{OpportunityId, new_uuid};
 use domain::opportunity::{Opportunity, OpportunityDraft, OpportunityResult};
 use domain::pipeline::Pipeline;
-use edge::{Command, CrmCaller, Decision, Inbound, Problem, Reply, crm};
+use edge::{About, Command, CrmCaller, Decision, Inbound, Problem, Reply, crm};
 use futures::future::try_join;
 use runtime::random_bytes;
 use store::contact::ContactState;
@@ -50,8 +50,8 @@ impl Command for Create<'_> {
         let created = Opportunity::create(id, &found.draft, &contact.name, pipeline, stage, caller.now);
         let view = created.view(Some(pipeline));
         let change = Change::opportunity_created(&caller.coach, &view);
-        Ok(Decision::reply(Reply::created(&OpportunityResult { opportunity: view })?)
-            .about_contact(&caller.coach, created.contact_id)
+        let about = About::Contact(&caller.coach, created.contact_id);
+        Ok(Decision::reply(about, Reply::created(&OpportunityResult { opportunity: view })?)
             .write(self.app.opportunities.create(&caller.coach, &created))
             .change([change]))
     }

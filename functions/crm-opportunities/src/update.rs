@@ -6,7 +6,7 @@ use domain::change::Change;
 use domain::id::OpportunityId;
 use domain::opportunity::{OpportunityPatch, OpportunityRefusal, OpportunityResult, apply};
 use domain::pipeline::Pipeline;
-use edge::{Command, CrmCaller, Decision, Inbound, Problem, Reply, crm};
+use edge::{About, Command, CrmCaller, Decision, Inbound, Problem, Reply, crm};
 use futures::future::try_join;
 use store::opportunity::StoredOpportunity;
 
@@ -52,8 +52,8 @@ impl Command for Update<'_> {
         // Repeating the API's own update emits no change.
         let is_change = changed.updated_at != found.opportunity.updated_at;
         let change = is_change.then(|| Change::opportunity_updated(&caller.coach, &view));
-        Ok(Decision::reply(Reply::ok(&OpportunityResult { opportunity: view })?)
-            .about_contact(&caller.coach, changed.contact_id)
+        let about = About::Contact(&caller.coach, changed.contact_id);
+        Ok(Decision::reply(about, Reply::ok(&OpportunityResult { opportunity: view })?)
             .write([self.app.opportunities.change(&caller.coach, found, &changed)])
             .change(change))
     }

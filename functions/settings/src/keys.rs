@@ -9,7 +9,7 @@ use domain::id::KeyId;
 use domain::key::{KeyChange, KeyCursor, KeyDraft, KeyFilter, KeyList, KeyStatus, KeyView, NewKey};
 use domain::list::KEY_PAGE;
 use domain::time::Timestamp;
-use edge::{Command, Decision, Inbound, Problem, Reply};
+use edge::{About, Command, Decision, Inbound, Problem, Reply};
 use runtime::random_bytes;
 use store::key::KeyRecord;
 use store::workspace::StoredWorkspace;
@@ -146,7 +146,7 @@ impl Command for Change<'_> {
     fn decide(&self, session: &Session, found: &ChangeRead) -> Result<Decision, Problem> {
         let (ChangeRead { change, record, .. }, workspace) = (found, found.workspace.as_ref());
         let detail = AuditDetail { changed: Some(change.fields()), ..record.audit_detail() };
-        Ok(Decision::reply(Reply::ok(&view(record.changed(change), session.now))?)
+        Ok(Decision::reply(About::Nobody, Reply::ok(&view(record.changed(change), session.now))?)
             .write(self.app.keys.change(&session.coach, record, change, workspace, session.now))
             .write(workspace.map(|workspace| self.app.workspaces.check_unchanged(workspace)))
             .write([self.app.audit(session, AuditAction::KeyUpdated, &record.key_id, detail)]))
@@ -180,10 +180,10 @@ impl Command for Revoke<'_> {
 
     fn decide(&self, session: &Session, found: &KeyRecord) -> Result<Decision, Problem> {
         if found.revoked_at.is_some() {
-            return Ok(Decision::reply(Reply::ok(&view(found.clone(), session.now))?));
+            return Ok(Decision::reply(About::Nobody, Reply::ok(&view(found.clone(), session.now))?));
         }
         let revoked = KeyRecord { revoked_at: Some(session.now.ms()), ..found.clone() };
-        Ok(Decision::reply(Reply::ok(&view(revoked, session.now))?)
+        Ok(Decision::reply(About::Nobody, Reply::ok(&view(revoked, session.now))?)
             .write(self.app.keys.revoke(&session.coach, &found.key_id, session.now))
             .write([self.app.audit(session, AuditAction::KeyRevoked, &found.key_id, found.audit_detail())]))
     }

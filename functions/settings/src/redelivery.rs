@@ -16,7 +16,7 @@ use domain::fields::Fields;
 use domain::id::{DeliveryId, EventId};
 use domain::subject::Subject;
 use domain::test_event;
-use edge::{Command, Decision, Inbound, Problem, Reply};
+use edge::{About, Command, Decision, Inbound, Problem, Reply};
 use runtime::{error_chain, random_bytes};
 use store::RefusedTransaction;
 use store::audit::AuditContext;
@@ -77,7 +77,8 @@ impl Command for Test<'_> {
         let detail = AuditDetail::of_test(endpoint, *event_type, &delivery_id);
         let audited = self.app.audit(session, AuditAction::EndpointTestSent, &endpoint.id, detail);
         let (write, order) = self.app.deliveries.create_test(delivery, session.now);
-        Ok(Decision::reply(Reply::accepted(&Ordered { delivery_id })?).write([write, audited]).entry(order))
+        let reply = Reply::accepted(&Ordered { delivery_id })?;
+        Ok(Decision::reply(About::Nobody, reply).write([write, audited]).entry(order))
     }
 }
 
@@ -115,7 +116,8 @@ impl Command for Retry<'_> {
         let delivery_id = kept.id().clone();
         let audited = self.app.audit(session, AuditAction::DeliveryRetried, &delivery_id, detail);
         let (write, order) = self.app.deliveries.restart(&endpoint_ref, kept, session.now);
-        Ok(Decision::reply(Reply::accepted(&Ordered { delivery_id })?).write([write, audited]).entry(order))
+        let reply = Reply::accepted(&Ordered { delivery_id })?;
+        Ok(Decision::reply(About::Nobody, reply).write([write, audited]).entry(order))
     }
 
     async fn refused(&self, _: &Session, _: &Self::Snapshot, _: &RefusedTransaction) -> Result<(), Problem> {

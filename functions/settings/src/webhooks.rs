@@ -14,7 +14,7 @@ use domain::fields::Fields;
 use domain::id::{EndpointId, new_uuid};
 use domain::signature::SigningSecret;
 use domain::time::Timestamp;
-use edge::{Command, Decision, Inbound, Problem, Reply};
+use edge::{About, Command, Decision, Inbound, Problem, Reply};
 use futures::future::try_join_all;
 use runtime::{error_chain, random_bytes};
 use store::endpoint::StoredEndpoint;
@@ -151,7 +151,8 @@ impl Command for Change<'_> {
         let status = change.enabled.map(|_| endpoint.status);
         let detail = AuditDetail { changed: Some(change.fields()), status, ..AuditDetail::of_endpoint(endpoint) };
         let audited = self.app.audit(session, AuditAction::EndpointUpdated, &endpoint.id, detail);
-        Ok(Decision::reply(Reply::ok(&EndpointView::new(changed.clone(), *counts))?).write([write.clone(), audited]))
+        let reply = Reply::ok(&EndpointView::new(changed.clone(), *counts))?;
+        Ok(Decision::reply(About::Nobody, reply).write([write.clone(), audited]))
     }
 
     async fn committed(&self, session: &Session, found: &ChangeRead, reply: Reply) -> Reply {
@@ -182,7 +183,8 @@ impl Command for Delete<'_> {
         let deleted = found.stored.with_health();
         let audited = audit(self.app, session, AuditAction::EndpointDeleted, &deleted.endpoint);
         let writes = self.app.endpoints.delete(&session.coach, &deleted.endpoint.id);
-        Ok(Decision::reply(Reply::ok(&EndpointView::new(deleted, found.counts))?).write(writes).write([audited]))
+        let reply = Reply::ok(&EndpointView::new(deleted, found.counts))?;
+        Ok(Decision::reply(About::Nobody, reply).write(writes).write([audited]))
     }
 
     async fn committed(&self, session: &Session, found: &EndpointRead, reply: Reply) -> Reply {

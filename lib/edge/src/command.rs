@@ -93,6 +93,15 @@ pub struct Decision {
     subject: Option<RecordedSubject>,
 }
 
+/// The person that a reply shows. The person's erasure finds and removes the recorded reply.
+#[derive(Debug, Clone, Copy)]
+pub enum About<'a> {
+    Client(&'a ClientId),
+    Contact(&'a CoachId, ContactId),
+    /// The reply shows nobody, such as in the settings.
+    Nobody,
+}
+
 /// The continuation after the commit.
 enum Then {
     Reply(Reply, ReplyKind),
@@ -106,38 +115,33 @@ enum Then {
 }
 
 impl Decision {
-    /// Answers with `reply`. The records to write are added.
-    pub fn reply(reply: Reply) -> Self {
-        Self::then(Then::Reply(reply, ReplyKind::Other))
+    /// Answers with a reply about a person. The records to write are added.
+    pub fn reply(about: About<'_>, reply: Reply) -> Self {
+        Self::new(about, Then::Reply(reply, ReplyKind::Other))
     }
 
     /// Answers with a password, which is recorded for a shorter time under a derived key.
-    pub fn password(reply: Reply) -> Self {
-        Self::then(Then::Reply(reply, ReplyKind::Password))
+    pub fn password(about: About<'_>, reply: Reply) -> Self {
+        Self::new(about, Then::Reply(reply, ReplyKind::Password))
     }
 
-    /// Answers with a secret. A late repeat gets the `redacted` answer.
+    /// Answers a coach with a secret. A late repeat gets the `redacted` answer.
     pub fn secret(whole: Reply, redacted: Reply) -> Self {
-        Self::then(Then::Secret { whole, redacted })
+        Self::new(About::Nobody, Then::Secret { whole, redacted })
     }
 
     /// Continues with [`Command::finish`] after the commit.
-    pub fn stage(stage: &impl Serialize) -> Result<Self, Problem> {
-        Ok(Self::then(Then::Stage(Stage::of(stage)?)))
+    pub fn stage(about: About<'_>, stage: &impl Serialize) -> Result<Self, Problem> {
+        Ok(Self::new(about, Then::Stage(Stage::of(stage)?)))
     }
 
-    fn then(then: Then) -> Self {
-        Self { unit: Unit::new(), then, subject: None }
-    }
-
-    /// Names the client whose erasure removes the recorded answer.
-    pub fn about_client(self, client: &ClientId) -> Self {
-        Self { subject: Some(RecordedSubject::Client(client.clone())), ..self }
-    }
-
-    /// Names the contact whose erasure removes the recorded answer.
-    pub fn about_contact(self, coach: &CoachId, contact: ContactId) -> Self {
-        Self { subject: Some(RecordedSubject::Contact(ContactRef::new(coach, contact))), ..self }
+    fn new(about: About<'_>, then: Then) -> Self {
+        let subject = match about {
+            About::Client(client) => Some(RecordedSubject::Client(client.clone())),
+            About::Contact(coach, contact) => Some(RecordedSubject::Contact(ContactRef::new(coach, contact))),
+            About::Nobody => None,
+        };
+        Self { unit: Unit::new(), then, subject }
     }
 
     /// Adds writes of records.

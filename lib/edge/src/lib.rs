@@ -17,7 +17,7 @@ pub mod resource;
 pub mod routes;
 
 pub use code::Code;
-pub use command::{Command, Decision, Runner};
+pub use command::{About, Command, Decision, Runner};
 pub use gate::{Caller, CrmCaller, Gate, Partner};
 pub use inbound::Inbound;
 pub use page::Page;
