@@ -106,6 +106,23 @@ async fn a_client_is_switched_off_and_on_and_the_answer_shows_it() {
 }
 
 #[tokio::test]
+async fn a_client_whose_watch_a_restore_lost_is_switched_off_and_on() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let id = create(&key, "a@example.com").await;
+    let watches = async || {
+        let items = world.items("records", &format!("CLIENT#{id}")).await;
+        items.into_iter().filter(|item| item["sk"]["S"] == "DOSES_WATCH").collect::<Vec<_>>()
+    };
+    for is_active in [false, true] {
+        let [watch] = &watches().await[..] else { panic!("one watch") };
+        world.delete_item("records", &json!({ "pk": watch["pk"], "sk": watch["sk"] })).await;
+        key.patch(&format!("/v1/clients/{id}"), json!({ "is_active": is_active })).await.expect(200);
+        assert_eq!(watches().await.len(), 1, "the watch is back");
+    }
+}
+
+#[tokio::test]
 async fn a_flag_set_or_confirmed_by_the_api_is_not_changed_by_older_facts() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
