@@ -73,7 +73,7 @@ pub enum Once<'a> {
     Claim(&'a Claims, &'a Claim, &'a Recorded),
     /// A fact. Its id is marked.
     Fact(&'a SeenFacts, FactContext<'a>),
-    /// A request without an idempotency key.
+    /// A request without an idempotency key, or an evaluation, whose versions let it commit once.
     Nothing,
 }
 
@@ -102,13 +102,14 @@ impl Units {
 
     /// Commits a unit and the mark of its cause, or nothing.
     pub async fn commit(&self, unit: Unit, once: Once<'_>, now: Timestamp) -> Result<Commit, StoreError> {
-        if unit.is_empty() {
+        match once {
             // One write needs no transaction, which costs twice as much.
-            let is_done = match once {
-                Once::Claim(claims, claim, recorded) => claims.record_alone(claim, recorded, now).await?,
-                Once::Fact(..) | Once::Nothing => true,
-            };
-            return Ok(if is_done { Commit::Done } else { Commit::Repeated(RefusedTransaction::of(Part::Claim)) });
+            Once::Claim(claims, claim, recorded) if unit.is_empty() => {
+                let is_ours = claims.record_alone(claim, recorded, now).await?;
+                return Ok(if is_ours { Commit::Done } else { Commit::Repeated(RefusedTransaction::of(Part::Claim)) });
+            }
+            Once::Nothing if unit.is_empty() => return Ok(Commit::Done),
+            Once::Claim(..) | Once::Fact(..) | Once::Nothing => {}
         }
         let mut writes = unit.writes;
         let entries = unit.entries.iter();
