@@ -1,30 +1,28 @@
 //! Signs and sends webhooks, and keeps the delivery log.
 //!
-//! A message is an order for one attempt, or the request of an operator to re-enqueue pending deliveries. The path of
-//! an order: its endpoint is read (`batch`), the order is admitted (`admission`) or put back (`order`), the attempt is
-//! claimed, sent and recorded, and its consequences are carried out (`attempt`). The delivery's item decides whether an
-//! order still counts: messages arrive twice, late, and after a function died half-way. Messages of a batch are handled
-//! concurrently and fail one by one.
+//! A message of the FIFO queue is an order for one attempt. The orders of a lane, a part of an endpoint, are carried
+//! out one after the other, the lanes of a batch at once ([`batch`]). An order reads its delivery and endpoint, decides,
+//! sends, records, and sends the next order ([`attempt`]). The delivery's record decides whether an order still counts:
+//! messages arrive twice, late, and after a function died half-way.
+//!
+//! A message of the other queue has waited: an order moves to the FIFO queue ([`waiting`]).
 
-mod admission;
 mod attempt;
 mod batch;
-mod endpoint_state;
 mod metrics_line;
-mod order;
-mod resume;
+mod waiting;
 
 use std::sync::Arc;
 
-use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
+use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use domain::time::Timestamp;
 use lambda_runtime::LambdaEvent;
-use outbound::delivery::{DeliveryQueue, NotAnOrder};
+use outbound::delivery::{DeliveryQueue, NotAnOrder, RetryQueue};
 use outbound::queue::QueueError;
 use runtime::{BoxError, Clock, Environment, Metric, Observer, Unit, add, error_chain};
 use store::delivery::Deliveries;
 use store::endpoint::Endpoints;
-use store::outbox::Outbox;
+use store::unit::Units;
 use store::vault::Vault;
 use store::{Db, StoreError};
 use webhook::WebhookClient;
@@ -42,23 +40,21 @@ enum DeliverError {
     /// A fault of ours. Redeliveries fail, too, until the message is a dead letter.
     #[error(transparent)]
     Malformed(#[from] NotAnOrder),
-    /// The endpoint of several orders could not be read, or gave no permit or place.
-    #[error(transparent)]
-    Group(Arc<StoreError>),
     #[error("the attempt panicked")]
     Panicked,
-    /// Another function makes the attempt. The message must remain in case that function dies.
-    #[error("the attempt is under way elsewhere")]
-    Held,
 }
+
+/// Messages, each with its result.
+type Outcomes = Vec<(SqsMessage, Result<(), DeliverError>)>;
 
 /// A started deliverer.
 pub struct App {
     clock: Arc<dyn Clock>,
     endpoints: Endpoints,
     deliveries: Deliveries,
-    outbox: Outbox,
-    retries: DeliveryQueue,
+    units: Units,
+    queue: DeliveryQueue,
+    retries: RetryQueue,
     webhooks: WebhookClient,
     observer: Observer,
 }
@@ -72,31 +68,33 @@ impl App {
             clock: env.clock(),
             endpoints: Endpoints::new(env, &db, &vault)?,
             deliveries: Deliveries::new(env, &db, &vault)?,
-            outbox: Outbox::new(env, &db, &vault)?,
-            retries: DeliveryQueue::new(env, "DELIVERY_RETRIES_QUEUE_URL")?,
+            units: Units::new(env, &db, &vault)?,
+            queue: DeliveryQueue::new(env)?,
+            retries: RetryQueue::new(env)?,
             webhooks: WebhookClient::new(env)?,
             observer: env.observer(),
         })
     }
 
-    /// Handles a batch. The answer names the messages to redeliver.
+    /// Handles a batch of one of the queues. The answer names the messages to redeliver.
     pub async fn handle(&self, event: LambdaEvent<SqsEvent>) -> SqsBatchResponse {
         let LambdaEvent { payload, context } = event;
         self.observer.event(&context.request_id, self.take_all(payload)).await
     }
 
     async fn take_all(&self, event: SqsEvent) -> SqsBatchResponse {
+        // The name of each FIFO queue ends in this way.
+        let is_fifo =
+            |message: &SqsMessage| message.event_source_arn.as_ref().is_some_and(|arn| arn.ends_with(".fifo"));
+        let (orders, waiting): (Vec<_>, Vec<_>) = event.records.into_iter().partition(is_fifo);
+        let mut outcomes = self.carry_out(orders).await;
+        outcomes.extend(self.move_on(waiting).await);
         let mut response = SqsBatchResponse::default();
-        for (message, outcome) in self.handle_batch(event.records).await {
+        for (message, outcome) in outcomes {
             let Err(error) = outcome else { continue };
             let message_id = message.message_id.unwrap_or_default();
-            match &error {
-                DeliverError::Held => tracing::info!(message_id, "{error}"),
-                error => {
-                    tracing::error!(message_id, error = error_chain(error), "a message failed");
-                    add(MESSAGES_FAILED, 1.0);
-                }
-            }
+            tracing::error!(message_id, error = error_chain(&error), "a message failed");
+            add(MESSAGES_FAILED, 1.0);
             response.add_failure(message_id);
         }
         response

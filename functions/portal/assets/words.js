@@ -13,7 +13,6 @@ const WORDS = {
   endpoint_gone: "The other system said that this address is gone for good. Create a webhook for its new address.",
   endpoint_disabled: "This webhook is not on. Start it first.",
   secret_limit_reached: "The secret was replaced too often within 24 hours. Try again tomorrow.",
-  delivery_in_progress: "This event is being sent right now. Look again in a minute.",
   delivery_erased: "The client that this event is about was erased. It cannot be sent again.",
   recovery_running: "Events are being sent again already. Wait until that has finished.",
   idempotency_in_progress: "This is being done right now. Wait a few seconds, then press the button again.",

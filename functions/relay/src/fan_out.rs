@@ -1,18 +1,18 @@
 //! Turns events into deliveries, one for each endpoint that wants them, and enqueues the orders of deliveries.
 //!
-//! The orders of a group go out in one or two requests. Orders of one endpoint are adjacent, so a batch of `deliver`
-//! reads the endpoint, and takes its permit, once.
+//! The orders of a group go out in one or two requests. Orders for an endpoint that does not answer wait until it is
+//! tried again: SQS looks for other groups in the first 120,000 messages of a FIFO queue only.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::slice;
 use std::sync::Arc;
 
 use domain::delivery::DeliveryOrder;
-use domain::endpoint::Endpoint;
+use domain::endpoint::{Endpoint, EndpointWithHealth};
 use domain::event::Event;
-use domain::id::{CoachId, DeliveryId, EndpointId};
+use domain::id::{CoachId, DeliveryId};
 use domain::time::Timestamp;
-use futures::future::join_all;
+use futures::future::{join, join_all};
 use futures::stream::{self, StreamExt};
 use runtime::BoxError;
 use store::StoreError;
@@ -28,7 +28,7 @@ const GROUP: usize = 20;
 const CONCURRENT_GROUPS: usize = 2;
 
 /// The endpoints of the workspaces with events in a batch, read once per workspace.
-type EndpointsByCoach = HashMap<CoachId, Result<Vec<Endpoint>, Arc<StoreError>>>;
+type EndpointsByCoach = HashMap<CoachId, Result<Vec<EndpointWithHealth>, Arc<StoreError>>>;
 
 /// A part of an entry's work, with the entry's index.
 struct Part<'a> {
@@ -38,18 +38,9 @@ struct Part<'a> {
 
 enum Work<'a> {
     /// An event for an endpoint that wants or misses it.
-    Delivery { event: &'a Event, endpoint: &'a Endpoint, made_at: Timestamp },
+    Delivery { event: &'a Event, to: &'a EndpointWithHealth, made_at: Timestamp },
     /// A stored delivery that a coach ordered.
     Order(&'a DeliveryOrder),
-}
-
-impl Work<'_> {
-    fn endpoint_id(&self) -> &EndpointId {
-        match self {
-            Self::Delivery { endpoint, .. } => &endpoint.id,
-            Self::Order(order) => &order.endpoint_id,
-        }
-    }
 }
 
 /// Errors, each with the index of its entry.
@@ -61,7 +52,7 @@ impl App {
     /// failed part does not stop the others.
     pub(crate) async fn enqueue_all(&self, entries: &[Indexed<'_>]) -> Outcomes {
         let endpoints = self.endpoints_of(entries).await;
-        let (mut parts, mut outcomes) = (Vec::new(), BTreeMap::new());
+        let (mut parts, mut outcomes) = (Vec::<Part<'_>>::new(), BTreeMap::new());
         for (index, entry) in entries {
             let index = *index;
             let works = match &entry.content {
@@ -73,9 +64,6 @@ impl App {
             let done = works.map(|works| parts.extend(works.into_iter().map(|work| Part { index, work })));
             outcomes.insert(index, done);
         }
-        // The sort is stable: orders of an endpoint keep their order. A receiver that hangs then has batches of its
-        // own.
-        parts.sort_by(|a: &Part<'_>, b| a.work.endpoint_id().cmp(b.work.endpoint_id()));
         let groups: Vec<_> = parts.chunks(GROUP).map(|group| self.enqueue_group(group)).collect();
         let failures: Vec<Failures> = stream::iter(groups).buffered(CONCURRENT_GROUPS).collect().await;
         outcomes.extend(failures.into_iter().flatten().map(|(index, error)| (index, Err(error))));
@@ -83,17 +71,22 @@ impl App {
     }
 
     async fn enqueue_group(&self, group: &[Part<'_>]) -> Failures {
-        let (mut indexed_orders, mut failures) = (Vec::new(), Failures::new());
         let stored = join_all(group.iter().map(|part| self.store_delivery(&part.work))).await;
+        let (mut orders, mut failures) = (Vec::new(), Failures::new());
         for (Part { index, .. }, stored) in group.iter().zip(stored) {
             match stored {
-                Ok(order) => indexed_orders.extend(order.map(|order| (*index, order))),
+                Ok(order) => orders.extend(order.map(|order| (*index, order))),
                 Err(error) => failures.push((*index, error.into())),
             }
         }
-        let (indexes, orders): (Vec<usize>, Vec<DeliveryOrder>) = indexed_orders.into_iter().unzip();
-        let sent = self.queue.send_all(&orders, self.now()).await;
-        failures.extend(indexes.into_iter().zip(sent).filter_map(|(index, sent)| Some((index, sent.err()?.into()))));
+        let now = self.now();
+        let (waiting, due): (Vec<_>, Vec<_>) = orders.into_iter().partition(|(_, order)| order.due_at > now);
+        let [waiting, due] = [waiting, due].map(|orders| orders.into_iter().unzip::<_, _, Vec<usize>, Vec<_>>());
+        let sent = join(self.retries.send_all(&waiting.1, now), self.queue.send_all(&due.1)).await;
+        for (indexes, sent) in [(waiting.0, sent.0), (due.0, sent.1)] {
+            failures
+                .extend(indexes.into_iter().zip(sent).filter_map(|(index, sent)| Some((index, sent.err()?.into()))));
+        }
         failures
     }
 
@@ -102,9 +95,10 @@ impl App {
         let now = self.now();
         match work {
             Work::Order(order) => Ok(Some((*order).clone())),
-            Work::Delivery { event, endpoint, made_at } => {
+            Work::Delivery { event, to: EndpointWithHealth { endpoint, health }, made_at } => {
                 let delivery = delivery_to(endpoint, event, *made_at);
-                let order = DeliveryOrder::first(&event.coach_id, &endpoint.id, &delivery.id, now);
+                let due_at = health.breaker.open_until(now).unwrap_or(now);
+                let order = DeliveryOrder::first(&event.coach_id, &endpoint.id, &delivery.id, due_at);
                 // A missed event is in the delivery log, but has no order.
                 let has_order = delivery.not_sent.is_none();
                 Ok(match self.deliveries.create(delivery, now).await? {
@@ -124,7 +118,7 @@ impl App {
             })
             .collect();
         let reads = coaches.into_iter().map(|coach| async move {
-            let endpoints = self.endpoints.list(coach).await.map_err(Arc::new);
+            let endpoints = self.endpoints.list_with_health(coach).await.map_err(Arc::new);
             (coach.clone(), endpoints)
         });
         join_all(reads).await.into_iter().collect()
@@ -144,8 +138,8 @@ fn deliveries_of<'a>(
     };
     let made_at = entry.send_after;
     let deliveries_of_one = |event: &'a Event| {
-        let concerned = endpoints.iter().filter(|endpoint| endpoint.wants(event) || endpoint.misses(event));
-        concerned.map(move |endpoint| Work::Delivery { event, endpoint, made_at })
+        let concerned = endpoints.iter().filter(|to| to.endpoint.wants(event) || to.endpoint.misses(event));
+        concerned.map(move |to| Work::Delivery { event, to, made_at })
     };
     Ok(events.iter().flat_map(deliveries_of_one).collect())
 }

@@ -18,7 +18,7 @@ use chrono::TimeDelta;
 use domain::time::Timestamp;
 use lambda_runtime::LambdaEvent;
 use outbound::bus::Bus;
-use outbound::delivery::DeliveryQueue;
+use outbound::delivery::{DeliveryQueue, RetryQueue};
 use outbound::mail::Mailer;
 use runtime::{BoxError, Clock, Environment, Observer, error_chain};
 use store::Db;
@@ -44,6 +44,7 @@ pub struct App {
     endpoints: Endpoints,
     deliveries: Deliveries,
     queue: DeliveryQueue,
+    retries: RetryQueue,
     bus: Bus,
     workspaces: Workspaces,
     mailer: Mailer,
@@ -62,7 +63,8 @@ impl App {
             contacts: Contacts::new(env, &db)?,
             endpoints: Endpoints::new(env, &db, &vault)?,
             deliveries: Deliveries::new(env, &db, &vault)?,
-            queue: DeliveryQueue::new(env, "DELIVERIES_QUEUE_URL")?,
+            queue: DeliveryQueue::new(env)?,
+            retries: RetryQueue::new(env)?,
             bus: Bus::new(env)?,
             workspaces: Workspaces::new(env, &db)?,
             mailer: Mailer::new(env)?,

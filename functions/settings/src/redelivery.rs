@@ -18,7 +18,6 @@ use domain::subject::Subject;
 use domain::test_event;
 use edge::{About, Command, Decision, Inbound, Problem, Reply};
 use runtime::{error_chain, random_bytes};
-use store::RefusedTransaction;
 use store::audit::AuditContext;
 use store::claim::Claim;
 use store::delivery::{
@@ -118,10 +117,6 @@ impl Command for Retry<'_> {
         let (write, order) = self.app.deliveries.restart(&endpoint_ref, kept, session.now);
         let reply = Reply::accepted(&Ordered { delivery_id })?;
         Ok(Decision::reply(About::Nobody, reply).write([write, audited]).entry(order))
-    }
-
-    async fn refused(&self, _: &Session, _: &Self::Snapshot, _: &RefusedTransaction) -> Result<(), Problem> {
-        Err(Problem::DeliveryInProgress)
     }
 }
 

@@ -84,7 +84,7 @@ impl Command for Create<'_> {
     fn decide(&self, session: &Session, draft: &EndpointDraft) -> Result<Decision, Problem> {
         let id = EndpointId::from_uuid(new_uuid(session.now.ms(), self.random));
         let (created, writes) = self.app.endpoints.create(&session.coach, draft, id, &self.secret, session.now);
-        let answer = |secret| Reply::created(&new_endpoint(&created, DeliveryCounts::default(), secret));
+        let answer = |secret| Reply::created(&new_endpoint(&created, DeliveryCounts::default(), secret, session.now));
         Ok(Decision::secret(answer(Some(&self.secret))?, answer(None)?).write(writes).write([audit(
             self.app,
             session,
@@ -151,7 +151,7 @@ impl Command for Change<'_> {
         let status = change.enabled.map(|_| endpoint.status);
         let detail = AuditDetail { changed: Some(change.fields()), status, ..AuditDetail::of_endpoint(endpoint) };
         let audited = self.app.audit(session, AuditAction::EndpointUpdated, &endpoint.id, detail);
-        let reply = Reply::ok(&EndpointView::new(changed.clone(), *counts))?;
+        let reply = Reply::ok(&EndpointView::new(changed.clone(), *counts, session.now))?;
         Ok(Decision::reply(About::Nobody, reply).write([write.clone(), audited]))
     }
 
@@ -183,7 +183,7 @@ impl Command for Delete<'_> {
         let deleted = found.stored.with_health();
         let audited = audit(self.app, session, AuditAction::EndpointDeleted, &deleted.endpoint);
         let writes = self.app.endpoints.delete(&session.coach, &deleted.endpoint.id);
-        let reply = Reply::ok(&EndpointView::new(deleted, found.counts))?;
+        let reply = Reply::ok(&EndpointView::new(deleted, found.counts, session.now))?;
         Ok(Decision::reply(About::Nobody, reply).write(writes).write([audited]))
     }
 
@@ -211,7 +211,7 @@ impl Command for RotateSecret<'_> {
         let rotated = found.stored.with_health();
         let write = self.app.endpoints.rotate_secret(&found.stored, &self.secret, session.now);
         let write = write.ok_or(Problem::SecretLimit)?;
-        let answer = |secret| Reply::ok(&new_endpoint(&rotated, found.counts, secret));
+        let answer = |secret| Reply::ok(&new_endpoint(&rotated, found.counts, secret, session.now));
         let audited = audit(self.app, session, AuditAction::EndpointSecretRotated, &rotated.endpoint);
         Ok(Decision::secret(answer(Some(&self.secret))?, answer(None)?).write([write, audited]))
     }
@@ -223,8 +223,14 @@ fn audit(app: &App, session: &Session, action: AuditAction, endpoint: &Endpoint)
 }
 
 /// An endpoint with its secret. A late replay of the answer is without the secret.
-fn new_endpoint(endpoint: &EndpointWithHealth, counts: DeliveryCounts, secret: Option<&SigningSecret>) -> NewEndpoint {
-    NewEndpoint { endpoint: EndpointView::new(endpoint.clone(), counts), secret: secret.map(SigningSecret::reveal) }
+fn new_endpoint(
+    endpoint: &EndpointWithHealth,
+    counts: DeliveryCounts,
+    secret: Option<&SigningSecret>,
+    now: Timestamp,
+) -> NewEndpoint {
+    let endpoint = EndpointView::new(endpoint.clone(), counts, now);
+    NewEndpoint { endpoint, secret: secret.map(SigningSecret::reveal) }
 }
 
 /// The coach's endpoint that a path names.
@@ -240,7 +246,7 @@ async fn counts_of(app: &App, endpoint: &EndpointId, now: Timestamp) -> Result<D
 /// The endpoint with the counts of its recent deliveries.
 async fn with_counts(app: &App, watched: EndpointWithHealth, now: Timestamp) -> Result<EndpointView, Problem> {
     let counts = counts_of(app, &watched.endpoint.id, now).await?;
-    Ok(EndpointView::new(watched, counts))
+    Ok(EndpointView::new(watched, counts, now))
 }
 
 /// The id of an endpoint that a path names.
@@ -257,7 +263,7 @@ async fn ended(app: &App, watched: EndpointWithHealth, reason: &str, now: Timest
         app.deliveries.counts_since(&id, now + -COUNT_WINDOW, true).await
     };
     let left = match tokio::time::timeout(END_PENDING_TIME, end).await {
-        Ok(Ok(counts)) => return Reply::ok(&EndpointView::new(watched, counts)).unwrap_or(reply),
+        Ok(Ok(counts)) => return Reply::ok(&EndpointView::new(watched, counts, now)).unwrap_or(reply),
         Ok(Err(error)) => error_chain(&error),
         Err(_) => "timed out".to_owned(),
     };

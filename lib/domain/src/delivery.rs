@@ -8,17 +8,19 @@ use serde::{Deserialize, Serialize};
 use crate::id::{ClientId, DeliveryId, EndpointId, EventId};
 use crate::time::Timestamp;
 
-mod decision;
+mod conclusion;
 mod filter;
 mod order;
 mod recovery;
 mod request;
+mod resumption;
 
-pub use decision::{AttemptMade, DeliveryOutcome, EndpointAfter, after_attempt};
+pub use conclusion::{AttemptMade, Conclusion, EndpointAfter};
 pub use filter::{DeliveryFilter, ENDPOINT_FILTER, FilteredDelivery};
-pub use order::{DeliveryOrder, OrderStep, Readiness, Resumption};
+pub use order::{DeliveryOrder, DeliveryState, LANES, Turn, sendable};
 pub use recovery::{Recovered, RecoveryRequest, RecoverySelection};
 pub use request::{DeliveryDetail, DeliveryRequest, SentRequest, WebhookHeaders};
+pub use resumption::Resumption;
 
 /// Retention of deliveries and their bodies, which can be sent again meanwhile.
 pub const DELIVERY_RETENTION: TimeDelta = TimeDelta::days(30);
@@ -27,8 +29,6 @@ pub const DELIVERY_RETENTION: TimeDelta = TimeDelta::days(30);
 pub const CHAIN_RETENTION: TimeDelta = TimeDelta::days(3);
 /// Time for a receiver to answer.
 pub const ATTEMPT_TIMEOUT: TimeDelta = TimeDelta::seconds(15);
-/// Lease of an attempt on its delivery. Longer than any function that sends can live.
-pub const ATTEMPT_LEASE: TimeDelta = TimeDelta::seconds(60);
 /// Longest lease of a recovery on its endpoint. Longer than any function that recovers can live.
 pub const RECOVERY_LEASE: TimeDelta = TimeDelta::seconds(60);
 /// Time within which a recovery begins retry chains. Under an idempotency key, the work and the record of its answer

@@ -12,7 +12,6 @@ use crate::event::{Event, EventType, PayloadMode};
 use crate::fields::{Fields, Invalid, named_fields};
 use crate::id::EndpointId;
 use crate::openapi::{Body, Field};
-use crate::pace::Pace;
 use crate::receiver_url::{MAX_URL_CHARS, Reach, ReceiverUrl};
 use crate::signature::SigningSecret;
 use crate::time::Timestamp;
@@ -80,8 +79,6 @@ pub struct SignedEndpoint {
     pub endpoint: Endpoint,
     pub secrets: Vec<SigningSecret>,
     pub health: EndpointHealth,
-    /// The last recorded pace, if the endpoint was ever late.
-    pub pace: Option<Pace>,
 }
 
 impl SignedEndpoint {
@@ -116,6 +113,9 @@ pub struct EndpointWithHealth {
 pub struct EndpointView {
     #[serde(flatten)]
     pub endpoint: Endpoint,
+    /// Set while the endpoint does not answer: until then, deliveries wait and nothing is sent. Else null.
+    #[schema(required)]
+    pub breaker_open_until: Option<Timestamp>,
     /// The first failed attempt since the last success. Null while no attempt fails.
     #[schema(required)]
     pub failing_since: Option<Timestamp>,
@@ -127,9 +127,14 @@ pub struct EndpointView {
 }
 
 impl EndpointView {
-    pub fn new(EndpointWithHealth { endpoint, health }: EndpointWithHealth, last_24h: DeliveryCounts) -> Self {
+    pub fn new(
+        EndpointWithHealth { endpoint, health }: EndpointWithHealth,
+        last_24h: DeliveryCounts,
+        now: Timestamp,
+    ) -> Self {
         let disabled_reason_code = endpoint.disabled_reason_code();
-        Self { endpoint, failing_since: health.failing_since(), disabled_reason_code, last_24h }
+        let breaker_open_until = health.breaker.open_until(now);
+        Self { endpoint, breaker_open_until, failing_since: health.failing_since(), disabled_reason_code, last_24h }
     }
 }
 

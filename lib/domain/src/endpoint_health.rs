@@ -5,6 +5,8 @@
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
+use crate::breaker::Breaker;
+use crate::delivery::AttemptResult;
 use crate::id::EventId;
 use crate::time::Timestamp;
 
@@ -27,49 +29,51 @@ pub struct EndpointHealth {
     /// True if the coach got the warning.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     warned: bool,
+    #[serde(flatten)]
+    pub breaker: Breaker,
 }
 
-/// The effect of a failed attempt on its endpoint.
+/// The effect of an attempt on its endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FailureEffect {
-    /// The endpoint is known to fail, and has not failed for long enough.
-    Known,
-    /// The health to store.
-    Failing(EndpointHealth),
+pub enum HealthEffect {
+    /// The health to store. An equal one needs no write.
+    Health(EndpointHealth),
     /// The health to store, and the time since which the endpoint fails, for the warning.
     Warn(EndpointHealth, Timestamp),
     /// The endpoint has failed since this time, which is too long.
     TooLong(Timestamp),
+    /// The receiver answered 410 Gone.
+    Gone,
 }
 
 impl EndpointHealth {
-    /// Returns true if no failure is recorded.
-    pub fn is_healthy(&self) -> bool {
-        self.failing_since.is_none()
-    }
-
     /// Returns the time of the first failed attempt since the last success.
     pub fn failing_since(&self) -> Option<Timestamp> {
         self.failing_since
     }
 
-    /// Evaluates a failed attempt of an event.
-    pub fn after_failure(&self, event: &EventId, at: Timestamp) -> FailureEffect {
+    /// Evaluates an attempt at an event that ended at `at`.
+    pub fn after(&self, result: &AttemptResult, event: &EventId, at: Timestamp) -> HealthEffect {
+        match result {
+            result if result.is_success() => HealthEffect::Health(Self::default()),
+            result if result.is_gone() => HealthEffect::Gone,
+            AttemptResult::StatusCode(_) => self.after_failure(Breaker::default(), event, at),
+            AttemptResult::Error(_) => self.after_failure(self.breaker.after_silence(at), event, at),
+        }
+    }
+
+    fn after_failure(&self, breaker: Breaker, event: &EventId, at: Timestamp) -> HealthEffect {
         let since = self.failing_since.map_or(at, |since| since.min(at));
         let mut failed_events = self.failed_events.clone();
         if failed_events.len() < LEAST_EVENTS && !failed_events.contains(event) {
             failed_events.push(event.clone());
         }
         if failed_events.len() >= LEAST_EVENTS && at.utc() - since.utc() >= PATIENCE {
-            return FailureEffect::TooLong(since);
+            return HealthEffect::TooLong(since);
         }
         let warn = !self.warned && at.utc() - since.utc() >= WARN_AFTER;
-        let health = Self { failing_since: Some(since), failed_events, warned: self.warned || warn };
-        match health {
-            health if warn => FailureEffect::Warn(health, since),
-            health if health == *self => FailureEffect::Known,
-            health => FailureEffect::Failing(health),
-        }
+        let health = Self { failing_since: Some(since), failed_events, warned: self.warned || warn, breaker };
+        if warn { HealthEffect::Warn(health, since) } else { HealthEffect::Health(health) }
     }
 }
 
@@ -91,14 +95,10 @@ mod tests {
     fn switched_off(attempts: &[(i64, Option<usize>)]) -> Option<i64> {
         let mut health = EndpointHealth::default();
         for (hours, failed) in attempts {
-            let Some(failed) = failed else {
-                health = EndpointHealth::default();
-                continue;
-            };
-            match health.after_failure(&event(*failed), at(*hours)) {
-                FailureEffect::Known => {}
-                FailureEffect::Failing(worse) | FailureEffect::Warn(worse, _) => health = worse,
-                FailureEffect::TooLong(_) => return Some(*hours),
+            let result = AttemptResult::StatusCode(if failed.is_some() { 500 } else { 204 });
+            match health.after(&result, &event(failed.unwrap_or_default()), at(*hours)) {
+                HealthEffect::Health(next) | HealthEffect::Warn(next, _) => health = next,
+                HealthEffect::TooLong(_) | HealthEffect::Gone => return Some(*hours),
             }
         }
         None
@@ -120,13 +120,13 @@ mod tests {
         let mut health = EndpointHealth::default();
         let mut warnings = Vec::new();
         for hours in [0, 1, 23, 24, 25, 100] {
-            match health.after_failure(&event(1), at(hours)) {
-                FailureEffect::Warn(worse, since) => {
+            match health.after(&AttemptResult::StatusCode(500), &event(1), at(hours)) {
+                HealthEffect::Warn(worse, since) => {
                     warnings.push((hours, since));
                     health = worse;
                 }
-                FailureEffect::Failing(worse) => health = worse,
-                FailureEffect::Known | FailureEffect::TooLong(_) => {}
+                HealthEffect::Health(worse) => health = worse,
+                HealthEffect::TooLong(_) | HealthEffect::Gone => {}
             }
         }
         assert_eq!(warnings, [(24, at(0))]);
@@ -138,6 +138,23 @@ mod tests {
             [(0, Some(1)), (1, Some(2)), (2, Some(3)), (119, None), (121, Some(4)), (240, Some(5)), (241, Some(6))];
         assert_eq!(switched_off(&attempts), Some(241));
         assert_eq!(switched_off(&attempts[..6]), None);
+    }
+
+    #[test]
+    fn any_status_closes_the_breaker_and_silence_opens_it() {
+        let (silence, mut health) = (AttemptResult::Error("timed out".to_owned()), EndpointHealth::default());
+        for number in 0..3 {
+            assert_eq!(health.breaker.open_until(at(0)), None);
+            let HealthEffect::Health(next) = health.after(&silence, &event(number), at(0)) else { panic!("{number}") };
+            health = next;
+        }
+        assert!(health.breaker.open_until(at(0)).is_some());
+        for status in [204, 302, 500] {
+            let effect = health.after(&AttemptResult::StatusCode(status), &event(9), at(1));
+            let HealthEffect::Health(closed) = effect else { panic!("{status}") };
+            assert_eq!((closed.breaker, closed.failing_since.is_some()), (Breaker::default(), status != 204));
+        }
+        assert_eq!(health.after(&AttemptResult::StatusCode(410), &event(9), at(1)), HealthEffect::Gone);
     }
 
     proptest! {

@@ -119,8 +119,6 @@ codes! {
         "The endpoint is disabled.",
     SecretLimitReached = "secret_limit_reached" CONFLICT
         "The endpoint has the maximum number of signing secrets, because of recent rotations.",
-    DeliveryInProgress = "delivery_in_progress" CONFLICT
-        "An attempt at the delivery is under way.",
     DeliveryErased = "delivery_erased" CONFLICT
         "The client that the event is about is erased, and the event with it.",
     RecoveryRunning = "recovery_running" CONFLICT

@@ -131,8 +131,6 @@ pub enum Problem {
         SECRET_OVERLAP.num_hours()
     )]
     SecretLimit,
-    #[error("An attempt at this delivery is under way. Try again in a minute.")]
-    DeliveryInProgress,
     #[error("The client that this event is about is erased, and the event with it.")]
     DeliveryErased,
     /// Another recovery of the endpoint is running, for at most this long.
@@ -227,7 +225,6 @@ impl Problem {
             Self::EndpointGone => Code::EndpointGone,
             Self::EndpointDisabled => Code::EndpointDisabled,
             Self::SecretLimit => Code::SecretLimitReached,
-            Self::DeliveryInProgress => Code::DeliveryInProgress,
             Self::DeliveryErased => Code::DeliveryErased,
             Self::RecoveryRunning { .. } => Code::RecoveryRunning,
             Self::Unconfirmed(_) => Code::Unconfirmed,

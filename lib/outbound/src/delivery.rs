@@ -1,28 +1,30 @@
-//! The queues of delivery orders. SQS delays a message by at most 15 minutes. An order with a later due time is sent
-//! with the longest delay and put back when it arrives.
+//! The queues of delivery orders. A FIFO queue carries the orders that are due: a group of messages is a lane of an
+//! endpoint. A standard queue lets orders wait. SQS delays a message by at most 15 minutes: an order with a later due
+//! time comes back early, and is sent to wait again.
 
 use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchOutput;
-use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
+use aws_sdk_sqs::types::builders::SendMessageBatchRequestEntryBuilder;
+use aws_sdk_sqs::types::{DeleteMessageBatchRequestEntry, SendMessageBatchRequestEntry};
 use domain::retry::queue_delay_s;
 use domain::time::Timestamp;
 use futures::stream::{self, StreamExt};
 use runtime::{BoxError, Environment, without_message};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::boxed;
 use crate::queue::{Queue, QueueError};
 
 pub use domain::delivery::{DeliveryOrder, Resumption};
 
-/// Messages that one SendMessageBatch request takes.
+/// Messages that one request takes.
 const MAX_BATCH: usize = 10;
 /// Requests at once.
 const CONCURRENT_BATCHES: usize = 8;
 
-/// The content of a message.
-#[derive(Debug, PartialEq, Eq, Deserialize)]
+/// A message of the queue where orders wait.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Message {
+pub enum WaitingMessage {
     Order(DeliveryOrder),
     Resumption(Resumption),
 }
@@ -32,52 +34,90 @@ pub enum Message {
 #[error("the message is not an order to deliver")]
 pub struct NotAnOrder(#[source] serde_json::Error);
 
-/// A queue of orders. The orders of one endpoint are one message group.
+/// The FIFO queue of the orders that are due.
 #[derive(Clone)]
 pub struct DeliveryQueue(Queue);
 
+/// The queue where orders wait.
+#[derive(Clone)]
+pub struct RetryQueue(Queue);
+
 impl DeliveryQueue {
-    /// The queue whose URL is in the environment variable `url_variable`.
-    pub fn new(env: &Environment, url_variable: &str) -> Result<Self, BoxError> {
-        Queue::new(env, url_variable).map(Self)
+    /// The queue that `DELIVERIES_QUEUE_URL` names.
+    pub fn new(env: &Environment) -> Result<Self, BoxError> {
+        Queue::new(env, "DELIVERIES_QUEUE_URL").map(Self)
     }
 
-    /// Sends an order, to arrive at its due time or after the longest delay of the queue.
-    pub async fn send(&self, order: &DeliveryOrder, now: Timestamp) -> Result<(), QueueError> {
-        self.0.send_in_group(order.endpoint_id.as_str(), text(order), delay_s(order, now)).await
-    }
-
-    /// Sends orders, ten per request, and returns one result per order, in their order.
-    pub async fn send_all(&self, orders: &[DeliveryOrder], now: Timestamp) -> Vec<Result<(), QueueError>> {
-        match orders {
-            // A single order needs no batch.
-            [order] => vec![self.send(order, now).await],
-            orders => {
-                let batches: Vec<_> = orders.chunks(MAX_BATCH).map(|batch| self.send_batch(batch, now)).collect();
-                stream::iter(batches).buffered(CONCURRENT_BATCHES).collect::<Vec<_>>().await.concat()
-            }
-        }
-    }
-
-    async fn send_batch(&self, orders: &[DeliveryOrder], now: Timestamp) -> Vec<Result<(), QueueError>> {
-        let entry = |(index, order): (usize, &DeliveryOrder)| {
-            let entry = SendMessageBatchRequestEntry::builder().id(index.to_string()).message_body(text(order));
-            let entry = entry.message_group_id(order.endpoint_id.as_str()).delay_seconds(delay_s(order, now));
-            entry.build().expect("an id and a body are given")
+    /// Sends orders, and returns one result per order, in their order.
+    pub async fn send_all(&self, orders: &[DeliveryOrder]) -> Vec<Result<(), QueueError>> {
+        let message = |order: &DeliveryOrder| {
+            let entry = SendMessageBatchRequestEntry::builder().message_body(text(order));
+            entry.message_group_id(order.lane()).message_deduplication_id(order.deduplication_id())
         };
-        let entries = orders.iter().enumerate().map(entry).collect();
-        let sending = self.0.client().send_message_batch().queue_url(self.0.url()).set_entries(Some(entries));
-        match boxed(sending.send()).await {
-            Ok(answer) => (0..orders.len()).map(|index| entry_result(&answer, index)).collect(),
-            Err(error) => vec![Err(QueueError::new(without_message(error))); orders.len()],
+        send_all(&self.0, orders, message).await
+    }
+
+    /// Deletes received messages, by their receipts, so that SQS gives out the next ones of their lanes.
+    pub async fn delete_all(&self, receipts: &[String]) -> Result<(), QueueError> {
+        for batch in receipts.chunks(MAX_BATCH) {
+            let entries = batch.iter().enumerate().map(|(index, receipt)| {
+                let entry = DeleteMessageBatchRequestEntry::builder().id(index.to_string()).receipt_handle(receipt);
+                entry.build().expect("an id and a receipt are given")
+            });
+            let deleting = self.0.client().delete_message_batch().queue_url(self.0.url());
+            boxed(deleting.set_entries(Some(entries.collect())).send())
+                .await
+                .map_err(|error| QueueError::new(without_message(error)))?;
         }
+        Ok(())
+    }
+}
+
+impl RetryQueue {
+    /// The queue that `DELIVERY_RETRIES_QUEUE_URL` names.
+    pub fn new(env: &Environment) -> Result<Self, BoxError> {
+        Queue::new(env, "DELIVERY_RETRIES_QUEUE_URL").map(Self)
+    }
+
+    /// Sends orders to wait, each until its due time or for the longest delay of the queue. Returns one result per
+    /// order, in their order.
+    pub async fn send_all(&self, orders: &[DeliveryOrder], now: Timestamp) -> Vec<Result<(), QueueError>> {
+        let message = |order: &DeliveryOrder| {
+            SendMessageBatchRequestEntry::builder().message_body(text(order)).delay_seconds(delay_s(order, now))
+        };
+        send_all(&self.0, orders, message).await
+    }
+
+    /// Sends an order to wait.
+    pub async fn send(&self, order: &DeliveryOrder, now: Timestamp) -> Result<(), QueueError> {
+        self.0.send(text(order), delay_s(order, now)).await
     }
 
     /// Sends a request to re-enqueue an endpoint's pending deliveries, without delay.
     pub async fn send_resumption(&self, resumption: &Resumption) -> Result<(), QueueError> {
-        let body = serde_json::to_string(resumption).expect("ids convert to JSON");
-        self.0.send_in_group(resumption.resume.as_str(), body, 0).await
+        self.0.send(serde_json::to_string(resumption).expect("ids convert to JSON"), 0).await
     }
+}
+
+/// Sends a message for each order, ten per request, and returns the results in the order of the orders.
+async fn send_all(
+    queue: &Queue,
+    orders: &[DeliveryOrder],
+    message: impl Fn(&DeliveryOrder) -> SendMessageBatchRequestEntryBuilder,
+) -> Vec<Result<(), QueueError>> {
+    let send_batch = async |batch: &[DeliveryOrder]| {
+        let entries = batch
+            .iter()
+            .enumerate()
+            .map(|(index, order)| message(order).id(index.to_string()).build().expect("an id and a body are given"));
+        let sending = queue.client().send_message_batch().queue_url(queue.url());
+        match boxed(sending.set_entries(Some(entries.collect())).send()).await {
+            Ok(answer) => (0..batch.len()).map(|index| entry_result(&answer, index)).collect(),
+            Err(error) => vec![Err(QueueError::new(without_message(error))); batch.len()],
+        }
+    };
+    let batches: Vec<_> = orders.chunks(MAX_BATCH).map(send_batch).collect();
+    stream::iter(batches).buffered(CONCURRENT_BATCHES).collect::<Vec<_>>().await.concat()
 }
 
 /// The result of one entry of a batch. SQS answers 200 even if it refused some entries.
@@ -96,11 +136,16 @@ fn text(order: &DeliveryOrder) -> String {
 }
 
 fn delay_s(order: &DeliveryOrder, now: Timestamp) -> i32 {
-    i32::try_from(queue_delay_s(order.arrives_at(now).utc() - now.utc())).expect("a delay is at most 900 s")
+    i32::try_from(queue_delay_s(order.due_at.utc() - now.utc())).expect("a delay is at most 900 s")
 }
 
-/// Parses the body of a message.
-pub fn read_message(body: &str) -> Result<Message, NotAnOrder> {
+/// Parses the body of a message in the FIFO queue.
+pub fn read_order(body: &str) -> Result<DeliveryOrder, NotAnOrder> {
+    serde_json::from_str(body).map_err(NotAnOrder)
+}
+
+/// Parses the body of a message in the queue where orders wait.
+pub fn read_waiting(body: &str) -> Result<WaitingMessage, NotAnOrder> {
     serde_json::from_str(body).map_err(NotAnOrder)
 }
 
@@ -117,7 +162,8 @@ mod tests {
         let delivery = DeliveryId::parse("dlv_1").unwrap();
         let order = DeliveryOrder::first(&coach, &endpoint, &delivery, Timestamp::from_ms(1_790_000_000_123));
         let text = serde_json::to_string(&order).unwrap();
-        assert_eq!(read_message(&text).unwrap(), Message::Order(order));
+        assert_eq!(read_order(&text).unwrap(), order);
+        assert_eq!(read_waiting(&text).unwrap(), WaitingMessage::Order(order));
         for bad in [
             "",
             "{}",
@@ -126,7 +172,7 @@ mod tests {
             &text.replace("coach_1", "coach 1"),
             &text.replace("\"attempt\":1", "\"attempt\":-1"),
         ] {
-            assert!(read_message(bad).is_err(), "{bad}");
+            assert!(read_order(bad).is_err() && read_waiting(bad).is_err(), "{bad}");
         }
     }
 
@@ -149,9 +195,9 @@ mod tests {
 
     #[test]
     fn an_operator_names_a_coach_and_an_endpoint_to_resume() {
-        let message = read_message(r#"{"coach_id": "coach_1", "resume": "we_1"}"#).unwrap();
+        let message = read_waiting(r#"{"coach_id": "coach_1", "resume": "we_1"}"#).unwrap();
         let (coach_id, resume) = (CoachId::parse("coach_1").unwrap(), EndpointId::parse("we_1").unwrap());
-        assert_eq!(message, Message::Resumption(Resumption { coach_id, resume, after: None }));
-        assert!(read_message(r#"{"resume": "we_1"}"#).is_err());
+        assert_eq!(message, WaitingMessage::Resumption(Resumption { coach_id, resume, after: None }));
+        assert!(read_waiting(r#"{"resume": "we_1"}"#).is_err());
     }
 }

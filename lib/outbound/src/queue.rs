@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use aws_sdk_sqs::Client;
-use aws_sdk_sqs::operation::send_message::builders::SendMessageFluentBuilder;
 use runtime::{BoxError, Environment, without_message};
 
 use crate::boxed;
@@ -42,19 +41,7 @@ impl Queue {
 
     /// Sends a message that arrives after `delay_s` seconds, at most 900.
     pub async fn send(&self, body: String, delay_s: i32) -> Result<(), QueueError> {
-        Self::put(self.message(body, delay_s)).await
-    }
-
-    /// Sends a message of a group. If messages of one group pile up, SQS delivers other groups first.
-    pub(crate) async fn send_in_group(&self, group: &str, body: String, delay_s: i32) -> Result<(), QueueError> {
-        Self::put(self.message(body, delay_s).message_group_id(group)).await
-    }
-
-    fn message(&self, body: String, delay_s: i32) -> SendMessageFluentBuilder {
-        self.client.send_message().queue_url(&self.url).message_body(body).delay_seconds(delay_s)
-    }
-
-    async fn put(message: SendMessageFluentBuilder) -> Result<(), QueueError> {
+        let message = self.client.send_message().queue_url(&self.url).message_body(body).delay_seconds(delay_s);
         boxed(message.send()).await.map(drop).map_err(|error| QueueError::new(without_message(error)))
     }
 }

@@ -78,6 +78,11 @@ pub(crate) fn key(pk: impl Into<String>, sk: impl Into<String>) -> Item {
     Item::from([("pk".to_owned(), s(pk)), ("sk".to_owned(), s(sk))])
 }
 
+/// The key of an item, such as one that an index has.
+pub(crate) fn key_of(item: &Item) -> Item {
+    key(text(item, "pk"), text(item, "sk"))
+}
+
 /// The text of an attribute; empty if the attribute is absent.
 pub(crate) fn text<'a>(item: &'a Item, name: &str) -> &'a str {
     item.get(name).and_then(|value| value.as_s().ok()).map_or("", String::as_str)

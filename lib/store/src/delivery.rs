@@ -1,51 +1,46 @@
 //! Table `deliveries`: one item per event and endpoint, which is also its line in the delivery log. Kept for 30 days,
 //! and up to 3 more for a retry chain that began late.
 //! pk `ENDPOINT#<endpoint_id>`, sk `DELIVERY#<delivery_id>`: ids begin with the time of creation, which orders a
-//! partition. `sealed`: the body, rendered once. `chain`, `next_attempt`: the order that counts. `lease_owner`,
-//! `lease_until`: the attempt under way. `hop`: the last recorded hop of the next attempt's order. `sent_to`, `sent_s`,
-//! `signature`: the request of the latest attempt. GSI `failed`: `pk`, `failed_at`. GSI `by_coach`: `coach_id`, `sk`.
+//! partition. `sealed`: the body, rendered once. `chain`, `next_attempt`: the order that counts. `sent_to`, `sent_s`,
+//! `signature`: the request of the latest attempt. GSI `undelivered`: `pk`, `undelivered` (`pending#<delivery_id>` or
+//! `failed#<delivery_id>`).
 //! sk `EVENT#<event_id>`: the mark of an event that may be emitted again.
-//! Each claim writes a random owner. If a repeat is refused and the item has this owner, the first try succeeded.
-//! 1. `create` PutItem, unless it exists, or a transaction with the mark. `put_back` UpdateItem, once per hop.
-//! 2. `claim` UpdateItem: takes the lease if the attempt is next. `record` UpdateItem on the lease.
+//! 1. `create` PutItem, unless it exists, or a transaction with the mark.
+//! 2. `read_for` BatchGetItem with the endpoint. `record` PutItem on the version read: module `attempt`.
 //! 3. `page` Query, newest first, of `by_coach` with BatchGetItem: module `log`. `counts_since` Query: module `counts`.
 //!    `read` GetItem: module `detail`. `waiting` Query, for new orders: module `resume`.
-//! 4. `end_pending` Query, then an UpdateItem each: module `end`.
-//! 5. `find` GetItem. `restart` Transaction with the order. `recover` Query of `failed`, BatchGetItem, transactions for
-//!    groups; `count_recoverable` the same without writes: module `restart`.
-//! 6. `erase_client` Query of GSI `by_client` (`client_id`, `sk`), then an UpdateItem each: module `erase`.
+//! 4. `end_pending` Query of `undelivered`, then an UpdateItem each; `end` UpdateItem: module `end`.
+//! 5. `find` GetItem. `restart` Transaction with the order. `recover` Query of `undelivered`, BatchGetItem,
+//!    transactions for groups; `count_recoverable` the same without writes: module `restart`.
+//! 6. `erase_client` Query of GSI `by_client` (`client_id`, `sk`), then a PutItem each: module `erase`.
 
-mod claim;
+mod attempt;
 mod counts;
 mod detail;
 mod end;
 mod erase;
 mod log;
-mod outcome;
 mod record;
 mod recovery;
 mod restart;
 mod resume;
 
-use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
-use domain::delivery::{DELIVERY_RETENTION, DeliveryOrder, DeliveryStatus};
+use domain::delivery::{DELIVERY_RETENTION, DeliveryStatus};
 use domain::id::{CoachId, DeliveryId, EndpointId, EventId};
 use domain::subject::Subject;
 use domain::time::Timestamp;
-use runtime::{BoxError, Environment, random_bytes};
+use runtime::{BoxError, Environment};
 
-use crate::db::{self, Db, Item, ItemWrite, Part, StoreError, Table, Transacted, Written, from_item, n, s, to_item};
+use crate::db::{self, Db, Item, ItemWrite, Part, StoreError, Table, Transacted, Written, from_item, n, to_item};
 use crate::vault::Vault;
 
-pub use claim::{AttemptClaim, ClaimedAttempt};
+pub use attempt::{Delivery, MadeAttempt};
 pub use erase::ErasureProgress;
 pub use log::{DeliveryLog, DeliveryLogPage, DeliveryLogRequest};
-pub use outcome::AttemptRecording;
-pub use record::SpentOrder;
 pub use recovery::{Failures, RecoverableCount, Recovery, RecoveryEnd};
 pub use restart::{ResendLookup, ResendableDelivery};
 
-use record::{DeliveryItem, ENTITY, SORT_PREFIX, StoredAttempt, body_context, key, partition, sort_key};
+use record::{DeliveryItem, ENTITY, StoredAttempt, body_context, key, partition, sort_key, undelivered_key};
 
 /// A delivery to be stored.
 #[derive(Clone)]
@@ -74,16 +69,6 @@ pub enum DeliveryCreation {
     Waiting,
     /// The delivery existed, and is under way or has ended; or the event has come before.
     Known,
-}
-
-/// The result of recording that an order goes back to the queue.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PutBackOutcome {
-    /// No other copy of the order was recorded.
-    Recorded,
-    /// Another copy of the order was recorded. It may never have been sent on.
-    RecordedBefore,
-    Spent(SpentOrder),
 }
 
 /// The deliveries table.
@@ -129,50 +114,29 @@ impl Deliveries {
         }
     }
 
-    /// Records that an order arrived before its attempt may be made, and goes back to the queue.
-    pub async fn put_back(&self, order: &DeliveryOrder, now: Timestamp) -> Result<PutBackOutcome, StoreError> {
-        let owner = new_owner();
-        let update = self.update_of_next(order, now).set("hop", n(order.hop)).set("hop_owner", s(&owner));
-        let record: DeliveryItem = match update.when("attribute_not_exists(hop) OR hop < :hop", []).update_now().await?
-        {
-            Written::Done(_) => return Ok(PutBackOutcome::Recorded),
-            Written::Refused(None) => return Ok(PutBackOutcome::Spent(SpentOrder::Nothing)),
-            Written::Refused(Some(item)) => from_item(ENTITY, item)?,
-        };
-        Ok(match record.spent(order, now).unwrap_or(Some(SpentOrder::Nothing)) {
-            Some(spent) => PutBackOutcome::Spent(spent),
-            None if record.hop_owner.as_ref() == Some(&owner) => PutBackOutcome::Recorded,
-            None if record.hop == Some(order.hop) => PutBackOutcome::RecordedBefore,
-            // Another copy is more hops ahead.
-            None => PutBackOutcome::Spent(SpentOrder::Nothing),
-        })
-    }
-
     fn record_of(&self, delivery: NewDelivery<'_>, now: Timestamp) -> DeliveryItem {
         let NewDelivery { coach_id, endpoint_id, id, event_id, event_type, subject, made_at, body, not_sent, .. } =
             delivery;
-        let is_sent = not_sent.is_none();
+        let status = if not_sent.is_none() { DeliveryStatus::Pending } else { DeliveryStatus::Failed };
         DeliveryItem {
             pk: partition(endpoint_id),
             sk: sort_key(&id),
+            version: 1,
             coach_id: coach_id.clone(),
             event_id: event_id.clone(),
             event_type: event_type.to_owned(),
             subject: subject.clone(),
             made_at,
-            status: if is_sent { DeliveryStatus::Pending } else { DeliveryStatus::Failed },
+            status,
+            next_attempt_at: not_sent.is_none().then_some(now),
             attempts: not_sent.map(|reason| StoredAttempt::unsent(now, &reason)).into_iter().collect(),
             chain: 1,
             next_attempt: 1,
-            next_attempt_at: is_sent.then_some(now),
-            failed_at: (!is_sent).then(|| now.ms()),
+            waits_since: now.ms(),
+            undelivered: undelivered_key(status, &id),
             recovered_at: None,
             test: false,
-            hop: None,
-            hop_owner: None,
-            lease_owner: None,
-            lease_until: None,
-            recorded_by: None,
+            erased: false,
             sent_to: None,
             sent_s: None,
             signature: None,
@@ -186,27 +150,10 @@ impl Deliveries {
         self.table.write(key(endpoint, id))
     }
 
-    /// An update on condition that the delivery is pending and that this attempt is its next one.
-    fn update_before(&self, next: &NextAttempt<'_>) -> ItemWrite<'_> {
-        let values = [
-            (":pending", s(DeliveryStatus::Pending.as_str())),
-            (":chain", n(next.chain)),
-            (":attempt", n(next.attempt)),
-        ];
-        let update = self.update(next.endpoint, next.delivery);
-        update.when("#status = :pending AND chain = :chain AND next_attempt = :attempt", values)
-    }
-
-    /// An update on condition that the delivery is pending, has not expired, and waits for the order's attempt.
-    fn update_of_next(&self, order: &DeliveryOrder, now: Timestamp) -> ItemWrite<'_> {
-        self.update_before(&order.into()).when("expires_at > :now_s", [(":now_s", n(now.unix_s()))])
-    }
-
-    /// A query of an endpoint's deliveries. Its expressions may name `#status`.
-    fn query(&self, endpoint: &EndpointId) -> QueryFluentBuilder {
-        let values = [(":pk", s(partition(endpoint))), (":sk", s(SORT_PREFIX))];
-        let query = self.table.query("pk = :pk AND begins_with(sk, :sk)", values);
-        query.expression_attribute_names("#status", "status")
+    /// A put of a changed record, if it is as it was read.
+    fn replace(&self, changed: DeliveryItem) -> ItemWrite<'_> {
+        let found = changed.version;
+        self.table.write(to_item(&DeliveryItem { version: found + 1, ..changed })).when_version(Some(found))
     }
 }
 
@@ -217,25 +164,3 @@ fn existing(delivery: Option<Item>) -> Result<DeliveryCreation, StoreError> {
     let waiting = stored.status == DeliveryStatus::Pending && stored.attempts.is_empty();
     Ok(if waiting { DeliveryCreation::Waiting } else { DeliveryCreation::Known })
 }
-
-/// The attempt that a delivery waits for.
-struct NextAttempt<'a> {
-    endpoint: &'a EndpointId,
-    delivery: &'a DeliveryId,
-    chain: u32,
-    attempt: u32,
-}
-
-impl<'a> From<&'a DeliveryOrder> for NextAttempt<'a> {
-    fn from(order: &'a DeliveryOrder) -> Self {
-        let DeliveryOrder { endpoint_id: endpoint, delivery_id: delivery, chain, attempt, .. } = order;
-        Self { endpoint, delivery, chain: *chain, attempt: *attempt }
-    }
-}
-
-fn new_owner() -> String {
-    hex::encode(random_bytes::<8>())
-}
-
-#[cfg(test)]
-mod tests;

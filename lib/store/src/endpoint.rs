@@ -7,20 +7,15 @@
 //! 4. `find` GetItem, consistent. `change`, `rotate_secret` (module `secret`) Part of a transaction on the version
 //!    read.
 //! 5. `delete` Parts of a transaction: the endpoint, the count.
-//! 6. `acquire_permit`, `release_permit`, `reserve_place`, `note_pace` UpdateItem: module `permits`.
-//! 7. `count_test`, `begin_recovery`, `end_recovery` UpdateItem: module `by_hand`.
-//! 8. `count` GetItem.
-//! 9. `note_success` UpdateItem; `note_failure`, `note_gone` Read, then a transaction on the version read if the
-//!    health changes: module `health`.
+//! 6. `count_test`, `begin_recovery`, `end_recovery` UpdateItem: module `by_hand`.
+//! 7. `count` GetItem.
+//! 8. `note` GetItem, then a PutItem or a transaction on the version read, if an attempt changes the health: module
+//!    `health`.
 
 mod by_hand;
 mod health;
-mod permits;
 mod secret;
 
-use std::collections::HashMap;
-
-use chrono::TimeDelta;
 use domain::endpoint::{
     Endpoint, EndpointChange, EndpointDraft, EndpointGone, EndpointStatus, EndpointWithHealth, MAX_ENDPOINTS,
     SignedEndpoint,
@@ -28,7 +23,6 @@ use domain::endpoint::{
 use domain::endpoint_health::EndpointHealth;
 use domain::event::{EventType, PayloadMode};
 use domain::id::{CoachId, EndpointId};
-use domain::pace::Pace;
 use domain::receiver_url::{Reach, ReceiverUrl};
 use domain::signature::SigningSecret;
 use domain::time::Timestamp;
@@ -36,13 +30,11 @@ use runtime::{BoxError, Environment};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::db::{Db, Item, Part, StoreError, Table, Write, from_item, n, number, query_page, s, sk_of, to_item};
-use crate::endpoint_ref::EndpointRef;
+use crate::db::{Db, Item, Part, StoreError, Table, Write, from_item, n, number, query_page, s, to_item};
 use crate::vault::Vault;
 use crate::workspace::{key as workspace_key, key_of, partition};
 
 pub use by_hand::{NewRecovery, RecoveryLease, RecoveryStart};
-pub use permits::Permit;
 
 /// An endpoint as stored.
 #[derive(Clone, Serialize, Deserialize)]
@@ -54,10 +46,6 @@ pub struct StoredEndpoint {
     pub endpoint: Endpoint,
     secrets: Vec<SealedSecret>,
     pub health: EndpointHealth,
-    /// The time until which the endpoint counts as late, in ms.
-    late_until: Option<i64>,
-    /// The time between two places of a late endpoint, in ms.
-    late_gap_ms: Option<i64>,
 }
 
 impl StoredEndpoint {
@@ -110,7 +98,7 @@ impl SealedSecret {
 /// The endpoints in the workspaces table.
 #[derive(Clone)]
 pub struct Endpoints {
-    table: Table,
+    pub(crate) table: Table,
     vault: Vault,
 }
 
@@ -118,11 +106,6 @@ impl Endpoints {
     /// The table that `WORKSPACES_TABLE` names.
     pub fn new(env: &Environment, db: &Db, vault: &Vault) -> Result<Self, BoxError> {
         Ok(Self { table: Table::new(env, db, "WORKSPACES_TABLE")?, vault: vault.clone() })
-    }
-
-    /// Reads all endpoints of a workspace, oldest first.
-    pub async fn list(&self, coach: &CoachId) -> Result<Vec<Endpoint>, StoreError> {
-        Ok(self.list_with_health(coach).await?.into_iter().map(|watched| watched.endpoint).collect())
     }
 
     /// Reads all endpoints of a workspace with their health, oldest first.
@@ -144,31 +127,11 @@ impl Endpoints {
         self.find(coach, id).await?.map(|record| self.signed(record, now)).transpose()
     }
 
-    /// Reads several endpoints, in their order.
-    pub async fn get_all(
-        &self,
-        endpoints: &[EndpointRef],
-        now: Timestamp,
-    ) -> Result<Vec<Result<Option<SignedEndpoint>, StoreError>>, StoreError> {
-        let keys = endpoints.iter().map(|EndpointRef { coach, id }| key(coach, id)).collect();
-        let found = self.table.read(keys).await?.into_iter();
-        let mut found: HashMap<String, Item> = found.map(|item| (sk_of(&item).to_owned(), item)).collect();
-        let mut read = |id: &EndpointId| {
-            let item = found.remove(&sort_key(id));
-            item.map(|item| self.signed(from_item("endpoint", item)?, now)).transpose()
-        };
-        Ok(endpoints.iter().map(|endpoint| read(&endpoint.id)).collect())
-    }
-
-    fn signed(&self, record: StoredEndpoint, now: Timestamp) -> Result<SignedEndpoint, StoreError> {
+    pub(crate) fn signed(&self, record: StoredEndpoint, now: Timestamp) -> Result<SignedEndpoint, StoreError> {
         let secrets = record.secrets.iter().filter(|secret| secret.counts(now));
         let secrets = secrets.map(|secret| self.open(&record.endpoint.id, secret)).collect::<Result<_, _>>()?;
-        let pace = record
-            .late_until
-            .zip(record.late_gap_ms)
-            .map(|(until, gap_ms)| Pace { gap: TimeDelta::milliseconds(gap_ms), until: Timestamp::from_ms(until) });
         let StoredEndpoint { endpoint, health, .. } = record;
-        Ok(SignedEndpoint { read_at: now, endpoint, secrets, health, pace })
+        Ok(SignedEndpoint { read_at: now, endpoint, secrets, health })
     }
 
     /// A new endpoint with its secret, and the parts of a transaction that store it below the limit of endpoints.
@@ -198,8 +161,6 @@ impl Endpoints {
                 created_at: now,
             },
             health: EndpointHealth::default(),
-            late_until: None,
-            late_gap_ms: None,
         };
         let count = self.table.write(count_key(coach)).count("endpoints");
         let has_room = "attribute_not_exists(endpoints) OR endpoints < :most";
@@ -212,7 +173,7 @@ impl Endpoints {
     }
 
     /// The endpoint after a change, and the part of a transaction that stores it. A changed status or URL starts
-    /// afresh: earlier failures and lateness no longer count.
+    /// afresh: earlier failures no longer count.
     pub fn change(
         &self,
         found: &StoredEndpoint,
@@ -224,18 +185,16 @@ impl Endpoints {
         let changed = StoredEndpoint {
             endpoint,
             health: if is_same { found.health.clone() } else { EndpointHealth::default() },
-            late_until: found.late_until.filter(|_| is_same),
             ..found.clone()
         };
         Ok((changed.with_health(), self.replace(changed)))
     }
 
     /// Parts of a transaction: delete an endpoint.
-    pub fn delete(&self, coach: &CoachId, id: &EndpointId) -> [Write; 4] {
+    pub fn delete(&self, coach: &CoachId, id: &EndpointId) -> [Write; 3] {
         let count = self.table.write(count_key(coach)).add("endpoints", n(-1));
         [
             self.table.write(key(coach, id)).when_present().delete(Part::Endpoint),
-            self.table.write(permits_key(coach, id)).delete(Part::Endpoint),
             self.table.write(by_hand_key(coach, id)).delete(Part::Endpoint),
             count.when("endpoints > :zero", []).update(Part::EndpointCount),
         ]
@@ -276,12 +235,8 @@ fn sort_key(id: &EndpointId) -> String {
     format!("{SORT_PREFIX}{id}")
 }
 
-fn key(coach: &CoachId, id: &EndpointId) -> Item {
+pub(crate) fn key(coach: &CoachId, id: &EndpointId) -> Item {
     key_of(coach, &sort_key(id))
-}
-
-fn permits_key(coach: &CoachId, id: &EndpointId) -> Item {
-    key_of(coach, &format!("PERMITS#{id}"))
 }
 
 fn by_hand_key(coach: &CoachId, id: &EndpointId) -> Item {
@@ -320,18 +275,16 @@ mod tests {
             endpoint: endpoint.clone(),
             secrets: vec![SealedSecret { sealed: vec![1, 2], until: None }],
             health: EndpointHealth::default(),
-            late_until: None,
-            late_gap_ms: Some(5),
         });
         let mut names: Vec<&str> = item.keys().map(String::as_str).collect();
         names.sort_unstable();
-        let [first, second] = [
-            ["created_at", "disabled_at", "disabled_reason", "events", "health", "id", "late_gap_ms"],
+        let (first, second) = (
+            ["created_at", "disabled_at", "disabled_reason", "events", "health", "id"],
             ["payload_mode", "pk", "secrets", "sk", "status", "url", "version"],
-        ];
-        assert_eq!(names, [first, second].concat());
+        );
+        assert_eq!(names, [first.as_slice(), &second].concat());
         let read: StoredEndpoint = from_item("endpoint", item).unwrap();
-        assert_eq!((read.endpoint, read.late_gap_ms, read.late_until), (endpoint, Some(5), None));
+        assert_eq!(read.endpoint, endpoint);
         assert_eq!(read.secrets[0].sealed, [1, 2]);
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! HTTP/1.1 alone, read by hyper's lenient settings. An attempt sends its request once, and once more only if a reused
 //! connection ended without a byte of an answer. The status decides. The body is for the log: it is read until two
-//! seconds after the status, up to 64 KiB. Callers get the status before that.
+//! seconds after the status, up to 64 KiB.
 
 mod connect;
 mod error;
@@ -45,14 +45,6 @@ pub struct Webhook<'a> {
     pub url: &'a ReceiverUrl,
     pub headers: WebhookHeaders<'a>,
     pub body: Vec<u8>,
-}
-
-/// A receiver's status, or the reason why there is none. The body is still to be read.
-pub struct Answering {
-    started: Instant,
-    answered: Instant,
-    deadline: Instant,
-    head: Result<Response<Incoming>, String>,
 }
 
 /// The outcome of an attempt.
@@ -95,11 +87,27 @@ impl WebhookClient {
         Ok(Self { client, reach, deadline })
     }
 
-    /// Makes one attempt, up to the receiver's status. A failure is an answer, too.
-    pub async fn send(&self, webhook: Webhook<'_>) -> Answering {
+    /// Makes one attempt. A failure is an answer, too. The beginning of the body is read as far as it arrives in time.
+    pub async fn send(&self, webhook: Webhook<'_>) -> Answer {
         let started = Instant::now();
-        let head = self.exchange(webhook, started + self.deadline).await;
-        Answering { started, answered: Instant::now(), deadline: started + self.deadline, head }
+        let deadline = started + self.deadline;
+        let (mut beginning, mut retry_after, mut is_compressed) = (Excerpt::default(), None, false);
+        let result = match self.exchange(webhook, deadline).await {
+            Err(reason) => AttemptResult::Error(reason),
+            Ok(response) => {
+                let status = response.status().as_u16();
+                let value = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+                retry_after = value.map(str::to_owned);
+                let codings = response.headers().get_all(CONTENT_ENCODING);
+                is_compressed = codings.iter().any(|coding| coding != "identity" && !coding.is_empty());
+                let deadline = deadline.min(Instant::now() + STATUS_GRACE);
+                let _ended = timeout_at(deadline, read(response, &mut beginning)).await;
+                AttemptResult::StatusCode(status)
+            }
+        };
+        let excerpt = beginning.into_text().map(|text| if is_compressed { COMPRESSED.to_owned() } else { text });
+        let duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
+        Answer { result, duration_ms, excerpt, retry_after }
     }
 
     async fn exchange(&self, webhook: Webhook<'_>, deadline: Instant) -> Result<Response<Incoming>, String> {
@@ -111,38 +119,6 @@ impl WebhookClient {
             Ok(response) => response.map_err(|error| reason(&error).to_owned()),
             Err(_elapsed) => Err(format!("timed out after {} s", self.deadline.as_secs())),
         }
-    }
-}
-
-impl Answering {
-    /// The part of the answer that decides about the delivery.
-    pub fn result(&self) -> AttemptResult {
-        match &self.head {
-            Ok(response) => AttemptResult::StatusCode(response.status().as_u16()),
-            Err(reason) => AttemptResult::Error(reason.clone()),
-        }
-    }
-
-    /// Time until the receiver sent its status or the attempt failed.
-    pub fn time_to_status(&self) -> Duration {
-        self.answered - self.started
-    }
-
-    /// Reads the beginning of the body, as far as it arrives in time.
-    pub async fn read(self) -> Answer {
-        let result = self.result();
-        let (mut beginning, mut retry_after, mut is_compressed) = (Excerpt::default(), None, false);
-        if let Ok(response) = self.head {
-            let value = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-            retry_after = value.map(str::to_owned);
-            let codings = response.headers().get_all(CONTENT_ENCODING);
-            is_compressed = codings.iter().any(|coding| coding != "identity" && !coding.is_empty());
-            let deadline = self.deadline.min(self.answered + STATUS_GRACE);
-            let _ended = timeout_at(deadline, read(response, &mut beginning)).await;
-        }
-        let excerpt = beginning.into_text().map(|text| if is_compressed { COMPRESSED.to_owned() } else { text });
-        let duration_ms = u32::try_from(self.started.elapsed().as_millis()).unwrap_or(u32::MAX);
-        Answer { result, duration_ms, excerpt, retry_after }
     }
 }
 

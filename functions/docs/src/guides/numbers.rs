@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use domain::delivery::{CHAIN_RETENTION, DELIVERY_RETENTION};
-use domain::pace::PERMITS;
 use domain::rate_limit::{Limit, WINDOW_S};
 use domain::retry::{CHAIN_HOURS, GAPS_S, MAX_ATTEMPTS};
 use domain::wall_clock::TZ_DATABASE;
@@ -82,7 +81,7 @@ fn as_text(code: &str) -> String {
 }
 
 /// Values that are no literals in the code.
-fn computed() -> [(&'static str, String); 15] {
+fn computed() -> [(&'static str, String); 13] {
     let spelled = |time_s: u32| match (time_s / 3_600, time_s % 3_600 / 60) {
         (0, 0) => format!("{time_s} s"),
         (0, minutes) => format!("{minutes} min"),
@@ -97,16 +96,11 @@ fn computed() -> [(&'static str, String); 15] {
         let (_, rest) = template.split_once(before).unwrap_or_else(|| panic!("template.yaml has no `{before}`"));
         rest.split(['\n', ')']).next().unwrap().to_owned()
     };
-    let batch =
-        stated("DeliveriesQueue.Arn\n            Enabled: !If [HoldsOutgoing, false, true]\n            BatchSize: ");
-    let at_once = PERMITS * batch.parse::<i32>().unwrap();
     [
         ("CHAIN_HOURS", format!("{CHAIN_HOURS} hours")),
         ("GAPS_S", format!("{} and {last}", others.join(", "))),
         ("MAX_ATTEMPTS", MAX_ATTEMPTS.to_string()),
         ("DELIVERY_RETENTION + CHAIN_RETENTION", format!("{} days", (DELIVERY_RETENTION + CHAIN_RETENTION).num_days())),
-        ("PERMITS * BatchSize", at_once.to_string()),
-        ("BatchSize", batch),
         ("TZ_DATABASE", TZ_DATABASE.to_owned()),
         ("Limit::Requests", per_minute(Limit::Requests)),
         ("Limit::Requests + 1", (Limit::Requests.per_minute() + 1).to_string()),

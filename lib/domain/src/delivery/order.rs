@@ -1,15 +1,15 @@
 //! Orders: messages that ask for one attempt each, and the decision about an order that arrives.
 
-use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
-use super::ATTEMPT_TIMEOUT;
+use super::{DELETED, DeliveryStatus};
+use crate::endpoint::{EndpointStatus, SignedEndpoint};
 use crate::id::{CoachId, DeliveryId, EndpointId};
 use crate::time::Timestamp;
 
-/// Time until an order first checks whether its endpoint has recovered. The mark of an endpoint that hung lasts half as
-/// long.
-const FIRST_LOOK: TimeDelta = TimeDelta::seconds(120);
+/// Lanes of an endpoint. The orders of a lane are carried out one after the other, so this is the most attempts at an
+/// endpoint at once, and a receiver that hangs for one request holds up one lane.
+pub const LANES: u8 = 10;
 
 /// A message of the queues: make this attempt when it is due. A retry by hand begins another chain, and orders of an
 /// older chain are void.
@@ -22,34 +22,32 @@ pub struct DeliveryOrder {
     pub chain: u32,
     /// From 1 in each chain.
     pub attempt: u32,
-    /// The number of times that the order was put back: a queue delays a message for 15 minutes at most.
+    /// The number of times that the order was sent to wait: a queue delays a message for 15 minutes at most.
     pub hop: u32,
     pub due_at: Timestamp,
-    /// True if `due_at` is a place that was reserved for this order at a late endpoint.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub placed: bool,
 }
 
-/// The state of an endpoint, as far as it matters to orders.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Readiness {
-    /// The endpoint is not known to be late.
-    Quick,
-    /// The endpoint is late: an attempt needs a place.
-    Late,
-    /// The endpoint is disabled or deleted: nothing is sent.
-    Off,
+/// The state of a delivery, as far as orders and attempts change it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeliveryState {
+    pub status: DeliveryStatus,
+    pub chain: u32,
+    pub next_attempt: u32,
+    /// `None` unless the delivery is pending.
+    pub next_attempt_at: Option<Timestamp>,
 }
 
-/// The next step of an order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OrderStep {
+/// What is done with an order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Turn {
     /// Make the attempt.
-    Attempt,
-    /// Get a permit or a place first: see `admission` of the deliverer.
-    Admit,
-    /// Put the order back until it is due.
-    PutBack,
+    Send,
+    /// Send this order to wait.
+    Later(DeliveryOrder),
+    /// End the delivery for this reason, which the delivery log shows.
+    End(String),
+    /// Nothing: the attempt was made, or its delivery or chain has ended.
+    Skip,
 }
 
 impl DeliveryOrder {
@@ -63,117 +61,185 @@ impl DeliveryOrder {
             attempt: 1,
             hop: 0,
             due_at,
-            placed: false,
         }
     }
 
     /// Returns the order for another attempt of the same chain.
     pub fn for_attempt(&self, attempt: u32, due_at: Timestamp) -> Self {
-        Self { attempt, hop: 0, due_at, placed: false, ..self.clone() }
+        Self { attempt, hop: 0, due_at, ..self.clone() }
     }
 
-    pub fn put_back(&self) -> Self {
-        Self { hop: self.hop + 1, ..self.clone() }
+    /// Returns the order as it is sent to wait until `due_at`.
+    pub fn later(&self, due_at: Timestamp) -> Self {
+        Self { hop: self.hop + 1, due_at, ..self.clone() }
     }
 
-    /// Returns the time at which the order should arrive: its due time, or an earlier time to check whether the
-    /// endpoint has recovered. Only the first return after the reservation of the place is early: an order that was put
-    /// back before waits until its due time.
-    pub fn arrives_at(&self, now: Timestamp) -> Timestamp {
-        if self.placed && self.hop == 1 { self.due_at.min(now + FIRST_LOOK) } else { self.due_at }
+    /// Returns the message group of the order in the FIFO queue: a lane of its endpoint.
+    pub fn lane(&self) -> String {
+        let lane =
+            self.delivery_id.as_str().bytes().fold(0u8, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte)) % LANES;
+        format!("{}#{lane}", self.endpoint_id)
     }
 
-    /// Decides about an order that arrives at `now`.
-    ///
-    /// A place lets the order go without a permit. An order that arrives more than [`ATTEMPT_TIMEOUT`] after its place
-    /// is admitted again: otherwise all delayed orders would go out at once after a standstill. An order that arrives
-    /// before its place is admitted if the endpoint has recovered.
-    pub fn next_step(&self, endpoint: Readiness, now: Timestamp) -> OrderStep {
-        let is_due = self.due_at <= now;
+    /// Returns the id by which the FIFO queue drops copies of the order.
+    pub fn deduplication_id(&self) -> String {
+        format!("{}/{}/{}/{}", self.delivery_id, self.chain, self.attempt, self.hop)
+    }
+
+    /// Decides about the order when it arrives at `now`. `delivery` is `None` if there is nothing to send: the delivery
+    /// has expired, or its client is erased. A redelivered order may come from a function that died between recording
+    /// the attempt and sending the next order.
+    pub fn turn(
+        &self,
+        delivery: Option<&DeliveryState>,
+        endpoint: &Result<SignedEndpoint, String>,
+        is_redelivered: bool,
+        now: Timestamp,
+    ) -> Turn {
+        let Some(delivery) = delivery else { return Turn::Skip };
+        if delivery.status != DeliveryStatus::Pending || delivery.chain != self.chain {
+            return Turn::Skip;
+        }
+        if delivery.next_attempt != self.attempt {
+            let next = delivery.next_attempt_at.filter(|_| is_redelivered && delivery.next_attempt > self.attempt);
+            return next.map_or(Turn::Skip, |at| Turn::Later(self.for_attempt(delivery.next_attempt, at)));
+        }
         match endpoint {
-            _ if !is_due && !self.placed => OrderStep::PutBack,
-            Readiness::Off => OrderStep::Attempt,
-            Readiness::Quick => OrderStep::Admit,
-            Readiness::Late if !is_due => OrderStep::PutBack,
-            Readiness::Late if self.placed && now <= self.due_at + ATTEMPT_TIMEOUT => OrderStep::Attempt,
-            Readiness::Late => OrderStep::Admit,
+            _ if self.due_at > now => Turn::Later(self.later(self.due_at)),
+            Err(reason) => Turn::End(reason.clone()),
+            Ok(endpoint) => match endpoint.health.breaker.open_until(now) {
+                Some(until) => Turn::Later(self.later(until)),
+                None => Turn::Send,
+            },
         }
     }
 }
 
-/// An operator's request to enqueue the pending deliveries of an endpoint again, because messages may be missing after
-/// a restore.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Resumption {
-    pub coach_id: CoachId,
-    pub resume: EndpointId,
-    /// The delivery to continue after. Absent from an operator's request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<DeliveryId>,
+/// The endpoint if it takes deliveries, or the reason why it does not, for the delivery log.
+pub fn sendable(endpoint: Option<SignedEndpoint>) -> Result<SignedEndpoint, String> {
+    let endpoint = endpoint.ok_or(DELETED)?;
+    match endpoint.endpoint.status {
+        EndpointStatus::Enabled => Ok(endpoint),
+        EndpointStatus::Disabled | EndpointStatus::Gone => Err(endpoint.endpoint.not_sent()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::delivery::AttemptResult;
+    use crate::endpoint::Endpoint;
+    use crate::endpoint_health::{EndpointHealth, HealthEffect};
+    use crate::event::{EventType, PayloadMode};
+    use crate::id::EventId;
+    use crate::receiver_url::{Reach, ReceiverUrl};
 
-    fn first() -> DeliveryOrder {
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_ms(seconds * 1_000)
+    }
+
+    /// The order of the second attempt, due at 100 s.
+    fn order() -> DeliveryOrder {
         let coach = CoachId::parse("coach_1").unwrap();
         let endpoint = EndpointId::parse("we_1").unwrap();
-        DeliveryOrder::first(&coach, &endpoint, &DeliveryId::parse("dlv_1").unwrap(), Timestamp::from_ms(100_000))
+        DeliveryOrder::first(&coach, &endpoint, &DeliveryId::parse("dlv_1").unwrap(), at(90)).for_attempt(2, at(100))
     }
 
-    #[test]
-    fn an_order_keeps_its_attempt_while_put_back_and_resets_its_hops_for_the_next() {
-        let back = DeliveryOrder { placed: true, ..first() }.put_back().put_back();
-        assert_eq!((back.hop, back.attempt, back.due_at, back.placed), (2, 1, first().due_at, true));
-        let next = back.for_attempt(2, Timestamp::from_ms(9));
-        assert_eq!((next.chain, next.attempt, next.hop, next.due_at), (1, 2, 0, Timestamp::from_ms(9)));
-        assert!(!next.placed);
+    fn pending(chain: u32, next_attempt: u32) -> DeliveryState {
+        DeliveryState { status: DeliveryStatus::Pending, chain, next_attempt, next_attempt_at: Some(at(160)) }
     }
 
-    #[test]
-    fn an_order_without_the_field_placed_has_no_place() {
-        let text = serde_json::to_string(&first()).unwrap();
-        assert!(!text.contains("placed"), "{text}");
-        assert_eq!(serde_json::from_str::<DeliveryOrder>(&text).unwrap(), first());
+    fn ended(status: DeliveryStatus) -> DeliveryState {
+        DeliveryState { status, next_attempt_at: None, ..pending(1, 2) }
+    }
+
+    /// An endpoint that has not answered for `silences` attempts until 100 s.
+    fn endpoint(silences: usize) -> SignedEndpoint {
+        let silence = AttemptResult::Error("timed out".to_owned());
+        let health = (0..silences).fold(EndpointHealth::default(), |health, _| {
+            match health.after(&silence, &EventId::parse("evt_1").unwrap(), at(100)) {
+                HealthEffect::Health(next) => next,
+                effect => panic!("{effect:?}"),
+            }
+        });
+        let endpoint = Endpoint {
+            id: EndpointId::parse("we_1").unwrap(),
+            url: ReceiverUrl::parse("https://hooks.example.com/a", Reach::Public).unwrap(),
+            events: EventType::ALL.to_vec(),
+            payload_mode: PayloadMode::Identifiers,
+            description: None,
+            status: EndpointStatus::Enabled,
+            disabled_reason: None,
+            disabled_at: None,
+            created_at: at(0),
+        };
+        SignedEndpoint { read_at: at(100), endpoint, secrets: Vec::new(), health }
+    }
+
+    fn off() -> SignedEndpoint {
+        let mut off = endpoint(3);
+        off.endpoint.status = EndpointStatus::Gone;
+        off
+    }
+
+    fn later(due_s: i64) -> Turn {
+        Turn::Later(order().later(at(due_s)))
+    }
+
+    fn end(reason: &str) -> Turn {
+        Turn::End(reason.to_owned())
     }
 
     #[rstest::rstest]
-    #[case::not_placed(false, 1, 600, 600)]
-    #[case::placed_soon(true, 1, 119, 119)]
-    #[case::placed_later(true, 1, 600, 120)]
-    #[case::looked_at(true, 2, 600, 600)]
-    fn an_order_looks_once_before_its_place(
-        #[case] placed: bool,
-        #[case] hop: u32,
-        #[case] due_in_s: i64,
-        #[case] arrives_in_s: i64,
+    #[case::due(100, Some(pending(1, 2)), Some(endpoint(2)), Turn::Send)]
+    #[case::overdue(9_000, Some(pending(1, 2)), Some(endpoint(0)), Turn::Send)]
+    #[case::early(99, Some(pending(1, 2)), Some(endpoint(0)), later(100))]
+    #[case::silent(100, Some(pending(1, 2)), Some(endpoint(3)), later(130))]
+    #[case::silent_before(130, Some(pending(1, 2)), Some(endpoint(3)), Turn::Send)]
+    #[case::early_and_silent(99, Some(pending(1, 2)), Some(endpoint(3)), later(100))]
+    #[case::gone(100, Some(pending(1, 2)), Some(off()), end("not sent: endpoint gone"))]
+    #[case::deleted(100, Some(pending(1, 2)), None, end(DELETED))]
+    #[case::expired(100, None, Some(endpoint(0)), Turn::Skip)]
+    #[case::ended(100, Some(ended(DeliveryStatus::Failed)), Some(endpoint(0)), Turn::Skip)]
+    #[case::delivered(100, Some(ended(DeliveryStatus::Delivered)), Some(endpoint(0)), Turn::Skip)]
+    #[case::made(100, Some(pending(1, 3)), Some(endpoint(0)), Turn::Skip)]
+    #[case::ahead(100, Some(pending(1, 1)), Some(endpoint(0)), Turn::Skip)]
+    #[case::older_chain(100, Some(pending(2, 2)), Some(endpoint(0)), Turn::Skip)]
+    fn an_order_is_carried_out_waits_or_counts_no_more(
+        #[case] now_s: i64,
+        #[case] delivery: Option<DeliveryState>,
+        #[case] endpoint: Option<SignedEndpoint>,
+        #[case] expected: Turn,
     ) {
-        let now = Timestamp::from_ms(100_000);
-        let due_at = now + TimeDelta::seconds(due_in_s);
-        let order = DeliveryOrder { placed, hop, due_at, ..first() };
-        assert_eq!(order.arrives_at(now), now + TimeDelta::seconds(arrives_in_s));
+        assert_eq!(order().turn(delivery.as_ref(), &sendable(endpoint), false, at(now_s)), expected);
     }
 
-    /// Milliseconds from the order's due time (negative: before), then the step at an endpoint that is quick, late,
-    /// off.
     #[rstest::rstest]
-    #[case::early(false, -1, [OrderStep::PutBack, OrderStep::PutBack, OrderStep::PutBack])]
-    #[case::due(false, 0, [OrderStep::Admit, OrderStep::Admit, OrderStep::Attempt])]
-    #[case::overdue(false, 900_000, [OrderStep::Admit, OrderStep::Admit, OrderStep::Attempt])]
-    #[case::before_its_place(true, -1, [OrderStep::Admit, OrderStep::PutBack, OrderStep::Attempt])]
-    #[case::at_its_place(true, 0, [OrderStep::Admit, OrderStep::Attempt, OrderStep::Attempt])]
-    #[case::somewhat_after_its_place(true, 15_000, [OrderStep::Admit, OrderStep::Attempt, OrderStep::Attempt])]
-    #[case::long_after_its_place(true, 15_001, [OrderStep::Admit, OrderStep::Admit, OrderStep::Attempt])]
-    fn an_order_is_attempted_admitted_or_put_back(
-        #[case] placed: bool,
-        #[case] after_ms: i64,
-        #[case] turns: [OrderStep; 3],
-    ) {
-        let order = DeliveryOrder { placed, ..first() };
-        let now = Timestamp::from_ms(order.due_at.ms() + after_ms);
-        let decided =
-            [Readiness::Quick, Readiness::Late, Readiness::Off].map(|endpoint| order.next_step(endpoint, now));
-        assert_eq!(decided, turns);
+    #[case::made(pending(1, 3), Turn::Later(order().for_attempt(3, at(160))))]
+    #[case::due(pending(1, 2), Turn::Send)]
+    #[case::ahead(pending(1, 1), Turn::Skip)]
+    #[case::older_chain(pending(2, 3), Turn::Skip)]
+    fn a_redelivered_order_sends_the_next_one(#[case] delivery: DeliveryState, #[case] expected: Turn) {
+        assert_eq!(order().turn(Some(&delivery), &sendable(Some(endpoint(0))), true, at(100)), expected);
+    }
+
+    #[test]
+    fn copies_of_an_order_have_one_lane_and_id_and_each_wait_another_id() {
+        let waited = order().later(at(200));
+        assert_eq!((waited.hop, waited.lane()), (1, order().lane()));
+        let ids = [order(), waited, order().for_attempt(3, at(0))].map(|order| order.deduplication_id());
+        assert_eq!(ids, ["dlv_1/1/2/0", "dlv_1/1/2/1", "dlv_1/1/3/0"]);
+    }
+
+    #[test]
+    fn deliveries_are_spread_over_the_lanes() {
+        let (event, endpoint) = (EventId::parse("evt_1").unwrap(), EndpointId::parse("we_1").unwrap());
+        let mut counts = std::collections::BTreeMap::new();
+        for ms in 0..1_000 {
+            let delivery_id = DeliveryId::derive(ms, &event, &endpoint);
+            *counts.entry(DeliveryOrder { delivery_id, ..order() }.lane()).or_insert(0) += 1;
+        }
+        assert_eq!(counts.len(), usize::from(LANES));
+        assert!(counts.values().all(|count| (60..140).contains(count)), "{counts:?}");
     }
 }

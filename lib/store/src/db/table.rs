@@ -1,5 +1,7 @@
 //! A table: reads of items, queries, and the start of every write ([`ItemWrite`]).
 
+use std::collections::HashMap;
+
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use runtime::{BoxError, Environment};
@@ -49,23 +51,8 @@ impl Table {
     pub(crate) async fn read(&self, keys: Vec<Item>) -> Result<Vec<Item>, StoreError> {
         let mut found = Vec::new();
         for chunk in keys.chunks(MAX_BATCH_KEYS) {
-            let (mut wanted, mut round) = (chunk.to_vec(), 0);
-            // DynamoDB returns keys that exceed the size of an answer or the capacity: read them again.
-            while !wanted.is_empty() {
-                if round == MAX_ROUNDS {
-                    let source = format!("{} items are left unread", wanted.len()).into();
-                    return Err(StoreError::Unavailable { operation: "BatchGetItem", source });
-                }
-                backoff(round).await;
-                round += 1;
-                let keys = KeysAndAttributes::builder().set_keys(Some(wanted)).consistent_read(true).build();
-                let request = self.db.client.batch_get_item();
-                let got = request.request_items(&self.name, keys.expect("keys are given")).send_metered().await;
-                let got = got.map_err(|error| failed("BatchGetItem", error))?;
-                found.extend(got.responses.unwrap_or_default().remove(&self.name).unwrap_or_default());
-                let unread = got.unprocessed_keys.unwrap_or_default().remove(&self.name);
-                wanted = unread.map(|unread| unread.keys).unwrap_or_default();
-            }
+            let wanted = HashMap::from([(self.name.clone(), chunk.to_vec())]);
+            found.extend(self.db.read(wanted).await?.into_values().flatten());
         }
         Ok(found)
     }
@@ -85,6 +72,36 @@ impl Table {
     /// A write of the item. A put takes the whole item, every other write its key.
     pub(crate) fn write(&self, item: Item) -> ItemWrite<'_> {
         ItemWrite::new(&self.db, &self.name, item)
+    }
+}
+
+impl Db {
+    /// Reads up to 100 items by their tables and keys, consistently, in no order. A missing item is left out.
+    pub(crate) async fn read(
+        &self,
+        mut wanted: HashMap<String, Vec<Item>>,
+    ) -> Result<HashMap<String, Vec<Item>>, StoreError> {
+        let (mut found, mut round) = (HashMap::<String, Vec<Item>>::new(), 0);
+        // DynamoDB returns keys that exceed the size of an answer or the capacity: read them again.
+        while !wanted.is_empty() {
+            if round == MAX_ROUNDS {
+                let source = format!("items of {} tables are left unread", wanted.len()).into();
+                return Err(StoreError::Unavailable { operation: "BatchGetItem", source });
+            }
+            backoff(round).await;
+            round += 1;
+            let request = wanted.into_iter().fold(self.client.batch_get_item(), |request, (table, keys)| {
+                let keys = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(true).build();
+                request.request_items(table, keys.expect("keys are given"))
+            });
+            let got = request.send_metered().await.map_err(|error| failed("BatchGetItem", error))?;
+            for (table, items) in got.responses.unwrap_or_default() {
+                found.entry(table).or_default().extend(items);
+            }
+            let unread = got.unprocessed_keys.unwrap_or_default().into_iter();
+            wanted = unread.map(|(table, unread)| (table, unread.keys)).collect();
+        }
+        Ok(found)
     }
 }
 

@@ -2,14 +2,14 @@
 //! may repeat the bodies. With a signature and the endpoint's secret, guesses of a body could be confirmed. Ids, times
 //! and statuses stay in the log. A pending delivery ends. An attempt under way is still recorded.
 
-use domain::delivery::DeliveryStatus;
+use domain::delivery::{DeliveryState, DeliveryStatus};
 use domain::id::ClientId;
 use domain::time::Timestamp;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::Deliveries;
 use super::record::{DeliveryItem, ENTITY, StoredAttempt};
-use crate::db::{self, Item, StoreError, Written, b, from_item, n, query_page, s, sk_of, to_attribute};
+use crate::db::{Item, StoreError, Written, from_item, query_page, s, sk_of};
 
 /// Deliveries per page: each may hold excerpts of some sixty answers.
 const PAGE_ITEMS: i32 = 100;
@@ -18,9 +18,7 @@ const MAX_PAGES: usize = 3;
 /// Concurrent updates.
 const CONCURRENT_UPDATES: usize = 16;
 /// The log's line for a delivery that an erasure ends.
-pub(super) const REASON: &str = "not sent: client erased";
-/// The suffix of the lease owner of an attempt whose client has been erased since it began.
-const ERASED: &str = "/erased";
+const REASON: &str = "not sent: client erased";
 
 /// The progress of an erasure.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,59 +55,28 @@ impl Deliveries {
         Ok(ErasureProgress::Until(after))
     }
 
-    /// Erases one delivery. An attempt that begins or ends meanwhile changes the delivery, which is then read again.
+    /// Erases one delivery. If the delivery changes meanwhile, it is read again.
     async fn erase_body(&self, item: Item, now: Timestamp) -> Result<(), StoreError> {
         let mut record: DeliveryItem = from_item(ENTITY, item)?;
-        loop {
-            let has_no_excerpts = record.attempts.iter().all(StoredAttempt::has_no_excerpt);
-            let has_no_content = record.sealed.is_empty() && record.signature.is_none() && has_no_excerpts;
-            let is_left = record.under_way(now).is_some_and(|owner| owner.ends_with(ERASED));
-            if has_no_content && (record.status != DeliveryStatus::Pending || is_left) {
-                return Ok(());
-            }
-            match self.write_erased(&record, now).await? {
-                Written::Done(_) | Written::Refused(None) => return Ok(()),
+        while !record.erased {
+            match self.replace(record.without_content(now)).put_now().await? {
+                Written::Done(()) | Written::Refused(None) => return Ok(()),
                 Written::Refused(Some(item)) => record = from_item(ENTITY, item)?,
             }
         }
-    }
-
-    /// Removes the content, if the record is as it was read.
-    async fn write_erased(&self, record: &DeliveryItem, now: Timestamp) -> Result<Written<Item>, StoreError> {
-        const NOT_UNDER_WAY: &str = "#status <> :pending OR attribute_not_exists(lease_until) OR lease_until <= :now";
-        let mut lines: Vec<StoredAttempt> = record.attempts.iter().map(StoredAttempt::without_excerpt).collect();
-        let erased =
-            self.table.write(db::key(&record.pk, &record.sk)).set("sealed", b(Vec::new())).remove(["signature"]);
-        let erased = erased.when("size(attempts) = :made", [(":made", n(record.attempts.len()))]);
-        let erased = if let Some(owner) = record.under_way(now) {
-            // The changed owner informs the attempt that is under way.
-            let erased = erased.set("lease_owner", s(erased_owner(owner)));
-            erased.when("lease_owner = :owner", [(":owner", s(owner))])
-        } else {
-            let mut status = record.status;
-            if status == DeliveryStatus::Pending {
-                lines.push(StoredAttempt::unsent(now, REASON));
-                status = DeliveryStatus::Failed;
-            }
-            erased
-                .set("status", s(status.as_str()))
-                .remove(["failed_at", "next_attempt_at", "lease_owner", "lease_until", "hop", "hop_owner"])
-                .when("#status = :was", [(":was", s(record.status.as_str()))])
-                .when(NOT_UNDER_WAY, [(":pending", s(DeliveryStatus::Pending.as_str())), (":now", n(now.ms()))])
-        };
-        erased.set("attempts", to_attribute(&lines)).update_now().await
+        Ok(())
     }
 }
 
 impl DeliveryItem {
-    /// The lease owner of the attempt under way.
-    fn under_way(&self, now: Timestamp) -> Option<&str> {
-        let is_under_way = self.status == DeliveryStatus::Pending && self.lease_until > Some(now.ms());
-        self.lease_owner.as_deref().filter(|_| is_under_way)
+    /// The record without content. A pending delivery ends.
+    fn without_content(&self, now: Timestamp) -> Self {
+        let mut attempts: Vec<StoredAttempt> = self.attempts.iter().map(StoredAttempt::without_excerpt).collect();
+        let mut state = self.state();
+        if state.status == DeliveryStatus::Pending {
+            attempts.push(StoredAttempt::unsent(now, REASON));
+            state = DeliveryState { status: DeliveryStatus::Failed, next_attempt_at: None, ..state };
+        }
+        Self { attempts, erased: true, sealed: Vec::new(), signature: None, ..self.clone() }.in_state(&state)
     }
-}
-
-/// The lease owner of an attempt whose client has been erased.
-pub(super) fn erased_owner(owner: &str) -> String {
-    format!("{}{ERASED}", owner.strip_suffix(ERASED).unwrap_or(owner))
 }

@@ -11,7 +11,7 @@ use domain::time::Timestamp;
 use serde::Deserialize;
 
 use super::Deliveries;
-use super::record::{ENTITY, SORT_PREFIX, StoredAttempt, endpoint_of, partition, sort_key};
+use super::record::{ENTITY, StoredAttempt, endpoint_of, id_of, partition, sort_key};
 use crate::db::{self, Item, StoreError, from_item, query_page, s, sk_of};
 use crate::page::PAGE_BYTES;
 
@@ -215,9 +215,4 @@ fn included(items: Vec<Item>, filter: &DeliveryFilter) -> Result<Vec<Item>, Stor
         }
     }
     Ok(keys)
-}
-
-pub(super) fn id_of(key: &Item) -> Result<DeliveryId, StoreError> {
-    let id = sk_of(key).strip_prefix(SORT_PREFIX).and_then(|id| DeliveryId::parse(id).ok());
-    id.ok_or_else(|| StoreError::corrupt(ENTITY, "its key has another form"))
 }

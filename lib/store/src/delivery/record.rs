@@ -2,23 +2,24 @@
 //! the body that it was sent.
 
 use chrono::TimeDelta;
-use domain::delivery::{Attempt, AttemptResult, DeliveryOrder, DeliveryStatus, SentRequest};
+use domain::delivery::{Attempt, AttemptResult, DeliveryState, DeliveryStatus, SentRequest};
 use domain::id::{CoachId, DeliveryId, EndpointId, EventId};
 use domain::subject::Subject;
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::db::{self, Item, ItemWrite, StoreError, to_attribute};
+use crate::db::{self, Item, StoreError, sk_of};
 use crate::vault::Vault;
 
 pub(super) const ENTITY: &str = "delivery";
 const PARTITION_PREFIX: &str = "ENDPOINT#";
 pub(super) const SORT_PREFIX: &str = "DELIVERY#";
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(super) struct DeliveryItem {
     pub(super) pk: String,
     pub(super) sk: String,
+    pub(super) version: u64,
     pub(super) id: DeliveryId,
     pub(super) coach_id: CoachId,
     pub(super) event_id: EventId,
@@ -31,19 +32,18 @@ pub(super) struct DeliveryItem {
     pub(super) chain: u32,
     pub(super) next_attempt: u32,
     pub(super) next_attempt_at: Option<Timestamp>,
-    /// The time of the failure in milliseconds: the sort key of GSI `failed`. Present as long as the delivery can be
-    /// sent again.
-    pub(super) failed_at: Option<i64>,
+    /// The time since which the delivery has waited, in milliseconds: the beginning of its latest attempt or chain.
+    pub(super) waits_since: i64,
+    /// The sort key of GSI `undelivered`: the status and the id. Absent once the event is delivered.
+    pub(super) undelivered: Option<String>,
     /// The time at which a recovery last sent the delivery again, in milliseconds.
     pub(super) recovered_at: Option<i64>,
     /// A test event. A recovery skips it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) test: bool,
-    pub(super) hop: Option<u32>,
-    pub(super) hop_owner: Option<String>,
-    pub(super) lease_owner: Option<String>,
-    pub(super) lease_until: Option<i64>,
-    pub(super) recorded_by: Option<String>,
+    /// The client is erased: there is no body, signature or answer any more. A recovery skips it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) erased: bool,
     /// The host that the latest attempt was sent to.
     pub(super) sent_to: Option<String>,
     /// The signed time of the latest attempt, in seconds.
@@ -56,18 +56,6 @@ pub(super) struct DeliveryItem {
     pub(super) expires_at: i64,
 }
 
-/// An order that leads to no attempt any more, and the step that may be missing. A function may have died right after
-/// it recorded the attempt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SpentOrder {
-    /// The attempt has been made. The next attempt's order may not have been sent.
-    Next(Box<DeliveryOrder>),
-    /// The receiver took the event at that time. The success may not have been recorded in the endpoint's health.
-    Delivered(Timestamp),
-    /// No step is missing: the delivery or the retry chain has ended, or another order has overtaken this one.
-    Nothing,
-}
-
 impl DeliveryItem {
     /// The request of the latest attempt. `None` before the first attempt.
     pub(super) fn sent_request(&self) -> Option<SentRequest> {
@@ -75,29 +63,28 @@ impl DeliveryItem {
         Some(SentRequest { host, unix_s, signature: self.signature.clone() })
     }
 
-    /// The reason why an order no longer counts; `None` if its attempt is the next one.
-    pub(super) fn spent(&self, order: &DeliveryOrder, now: Timestamp) -> Result<Option<SpentOrder>, StoreError> {
-        if self.expires_at <= now.unix_s() {
-            return Ok(Some(SpentOrder::Nothing));
-        }
-        if let (DeliveryStatus::Delivered, Some(line)) = (self.status, self.attempts.last()) {
-            return Ok(Some(SpentOrder::Delivered(line.ended_at())));
-        }
-        if self.status != DeliveryStatus::Pending || self.chain != order.chain {
-            return Ok(Some(SpentOrder::Nothing));
-        }
-        match self.next_attempt.cmp(&order.attempt) {
-            std::cmp::Ordering::Equal => Ok(None),
-            std::cmp::Ordering::Greater => {
-                // A recorded hop or lease shows that the order has been sent.
-                let has_come = self.hop.is_some() || self.lease_owner.is_some();
-                let due_at = self.next_attempt_at.filter(|_| !has_come);
-                let next = due_at.map(|at| SpentOrder::Next(Box::new(order.for_attempt(self.next_attempt, at))));
-                Ok(Some(next.unwrap_or(SpentOrder::Nothing)))
-            }
-            std::cmp::Ordering::Less => Err(StoreError::corrupt(ENTITY, "an order is ahead of its delivery")),
+    /// The part of the record that orders and attempts change.
+    pub(super) fn state(&self) -> DeliveryState {
+        DeliveryState {
+            status: self.status,
+            chain: self.chain,
+            next_attempt: self.next_attempt,
+            next_attempt_at: self.next_attempt_at,
         }
     }
+
+    /// The record in another state.
+    #[must_use]
+    pub(super) fn in_state(self, state: &DeliveryState) -> Self {
+        let DeliveryState { status, chain, next_attempt, next_attempt_at } = *state;
+        let undelivered = undelivered_key(status, &self.id);
+        Self { status, chain, next_attempt, next_attempt_at, undelivered, ..self }
+    }
+}
+
+/// The sort key in GSI `undelivered` of a delivery with this status.
+pub(super) fn undelivered_key(status: DeliveryStatus, id: &DeliveryId) -> Option<String> {
+    (status != DeliveryStatus::Delivered).then(|| format!("{}#{id}", status.as_str()))
 }
 
 /// A line of the delivery log.
@@ -148,6 +135,11 @@ impl StoredAttempt {
         Ok(Attempt { at, result, duration_ms, response_excerpt: excerpt.map(open).transpose()? })
     }
 
+    /// Returns true for two lines of one attempt.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        (self.at, &self.result, self.duration_ms) == (other.at, &other.result, other.duration_ms)
+    }
+
     /// The time at which the attempt began.
     pub(super) fn at(&self) -> Timestamp {
         self.at
@@ -164,20 +156,10 @@ impl StoredAttempt {
         MEMBERS + self.excerpt.as_ref().map_or(0, |excerpt| excerpt.0.len())
     }
 
-    /// Returns true if the line has no excerpt of the receiver's answer.
-    pub(super) fn has_no_excerpt(&self) -> bool {
-        self.excerpt.is_none()
-    }
-
     /// The line without the receiver's answer.
     pub(super) fn without_excerpt(&self) -> Self {
         Self { excerpt: None, ..self.clone() }
     }
-}
-
-/// Adds lines to a delivery's log.
-pub(super) fn append<'a>(update: ItemWrite<'a>, lines: &[StoredAttempt]) -> ItemWrite<'a> {
-    update.set_to("attempts = list_append(attempts, :lines)").values([(":lines", to_attribute(&lines))])
 }
 
 fn excerpt_context(endpoint: &EndpointId, id: &DeliveryId) -> String {
@@ -200,6 +182,12 @@ pub(super) fn sort_key(id: &DeliveryId) -> String {
 
 pub(super) fn key(endpoint: &EndpointId, id: &DeliveryId) -> Item {
     db::key(partition(endpoint), sort_key(id))
+}
+
+/// The delivery of a key.
+pub(super) fn id_of(key: &Item) -> Result<DeliveryId, StoreError> {
+    let id = sk_of(key).strip_prefix(SORT_PREFIX).and_then(|id| DeliveryId::parse(id).ok());
+    id.ok_or_else(|| StoreError::corrupt(ENTITY, "its key has another form"))
 }
 
 pub(super) fn body_context(endpoint: &EndpointId, id: &DeliveryId) -> String {

@@ -13,12 +13,11 @@ use std::time::Instant;
 use domain::delivery::{DeliveryStatus, RecoverySelection};
 use domain::id::{DeliveryId, EndpointId};
 use domain::time::Timestamp;
-use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::Deliveries;
 use super::record::{DeliveryItem, ENTITY, StoredAttempt, partition};
 use super::restart::RestartCause;
-use crate::db::{Item, Part, QueryPage, StoreError, Transacted, Write, from_item, n, query_page, s};
+use crate::db::{Item, Part, QueryPage, StoreError, Transacted, Write, from_item, query_page, s};
 use crate::endpoint_ref::EndpointRef;
 use crate::group::Bounds;
 use crate::outbox::Outbox;
@@ -28,8 +27,6 @@ const PAGE_ITEMS: i32 = 100;
 /// Deliveries of one transaction, and bytes of their items. A transaction takes 100 writes and two write units per KB.
 /// A partition has 1,000 units a second.
 const GROUP_BOUNDS: Bounds = Bounds { items: 25, bytes: 128 * 1024 };
-/// Concurrent updates that remove test events from the index.
-const CONCURRENT_UPDATES: usize = 16;
 
 /// The deliveries that a recovery has sent again.
 #[derive(Debug)]
@@ -69,8 +66,6 @@ pub struct Failures<'a> {
 struct FailedPage {
     /// The deliveries to send again, in the order of their failures.
     recoverable: Vec<DeliveryItem>,
-    /// Test events, which are never recovered.
-    tests: Vec<DeliveryItem>,
     next: Option<Item>,
 }
 
@@ -78,9 +73,9 @@ impl DeliveryItem {
     /// Returns true if a recovery sends this delivery again. The index may lag and another recovery may have been
     /// faster, so the record itself decides.
     fn is_recoverable(&self, Failures { selection, begun_at, now }: &Failures<'_>) -> bool {
-        let [failed_at, recovered_at] = [self.failed_at, self.recovered_at].map(|ms| ms.map(Timestamp::from_ms));
-        let is_selected = failed_at.is_some_and(|at| selection.includes(&self.event_type, at, recovered_at, *begun_at));
-        let is_whole = self.restarts_until() > now.unix_s() && !self.sealed.is_empty();
+        let recovered_at = self.recovered_at.map(Timestamp::from_ms);
+        let is_selected = selection.includes(&self.event_type, self.made_at, recovered_at, *begun_at);
+        let is_whole = self.restarts_until() > now.unix_s() && !self.erased;
         self.status == DeliveryStatus::Failed && is_selected && is_whole && !self.test
     }
 }
@@ -113,8 +108,7 @@ impl Deliveries {
     ) -> Result<RecoveryEnd, StoreError> {
         let mut start = None;
         loop {
-            let FailedPage { recoverable, tests, next } = self.failed_page(&endpoint.id, failures, start).await?;
-            self.remove_from_index(&endpoint.id, &tests).await?;
+            let FailedPage { recoverable, next } = self.failed_page(&endpoint.id, failures, start).await?;
             // One group after the other: all items are in one partition, whose write capacity is limited.
             for group in GROUP_BOUNDS.groups(&recoverable, size_of) {
                 // Noted before the write, whose answer may be lost.
@@ -167,20 +161,9 @@ impl Deliveries {
         let QueryPage { items, next } = self.failed_keys(endpoint, failures, start).await?;
         let found = self.table.read(items).await?.into_iter().map(|item| from_item(ENTITY, item));
         let records: Vec<DeliveryItem> = found.collect::<Result<_, _>>()?;
-        let (tests, mut recoverable): (Vec<_>, Vec<_>) = records.into_iter().partition(|record| record.test);
+        let mut recoverable = records;
         recoverable.retain(|record| record.is_recoverable(failures));
-        recoverable.sort_by_key(|record| record.failed_at);
-        Ok(FailedPage { recoverable, tests, next })
-    }
-
-    /// Removes test events from the index `failed`, so later recoveries do not read them again.
-    async fn remove_from_index(&self, endpoint: &EndpointId, tests: &[DeliveryItem]) -> Result<(), StoreError> {
-        let updates = tests.iter().filter(|record| record.failed_at.is_some()).map(async |record| {
-            self.update(endpoint, &record.id).remove(["failed_at"]).when_present().update_now().await.map(drop)
-        });
-        let updates: Vec<_> = updates.collect();
-        stream::iter(updates).buffer_unordered(CONCURRENT_UPDATES).try_collect::<Vec<()>>().await?;
-        Ok(())
+        Ok(FailedPage { recoverable, next })
     }
 
     /// Begins a chain for each record in one transaction, and returns these records. Records that have changed since
@@ -225,8 +208,12 @@ impl Deliveries {
         if last < selection.since {
             return Ok(QueryPage { items: Vec::new(), next: None });
         }
-        let values = [(":pk", s(partition(endpoint))), (":since", n(selection.since.ms())), (":until", n(last.ms()))];
-        let query = self.table.query("pk = :pk AND failed_at BETWEEN :since AND :until", values).index_name("failed");
+        let failed =
+            |at: Timestamp| s(format!("{}#{}", DeliveryStatus::Failed.as_str(), DeliveryId::first_at(at.ms())));
+        let (from, to) = (failed(selection.since), failed(Timestamp::from_ms(last.ms() + 1)));
+        let values = [(":pk", s(partition(endpoint))), (":from", from), (":to", to)];
+        let query =
+            self.table.query("pk = :pk AND undelivered BETWEEN :from AND :to", values).index_name("undelivered");
         query_page(query.projection_expression("pk, sk").limit(PAGE_ITEMS).set_exclusive_start_key(start)).await
     }
 }

@@ -6,13 +6,13 @@
 //! A chain can begin for as long as deliveries are kept. It prolongs that time only by its own length, so no number of
 //! retries keeps a body for good.
 
-use domain::delivery::{CHAIN_RETENTION, DELIVERY_RETENTION, DeliveryOrder, DeliveryStatus};
+use domain::delivery::{CHAIN_RETENTION, DELIVERY_RETENTION, DeliveryOrder, DeliveryState, DeliveryStatus};
 use domain::id::{DeliveryId, EndpointId};
 use domain::time::Timestamp;
 
 use super::record::{DeliveryItem, ENTITY, key};
 use super::{Deliveries, NewDelivery};
-use crate::db::{Part, StoreError, Write, n, s, to_attribute, to_item};
+use crate::db::{Part, StoreError, Write, to_item};
 use crate::endpoint_ref::EndpointRef;
 use crate::outbox::Content;
 
@@ -77,13 +77,13 @@ impl Deliveries {
         let found: Option<DeliveryItem> = self.table.get(ENTITY, key(endpoint, id)).await?;
         Ok(match found.filter(|record| record.restarts_until() > now.unix_s()) {
             None => ResendLookup::NotFound,
-            Some(record) if record.sealed.is_empty() => ResendLookup::Erased,
+            Some(record) if record.erased => ResendLookup::Erased,
             Some(record) => ResendLookup::Ready(Box::new(ResendableDelivery(record))),
         })
     }
 
     /// The part of a transaction that sends one delivery again at once, whatever its status, and its order. Refused
-    /// while an attempt is under way.
+    /// if the delivery has changed since it was read.
     pub fn restart(
         &self,
         endpoint: &EndpointRef,
@@ -107,8 +107,7 @@ impl Deliveries {
         (put, Content::Order(Box::new(order)))
     }
 
-    /// The write that begins another chain of a delivery, on condition that the delivery is as it was read, and the
-    /// first order of the chain.
+    /// The write that begins another chain of a delivery, if it is as it was read, and the first order of the chain.
     pub(super) fn restart_write(
         &self,
         EndpointRef { coach, id: endpoint }: &EndpointRef,
@@ -117,25 +116,18 @@ impl Deliveries {
         now: Timestamp,
     ) -> (Write, Content) {
         let chain = record.chain + 1;
-        let kept = &record.attempts[record.attempts.len().saturating_sub(KEPT_ATTEMPTS)..];
-        let as_read =
-            [(":seen", n(record.chain)), (":was", s(record.status.as_str())), (":made", n(record.attempts.len()))];
-        let mut update = self
-            .update(endpoint, &record.id)
-            .set("status", s(DeliveryStatus::Pending.as_str()))
-            .set("chain", n(chain))
-            .set("next_attempt", n(1))
-            .set("next_attempt_at", s(now.to_string()))
-            .set("expires_at", n(record.kept_until(now)))
-            .set("attempts", to_attribute(&kept))
-            .remove(["failed_at", "hop", "hop_owner", "lease_owner", "lease_until"])
-            .when("chain = :seen AND #status = :was AND size(attempts) = :made AND size(sealed) > :zero", as_read)
-            .when("attribute_not_exists(lease_until) OR lease_until <= :now", [(":now", n(now.ms()))]);
-        if cause == RestartCause::Recovery {
-            update = update.set("recovered_at", n(now.ms()));
-        }
+        let pending =
+            DeliveryState { status: DeliveryStatus::Pending, chain, next_attempt: 1, next_attempt_at: Some(now) };
+        let restarted = DeliveryItem {
+            attempts: record.attempts[record.attempts.len().saturating_sub(KEPT_ATTEMPTS)..].to_vec(),
+            waits_since: now.ms(),
+            expires_at: record.kept_until(now),
+            recovered_at: if cause == RestartCause::Recovery { Some(now.ms()) } else { record.recovered_at },
+            ..record.clone()
+        };
         let first = DeliveryOrder::first(coach, endpoint, &record.id, now);
-        (update.update(Part::Delivery(0)), Content::Order(Box::new(DeliveryOrder { chain, ..first })))
+        let write = self.replace(restarted.in_state(&pending)).put(Part::Delivery(0));
+        (write, Content::Order(Box::new(DeliveryOrder { chain, ..first })))
     }
 }
 

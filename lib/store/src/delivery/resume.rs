@@ -10,11 +10,11 @@ use domain::time::Timestamp;
 use serde::Deserialize;
 
 use super::Deliveries;
-use super::record::{ENTITY, key};
-use crate::db::{StoreError, from_item, n, query_page, s};
+use super::record::{ENTITY, partition};
+use crate::db::{self, StoreError, from_item, query_page, s};
 
 /// Items of the log per page.
-const PAGE_ITEMS: i32 = 500;
+const PAGE_ITEMS: i32 = 100;
 
 /// The members of a delivery that its next order needs.
 #[derive(Deserialize)]
@@ -23,7 +23,6 @@ struct ResumableDelivery {
     chain: u32,
     next_attempt: u32,
     next_attempt_at: Option<Timestamp>,
-    hop: Option<u32>,
 }
 
 impl Deliveries {
@@ -35,17 +34,14 @@ impl Deliveries {
         now: Timestamp,
     ) -> Result<(Vec<DeliveryOrder>, Option<Resumption>), StoreError> {
         let Resumption { coach_id, resume: endpoint_id, after } = asked;
-        let query = self
-            .query(endpoint_id)
-            .consistent_read(true)
-            .filter_expression("#status = :pending AND expires_at > :now_s")
-            .expression_attribute_values(":pending", s(DeliveryStatus::Pending.as_str()))
-            .expression_attribute_values(":now_s", n(now.unix_s()))
-            .set_exclusive_start_key(after.as_ref().map(|id| key(endpoint_id, id)))
-            .limit(PAGE_ITEMS);
+        let pending = format!("{}#", DeliveryStatus::Pending.as_str());
+        let from = after.as_ref().map_or_else(|| pending.clone(), |id| format!("{pending}{id} "));
+        let values = [(":pk", s(partition(endpoint_id))), (":from", s(from)), (":to", s(format!("{pending}~")))];
+        let query = self.table.query("pk = :pk AND undelivered BETWEEN :from AND :to", values);
+        let query = query.index_name("undelivered").limit(PAGE_ITEMS);
         let page = query_page(query).await?;
         let mut orders = Vec::new();
-        for item in page.items {
+        for item in self.table.read(page.items.iter().map(db::key_of).collect()).await? {
             let waiting: ResumableDelivery = from_item(ENTITY, item)?;
             orders.push(DeliveryOrder {
                 coach_id: coach_id.clone(),
@@ -53,14 +49,11 @@ impl Deliveries {
                 delivery_id: waiting.id,
                 chain: waiting.chain,
                 attempt: waiting.next_attempt,
-                // The recorded hop belongs to a message that may be lost. A new order of that hop would count as its
-                // copy.
-                hop: waiting.hop.map_or(0, |hop| hop + 1),
+                hop: 0,
                 due_at: waiting.next_attempt_at.unwrap_or(now),
-                placed: false,
             });
         }
-        let last = page.next.as_ref().map(super::log::id_of).transpose()?;
+        let last = page.next.as_ref().map(super::record::id_of).transpose()?;
         Ok((orders, last.map(|id| Resumption { after: Some(id), ..asked.clone() })))
     }
 }

@@ -3,115 +3,72 @@
 
 use domain::audit::{AuditAction, AuditActor, AuditDetail};
 use domain::change::Change;
-use domain::delivery::EndpointAfter;
+use domain::delivery::{AttemptResult, EndpointAfter};
 use domain::endpoint::{Endpoint, SignedEndpoint};
-use domain::endpoint_health::{EndpointHealth, FailureEffect};
+use domain::endpoint_health::HealthEffect;
 use domain::id::{CoachId, EventId};
 use domain::notice::EndpointNotice;
 use domain::time::Timestamp;
 
-use super::{Endpoints, StoredEndpoint, key};
+use super::{Endpoints, StoredEndpoint};
 use crate::audit::{self, AuditContext};
-use crate::db::{StoreError, retry, s, to_attribute};
-use crate::outbox::{Content, Outbox};
-
-/// A change of an endpoint's health.
-enum HealthUpdate {
-    Health(EndpointHealth),
-    /// The endpoint has failed since this time, and its coach gets a notice.
-    Warned(EndpointHealth, Timestamp),
-    Off(Endpoint),
-}
+use crate::db::{StoreError, retry};
+use crate::outbox::Content;
+use crate::unit::{Commit, Once, Unit, Units};
 
 impl Endpoints {
-    /// Records that an attempt at an endpoint succeeded at `at`, which may be long ago: a series of failures that began
-    /// later continues.
-    pub async fn note_success(&self, coach: &CoachId, read: &SignedEndpoint, at: Timestamp) -> Result<(), StoreError> {
-        if read.health.is_healthy() && read.is_fresh(at) {
-            return Ok(());
-        }
-        let Endpoint { id, url, .. } = &read.endpoint;
-        // The version rises, so that a put of an older record cannot undo this update. Times compare as their texts do.
-        let good = self.table.write(key(coach, id)).set("health", to_attribute(&EndpointHealth::default()));
-        let values = [(":url", s(url.expose())), (":at", s(at.to_string()))];
-        let good = good.count("version").when("#url = :url AND health.failing_since <= :at", values);
-        // Refused: the success is recorded already, the failures began later, or the endpoint has another URL.
-        good.update_now().await?;
-        Ok(())
-    }
-
-    /// Records that an attempt at an event failed.
-    pub async fn note_failure(
+    /// Records the result of an attempt at an event in the endpoint's health: warns the coach, or ends the endpoint.
+    pub async fn note(
         &self,
+        units: &Units,
         coach: &CoachId,
         read: &SignedEndpoint,
+        result: &AttemptResult,
         event: &EventId,
-        outbox: &Outbox,
         now: Timestamp,
     ) -> Result<EndpointAfter, StoreError> {
-        if read.is_fresh(now) && read.health.after_failure(event, now) == FailureEffect::Known {
+        if read.is_fresh(now) && read.health.after(result, event, now) == HealthEffect::Health(read.health.clone()) {
             return Ok(EndpointAfter::On);
         }
-        let update = |record: &StoredEndpoint, endpoint: &Endpoint| match record.health.after_failure(event, now) {
-            FailureEffect::Known => None,
-            FailureEffect::Failing(health) => Some(HealthUpdate::Health(health)),
-            FailureEffect::Warn(health, since) => Some(HealthUpdate::Warned(health, since)),
-            FailureEffect::TooLong(since) => endpoint.disabled_after_failures(since, now).map(HealthUpdate::Off),
-        };
-        self.note(coach, read, outbox, now, update).await
-    }
-
-    /// Records that the receiver answered 410.
-    pub async fn note_gone(
-        &self,
-        coach: &CoachId,
-        read: &SignedEndpoint,
-        outbox: &Outbox,
-        now: Timestamp,
-    ) -> Result<EndpointAfter, StoreError> {
-        self.note(coach, read, outbox, now, |_, endpoint| endpoint.gone(now).map(HealthUpdate::Off)).await
-    }
-
-    async fn note(
-        &self,
-        coach: &CoachId,
-        read: &SignedEndpoint,
-        outbox: &Outbox,
-        now: Timestamp,
-        change: impl Fn(&StoredEndpoint, &Endpoint) -> Option<HealthUpdate>,
-    ) -> Result<EndpointAfter, StoreError> {
-        let id = &read.endpoint.id;
         retry("an endpoint", || async {
-            let Some(record) = self.find(coach, id).await? else { return Ok(Some(EndpointAfter::On)) };
-            let endpoint = record.endpoint.clone();
-            if endpoint.url != read.endpoint.url {
+            let Some(record) = self.find(coach, &read.endpoint.id).await? else { return Ok(Some(EndpointAfter::On)) };
+            if record.endpoint.url != read.endpoint.url {
                 return Ok(Some(EndpointAfter::Moved));
             }
-            let (writes, noted) = match change(&record, &endpoint) {
-                None => return Ok(Some(EndpointAfter::On)),
-                Some(HealthUpdate::Health(health)) => {
-                    (vec![self.replace(StoredEndpoint { health, ..record })], EndpointAfter::On)
+            let (unit, after) = match record.health.after(result, event, now) {
+                HealthEffect::Health(health) if health == record.health => return Ok(Some(EndpointAfter::On)),
+                HealthEffect::Health(health) => (self.changed(StoredEndpoint { health, ..record }), EndpointAfter::On),
+                HealthEffect::Warn(health, since) => {
+                    let notice = EndpointNotice::failing(coach, &record.endpoint, since, now);
+                    let unit = self.changed(StoredEndpoint { health, ..record });
+                    (unit.entries([Content::Notice(Box::new(notice))]), EndpointAfter::On)
                 }
-                Some(HealthUpdate::Warned(health, since)) => {
-                    let notice = Content::Notice(Box::new(EndpointNotice::failing(coach, &endpoint, since, now)));
-                    let replaced = self.replace(StoredEndpoint { health, ..record });
-                    (vec![replaced, outbox.put(&notice, now)], EndpointAfter::On)
-                }
-                Some(HealthUpdate::Off(off)) => {
-                    let change = Content::Change(Box::new(Change::endpoint_disabled(coach, &off, now)));
-                    let notice = Content::Notice(Box::new(EndpointNotice::off(coach, &off, now)));
-                    let [change, notice] = [change, notice].map(|content| outbox.put(&content, now));
-                    let context = AuditContext { coach, actor: &AuditActor::service(), now };
-                    let detail = AuditDetail { status: Some(off.status), ..AuditDetail::of_endpoint(&off) };
-                    let (action, target) = (AuditAction::EndpointDisabled, id.as_str());
-                    let audited = audit::record(&self.table, context, action, target, detail);
-                    let not_sent = off.not_sent();
-                    let replaced = self.replace(StoredEndpoint { endpoint: off, ..record });
-                    (vec![replaced, change, notice, audited], EndpointAfter::Off(not_sent))
-                }
+                HealthEffect::TooLong(since) => match record.endpoint.disabled_after_failures(since, now) {
+                    Some(off) => self.off(coach, record, off, now),
+                    None => return Ok(Some(EndpointAfter::On)),
+                },
+                HealthEffect::Gone => match record.endpoint.gone(now) {
+                    Some(off) => self.off(coach, record, off, now),
+                    None => return Ok(Some(EndpointAfter::On)),
+                },
             };
-            Ok(self.table.db.transact(&writes).await?.is_done().then_some(noted))
+            Ok(matches!(units.commit(unit, Once::Nothing, now).await?, Commit::Done).then_some(after))
         })
         .await
+    }
+
+    fn changed(&self, changed: StoredEndpoint) -> Unit {
+        Unit::new().write([self.replace(changed)])
+    }
+
+    /// The end of an endpoint, which the application, the coach and the audit trail learn of.
+    fn off(&self, coach: &CoachId, record: StoredEndpoint, off: Endpoint, now: Timestamp) -> (Unit, EndpointAfter) {
+        let context = AuditContext { coach, actor: &AuditActor::service(), now };
+        let detail = AuditDetail { status: Some(off.status), ..AuditDetail::of_endpoint(&off) };
+        let audited = audit::record(&self.table, context, AuditAction::EndpointDisabled, off.id.as_str(), detail);
+        let notice = Content::Notice(Box::new(EndpointNotice::off(coach, &off, now)));
+        let (change, reason) = (Change::endpoint_disabled(coach, &off, now), off.not_sent());
+        let unit = self.changed(StoredEndpoint { endpoint: off, ..record });
+        (unit.write([audited]).change([change]).entries([notice]), EndpointAfter::Off(reason))
     }
 }

@@ -141,12 +141,7 @@ fn deliveries() -> Vec<Operation> {
             .answers(Answer::of::<DeliveryDetail>(200)),
         Operation::new("POST", "/settings/webhooks/{id}/deliveries/{delivery_id}/retry", "retryDelivery")
             .answers(Answer::of::<Ordered>(202))
-            .refuses([
-                Problem::DeliveryInProgress,
-                Problem::DeliveryErased,
-                Problem::EndpointDisabled,
-                Problem::EndpointGone,
-            ]),
+            .refuses([Problem::DeliveryErased, Problem::EndpointDisabled, Problem::EndpointGone]),
         log(Operation::new("GET", "/settings/deliveries", "listAllDeliveries").filter(ENDPOINT_FILTER, endpoint_id)),
     ]
 }

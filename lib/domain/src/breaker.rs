@@ -1,0 +1,109 @@
+//! The circuit breaker of an endpoint that does not answer. Three attempts in a row without any status open it for 30
+//! seconds, and twice as long each time it opens again. While it is open nothing is sent: orders wait. Any status
+//! closes it.
+
+use chrono::TimeDelta;
+use serde::{Deserialize, Serialize};
+
+use crate::time::Timestamp;
+
+/// Attempts in a row without a status that open the breaker.
+pub const SILENT_ATTEMPTS: u32 = 3;
+/// Time for which the breaker opens first.
+pub const FIRST_OPENING: TimeDelta = TimeDelta::seconds(30);
+/// Longest time for which the breaker opens.
+pub const LONGEST_OPENING: TimeDelta = TimeDelta::minutes(15);
+
+/// The breaker of an endpoint. The default is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Breaker {
+    /// Attempts in a row without a status, up to the number that opens the breaker.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    silent: u32,
+    /// The number of openings in a row.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    openings: u32,
+    /// The end of the latest opening.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    until: Option<Timestamp>,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+impl Breaker {
+    /// Returns the time until which the breaker is open; `None`: it is closed, or the next attempt is its probe.
+    pub fn open_until(&self, now: Timestamp) -> Option<Timestamp> {
+        self.until.filter(|until| *until > now)
+    }
+
+    /// Returns the breaker after an attempt that ended at `now` without a status. Attempts that were under way when the
+    /// breaker opened do not open it again.
+    #[must_use]
+    pub fn after_silence(&self, now: Timestamp) -> Self {
+        if self.open_until(now).is_some() {
+            return *self;
+        }
+        let silent = (self.silent + 1).min(SILENT_ATTEMPTS);
+        if silent < SILENT_ATTEMPTS {
+            return Self { silent, ..*self };
+        }
+        let doubled = FIRST_OPENING * (1 << self.openings.min(10));
+        Self { silent, openings: self.openings + 1, until: Some(now + doubled.min(LONGEST_OPENING)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_ms(seconds * 1_000)
+    }
+
+    #[test]
+    fn three_silent_attempts_open_the_breaker_and_each_probe_doubles_its_time() {
+        let mut breaker = Breaker::default();
+        let mut openings = Vec::new();
+        let mut now = at(0);
+        for _ in 0..SILENT_ATTEMPTS - 1 {
+            breaker = breaker.after_silence(now);
+            assert_eq!(breaker.open_until(now), None);
+        }
+        for _ in 0..8 {
+            breaker = breaker.after_silence(now);
+            let until = breaker.open_until(now).unwrap();
+            openings.push((until.utc() - now.utc()).num_seconds());
+            now = until;
+            assert_eq!(breaker.open_until(now), None, "the probe");
+        }
+        assert_eq!(openings, [30, 60, 120, 240, 480, 900, 900, 900]);
+    }
+
+    #[test]
+    fn attempts_under_way_at_the_opening_do_not_prolong_it() {
+        let opened = (0..3).fold(Breaker::default(), |breaker, _| breaker.after_silence(at(0)));
+        assert_eq!((0..10).fold(opened, |breaker, _| breaker.after_silence(at(29))), opened);
+        assert_ne!(opened.after_silence(at(30)), opened);
+    }
+
+    proptest! {
+        #[test]
+        fn an_opening_lasts_30_seconds_to_15_minutes(gaps_s in prop::collection::vec(0i64..2_000, 3..60)) {
+            let (mut breaker, mut now) = (Breaker::default(), at(0));
+            for gap_s in gaps_s {
+                now = now + TimeDelta::seconds(gap_s);
+                let before = breaker.open_until(now);
+                breaker = breaker.after_silence(now);
+                match (before, breaker.open_until(now)) {
+                    (Some(before), after) => prop_assert_eq!(after, Some(before)),
+                    (None, Some(until)) => prop_assert!((FIRST_OPENING..=LONGEST_OPENING).contains(&(until.utc() - now.utc()))),
+                    (None, None) => prop_assert!(breaker.silent < SILENT_ATTEMPTS),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Attempts: a delivery is read together with its endpoint, and the outcome is one conditional write.
+
+use std::collections::HashMap;
+
+use domain::delivery::{Attempt, Conclusion, DeliveryOrder, DeliveryState, DeliveryStatus, SentRequest};
+use domain::endpoint::SignedEndpoint;
+use domain::id::EventId;
+use domain::time::Timestamp;
+
+use super::Deliveries;
+use super::record::{DeliveryItem, ENTITY, StoredAttempt, body_context, endpoint_of, key};
+use crate::db::{Item, MAX_ROUNDS, StoreError, Written, backoff, from_item};
+use crate::endpoint::{self, Endpoints};
+
+/// A delivery as it was read for an order.
+pub struct Delivery {
+    pub event_id: EventId,
+    pub event_type: String,
+    /// The time of the delivery's creation.
+    pub made_at: Timestamp,
+    pub state: DeliveryState,
+    record: DeliveryItem,
+}
+
+/// An attempt to record: its line of the log and its request.
+pub struct MadeAttempt<'a> {
+    pub line: &'a Attempt,
+    pub sent: &'a SentRequest,
+}
+
+impl Deliveries {
+    /// Reads an order's delivery and endpoint with one request. The delivery is `None` if nothing is left to send: it
+    /// has expired, or its client is erased.
+    pub async fn read_for(
+        &self,
+        order: &DeliveryOrder,
+        endpoints: &Endpoints,
+        now: Timestamp,
+    ) -> Result<(Option<Delivery>, Option<SignedEndpoint>), StoreError> {
+        let delivery_key = key(&order.endpoint_id, &order.delivery_id);
+        let keys = HashMap::from([
+            (self.table.name.clone(), vec![delivery_key]),
+            (endpoints.table.name.clone(), vec![endpoint::key(&order.coach_id, &order.endpoint_id)]),
+        ]);
+        let mut found = self.table.db.read(keys).await?;
+        let mut item_of = |table: &str| found.remove(table).and_then(|mut items| items.pop());
+        let endpoint = item_of(&endpoints.table.name).map(|item| endpoints.signed(from_item("endpoint", item)?, now));
+        let record: Option<DeliveryItem> = item_of(&self.table.name).map(|item| from_item(ENTITY, item)).transpose()?;
+        let left = record.filter(|record| record.expires_at > now.unix_s() && !record.erased);
+        Ok((left.map(Delivery::of), endpoint.transpose()?))
+    }
+
+    /// Opens the body of a delivery.
+    pub fn body(&self, delivery: &Delivery) -> Result<Vec<u8>, StoreError> {
+        let DeliveryItem { pk, id, sealed, .. } = &delivery.record;
+        self.vault.unseal(ENTITY, &body_context(&endpoint_of(pk)?, id), sealed)
+    }
+
+    /// Records an attempt: adds its line to the log, and sets what `conclude` says. If the delivery has changed since it
+    /// was read, it is concluded again. Returns the state after that; `None`: the delivery has expired meanwhile.
+    pub async fn record(
+        &self,
+        order: &DeliveryOrder,
+        delivery: Delivery,
+        MadeAttempt { line, sent }: MadeAttempt<'_>,
+        conclude: impl Fn(&DeliveryState) -> Conclusion,
+    ) -> Result<Option<DeliveryState>, StoreError> {
+        let line = StoredAttempt::seal(&self.vault, &order.endpoint_id, &order.delivery_id, line);
+        let mut record = delivery.record;
+        for round in 0..MAX_ROUNDS {
+            backoff(round).await;
+            let concluded = record.concluded(&line, sent, conclude(&record.state()));
+            let state = concluded.state();
+            let current: Item = match self.replace(concluded).put_now().await? {
+                Written::Done(()) => return Ok(Some(state)),
+                Written::Refused(None) => return Ok(None),
+                Written::Refused(Some(item)) => item,
+            };
+            record = from_item(ENTITY, current)?;
+            // The write succeeded, and its answer was lost.
+            if record.attempts.iter().any(|known| known.is(&line)) {
+                return Ok(Some(record.state()));
+            }
+        }
+        Err(StoreError::contention("a delivery"))
+    }
+}
+
+impl Delivery {
+    fn of(record: DeliveryItem) -> Self {
+        let (event_id, event_type) = (record.event_id.clone(), record.event_type.clone());
+        Self { event_id, event_type, made_at: record.made_at, state: record.state(), record }
+    }
+}
+
+impl DeliveryItem {
+    /// The record after an attempt. After an erasure, neither the signature nor the receiver's answer is kept.
+    fn concluded(&self, line: &StoredAttempt, sent: &SentRequest, conclusion: Conclusion) -> Self {
+        let Conclusion { state, ended_because, was_ended_meanwhile } = conclusion;
+        let mut attempts = self.attempts.clone();
+        let end = was_ended_meanwhile.then(|| attempts.pop()).flatten();
+        attempts.push(if self.erased { line.without_excerpt() } else { line.clone() });
+        let is_delivered = state.status == DeliveryStatus::Delivered;
+        attempts.extend(end.filter(|_| !is_delivered));
+        attempts.extend(ended_because.map(|reason| StoredAttempt::unsent(line.ended_at(), &reason)));
+        Self {
+            attempts,
+            waits_since: line.at().ms(),
+            sent_to: Some(sent.host.clone()),
+            sent_s: Some(sent.unix_s),
+            signature: sent.signature.clone().filter(|_| !self.erased),
+            ..self.clone()
+        }
+        .in_state(&state)
+    }
+}
