@@ -114,3 +114,56 @@ impl DeliveryItem {
         .in_state(&state)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::tests::{line, record};
+    use super::*;
+
+    fn sent() -> SentRequest {
+        SentRequest { host: "hooks.example.com".to_owned(), unix_s: 2, signature: Some("v1,abc=".to_owned()) }
+    }
+
+    fn conclusion(status: DeliveryStatus, was_ended_meanwhile: bool) -> Conclusion {
+        let state = DeliveryState { status, next_attempt: 3, ..record().state() };
+        Conclusion { state, ended_because: None, was_ended_meanwhile }
+    }
+
+    #[test]
+    fn an_attempt_adds_its_line_and_keeps_its_request() {
+        let concluded = record().concluded(&line(2_000, 500), &sent(), conclusion(DeliveryStatus::Pending, false));
+        assert_eq!(concluded.attempts, [line(1_000, 500), line(2_000, 500)]);
+        assert_eq!((concluded.waits_since, concluded.next_attempt), (2_000, 3));
+        assert_eq!(concluded.signature.as_deref(), Some("v1,abc="));
+    }
+
+    #[test]
+    fn the_end_of_the_endpoint_follows_the_attempt_that_found_it() {
+        let found = Conclusion {
+            ended_because: Some("not sent: endpoint gone".to_owned()),
+            ..conclusion(DeliveryStatus::Failed, false)
+        };
+        let concluded = record().concluded(&line(2_000, 500), &sent(), found);
+        let end = StoredAttempt::unsent(Timestamp::from_ms(2_005), "not sent: endpoint gone");
+        assert_eq!(concluded.attempts, [line(1_000, 500), line(2_000, 500), end]);
+    }
+
+    /// The client was erased, which ended the delivery, while the attempt was under way.
+    #[test]
+    fn an_attempt_of_an_erased_delivery_keeps_neither_answer_nor_signature() {
+        let end = StoredAttempt::unsent(Timestamp::from_ms(1_500), "not sent: client erased");
+        let erased = DeliveryItem {
+            attempts: vec![line(1_000, 500).without_excerpt(), end.clone()],
+            status: DeliveryStatus::Failed,
+            erased: true,
+            sealed: Vec::new(),
+            ..record()
+        };
+        for (code, status, lines) in [(500, DeliveryStatus::Failed, 3), (204, DeliveryStatus::Delivered, 2)] {
+            let concluded = erased.concluded(&line(2_000, code), &sent(), conclusion(status, true));
+            let mut expected = vec![line(1_000, 500).without_excerpt(), line(2_000, code).without_excerpt()];
+            expected.extend((lines == 3).then(|| end.clone()));
+            assert_eq!((concluded.attempts, concluded.signature), (expected, None));
+        }
+    }
+}

@@ -109,11 +109,6 @@ impl StoredAttempt {
         Self { at, result, duration_ms, excerpt: None }
     }
 
-    #[cfg(test)]
-    pub(super) fn sealed(at: Timestamp, result: AttemptResult, excerpt: Vec<u8>) -> Self {
-        Self { at, result, duration_ms: 5, excerpt: Some(SealedText(excerpt)) }
-    }
-
     /// The stored form of a line.
     pub(super) fn seal(vault: &Vault, endpoint: &EndpointId, id: &DeliveryId, line: &Attempt) -> Self {
         let seal = |text: &String| SealedText(vault.seal(&excerpt_context(endpoint, id), text.as_bytes()));
@@ -192,4 +187,67 @@ pub(super) fn id_of(key: &Item) -> Result<DeliveryId, StoreError> {
 
 pub(super) fn body_context(endpoint: &EndpointId, id: &DeliveryId) -> String {
     format!("delivery/{endpoint}/{id}/body")
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::db::{from_item, to_item};
+
+    /// A delivery that waits for its second attempt, due at 6 s.
+    pub(in super::super) fn record() -> DeliveryItem {
+        DeliveryItem {
+            pk: "ENDPOINT#we_1".to_owned(),
+            sk: "DELIVERY#dlv_1".to_owned(),
+            version: 1,
+            id: DeliveryId::parse("dlv_1").unwrap(),
+            coach_id: CoachId::parse("coach_1").unwrap(),
+            event_id: EventId::parse("evt_1").unwrap(),
+            event_type: "new_client".to_owned(),
+            subject: Subject::client(domain::id::ClientId::parse("c1").unwrap()),
+            made_at: Timestamp::from_ms(0),
+            status: DeliveryStatus::Pending,
+            attempts: vec![line(1_000, 500)],
+            chain: 1,
+            next_attempt: 2,
+            next_attempt_at: Some(Timestamp::from_ms(6_000)),
+            waits_since: 1_000,
+            undelivered: Some("pending#dlv_1".to_owned()),
+            recovered_at: None,
+            test: false,
+            erased: false,
+            sent_to: None,
+            sent_s: None,
+            signature: None,
+            sealed: vec![1, 2, 3],
+            expires_at: 100,
+        }
+    }
+
+    /// An attempt that was answered, with an excerpt.
+    pub(in super::super) fn line(at_ms: i64, code: u16) -> StoredAttempt {
+        let (at, result) = (Timestamp::from_ms(at_ms), AttemptResult::StatusCode(code));
+        StoredAttempt { at, result, duration_ms: 5, excerpt: Some(SealedText(vec![9, 9])) }
+    }
+
+    #[test]
+    fn a_record_and_its_attempts_read_back_from_the_item() {
+        let attempts = vec![line(1, 503), StoredAttempt::unsent(Timestamp::from_ms(2), "not sent")];
+        let item = to_item(&DeliveryItem { attempts: attempts.clone(), ..record() });
+        assert!(!item.contains_key("recovered_at"), "conditions distinguish an absent attribute from a null one");
+        let read: DeliveryItem = from_item(ENTITY, item).unwrap();
+        assert_eq!((read.attempts, read.sealed), (attempts, vec![1, 2, 3]));
+    }
+
+    #[test]
+    fn the_index_of_undelivered_events_follows_the_status() {
+        for (status, key) in [
+            (DeliveryStatus::Pending, Some("pending#dlv_1")),
+            (DeliveryStatus::Failed, Some("failed#dlv_1")),
+            (DeliveryStatus::Delivered, None),
+        ] {
+            let state = DeliveryState { status, ..record().state() };
+            assert_eq!(record().in_state(&state).undelivered.as_deref(), key);
+        }
+    }
 }

@@ -227,17 +227,12 @@ fn size_of(record: &DeliveryItem) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use domain::delivery::AttemptResult;
-
-    use super::super::tests::record;
+    use super::super::record::tests::record;
     use super::*;
 
     #[test]
     fn a_transaction_restarts_few_records_and_fewer_that_are_large() {
-        let of = |excerpt: usize| {
-            let line = StoredAttempt::sealed(Timestamp::from_ms(1), AttemptResult::StatusCode(500), vec![0; excerpt]);
-            DeliveryItem { attempts: vec![line], ..record() }
-        };
+        let of = |bytes: usize| DeliveryItem { sealed: vec![0; bytes], ..record() };
         let sizes = |records: &[DeliveryItem]| {
             GROUP_BOUNDS.groups(records, size_of).iter().map(|group| group.len()).collect::<Vec<_>>()
         };

@@ -133,7 +133,7 @@ impl Deliveries {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::record;
+    use super::super::record::tests::record;
     use super::*;
 
     #[test]
