@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::error::OpenError;
 
 /// Version of the files' format. A stack with another version refuses the directory.
-const FORMAT_VERSION: &str = "6";
+const FORMAT_VERSION: &str = "7";
 
 /// The place of the stack's state.
 #[derive(Debug, Clone)]

@@ -190,7 +190,7 @@ impl Aws {
 
 fn services_schema() -> String {
     [
-        sqs::SCHEMA,
+        &sqs::schema(),
         bus::SCHEMA,
         mail::SCHEMA,
         secrets::SCHEMA,

@@ -1,19 +1,26 @@
-//! SQS, standard queues: delays, visibility time-outs, redrive, retention and batches on stack time, durable in SQLite.
+//! SQS: delays, visibility time-outs, redrive, retention, batches, message groups and deduplication on stack time,
+//! durable in SQLite.
 //!
 //! The queues are those of the template. Dead-letter queues have no function that consumes them, so they count neither
 //! as busy nor as due.
 //!
 //! No permissively licensed crate had durability, a movable clock, delays and redrive together.
 
+mod deduplication;
+mod groups;
 mod messages;
 mod operations;
 mod queue;
+mod receiving;
+mod request;
+mod sending;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use chrono::{DateTime, Utc};
+use md5::{Digest, Md5};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -22,10 +29,10 @@ use crate::sqlite::Sqlite;
 use crate::time::{StackTime, from_ms};
 use crate::{ACCOUNT, Changes, Faults, REGION};
 
-pub(crate) use messages::{NewMessage, SCHEMA, insert};
+pub(crate) use messages::{NewMessage, insert};
 
-use messages::{DeadLetterQueue, ReceiptHandle, ReceiveRequest, ReceivedMessage};
-use queue::Settings;
+use messages::{DeadLetterQueue, ReceiptHandle, ReceiveRequest, ReceivedMessage, StoredMessage};
+use queue::{Settings, is_fifo};
 
 /// The `SenderId` of all messages.
 const SENDER: &str = ACCOUNT;
@@ -68,7 +75,7 @@ impl Sqs {
             .as_str()
             .ok_or_else(|| SetupError::new("a queue of the template has no QueueName"))?;
         let settings =
-            Settings::parse(properties).map_err(|reason| SetupError::new(format!("queue {name}: {reason}")))?;
+            Settings::parse(name, properties).map_err(|reason| SetupError::new(format!("queue {name}: {reason}")))?;
         self.0.queues.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), settings);
         Ok(())
     }
@@ -95,13 +102,13 @@ impl Sqs {
     /// count as delayed from now on.
     pub async fn finish(&self, queue: &str, succeeded: &[String], failed: &[String]) -> Result<(), StoreError> {
         let handles = |of: &[String]| of.iter().filter_map(|handle| ReceiptHandle::parse(handle)).collect::<Vec<_>>();
-        let (succeeded, failed) = (handles(succeeded), handles(failed));
+        let (succeeded, failed, now) = (handles(succeeded), handles(failed), self.0.time.now_ms());
         self.0
             .sqlite
             .run(|connection| {
                 let transaction = connection.transaction()?;
                 for handle in &succeeded {
-                    messages::delete(&transaction, queue, handle)?;
+                    messages::delete(&transaction, queue, handle, now)?;
                 }
                 for handle in &failed {
                     messages::release(&transaction, queue, handle)?;
@@ -116,10 +123,11 @@ impl Sqs {
     /// Sends a message as a rule does to its target.
     pub async fn send(&self, queue_arn: &str, body: &str) -> Result<(), StoreError> {
         let message = self.message_to(queue_arn, body)?;
-        self.store(vec![message]).await
+        self.store(&[message]).await?;
+        Ok(())
     }
 
-    /// Returns true if a consumed queue has a visible message, or one in flight in a mapping.
+    /// Returns true if a consumed queue has a message that can be received, or one in flight in a mapping.
     pub async fn is_busy(&self) -> Result<bool, StoreError> {
         let (queues, now) = (self.consumed_queues(), self.0.time.now_ms());
         self.0
@@ -135,7 +143,8 @@ impl Sqs {
             .await
     }
 
-    /// Returns the earliest stack time at which a delayed or invisible message of a consumed queue becomes visible.
+    /// Returns the earliest stack time at which a delayed or invisible message of a consumed queue becomes visible, or
+    /// a locked message group unlocked.
     pub async fn next_due(&self) -> Result<Option<DateTime<Utc>>, StoreError> {
         let (queues, now) = (self.consumed_queues(), self.0.time.now_ms());
         let earliest = self
@@ -144,7 +153,7 @@ impl Sqs {
             .run(|connection| {
                 let mut earliest = None;
                 for queue in &queues {
-                    let next = messages::next_visible(connection, queue, now)?;
+                    let next = messages::next_available(connection, queue, now)?;
                     earliest = [earliest, next].into_iter().flatten().min();
                 }
                 Ok(earliest)
@@ -153,11 +162,12 @@ impl Sqs {
         Ok(earliest.map(from_ms))
     }
 
-    /// Builds a message to a queue.
+    /// Builds a message to a standard queue. A rule's message has no group.
     pub(crate) fn message_to(&self, queue_arn: &str, body: &str) -> Result<NewMessage, StoreError> {
         let name = queue_arn.rsplit(':').next().unwrap_or(queue_arn);
-        let missing = || StoreError::NoSuchResource(format!("queue {queue_arn}"));
-        let settings = self.settings(name).filter(|_| self.arn(name) == queue_arn).ok_or_else(missing)?;
+        let missing = || StoreError::NoSuchResource(format!("standard queue {queue_arn}"));
+        let is_known = self.arn(name) == queue_arn && !is_fifo(name);
+        let settings = self.settings(name).filter(|_| is_known).ok_or_else(missing)?;
         Ok(self.new_message(name, &settings, body.to_owned(), 0, self.0.time.now_ms()))
     }
 
@@ -172,23 +182,26 @@ impl Sqs {
             message_id: Uuid::new_v4().to_string(),
             body,
             group_id: None,
+            deduplication: None,
             sent_at: now,
             visible_at: now + delay_s * 1_000,
             expires_at: now + settings.retention * 1_000,
         }
     }
 
-    async fn store(&self, messages: Vec<NewMessage>) -> Result<(), StoreError> {
-        self.0
+    async fn store(&self, messages: &[NewMessage]) -> Result<Vec<StoredMessage>, StoreError> {
+        let stored = self
+            .0
             .sqlite
             .run(|connection| {
                 let transaction = connection.transaction()?;
-                insert(&transaction, &messages)?;
-                transaction.commit()
+                let stored = insert(&transaction, messages)?;
+                transaction.commit()?;
+                Ok(stored)
             })
             .await?;
         self.0.changes.notify();
-        Ok(())
+        Ok(stored)
     }
 
     async fn receive(
@@ -242,8 +255,14 @@ impl Sqs {
     }
 }
 
+/// The tables of all queues.
+pub(crate) fn schema() -> String {
+    [messages::SCHEMA, groups::SCHEMA, deduplication::SCHEMA].concat()
+}
+
 /// Builds a message's system attributes, which are all strings.
 fn system_attributes(message: &ReceivedMessage) -> Map<String, Value> {
+    let sequence = message.deduplication_id.as_ref().map(|_| sequence_number(message.id));
     [
         ("SenderId", SENDER.to_owned()),
         ("SentTimestamp", message.sent_at.to_string()),
@@ -252,8 +271,20 @@ fn system_attributes(message: &ReceivedMessage) -> Map<String, Value> {
     ]
     .into_iter()
     .chain(message.group_id.clone().map(|group_id| ("MessageGroupId", group_id)))
+    .chain(message.deduplication_id.clone().map(|id| ("MessageDeduplicationId", id)))
+    .chain(sequence.map(|sequence| ("SequenceNumber", sequence)))
     .map(|(name, value)| (name.to_owned(), Value::from(value)))
     .collect()
+}
+
+/// Renders a sequence number with the 20 digits of SQS.
+fn sequence_number(sequence: i64) -> String {
+    format!("{sequence:020}")
+}
+
+/// Computes the hexadecimal MD5 checksum of a body, which SDKs compare with their own.
+fn md5_hex(body: &str) -> String {
+    Md5::digest(body).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn lambda_record(message: &ReceivedMessage, queue_arn: &str) -> Value {
@@ -263,7 +294,7 @@ fn lambda_record(message: &ReceivedMessage, queue_arn: &str) -> Value {
         "body": message.body,
         "attributes": system_attributes(message),
         "messageAttributes": {},
-        "md5OfBody": operations::md5_hex(&message.body),
+        "md5OfBody": md5_hex(&message.body),
         "eventSource": "aws:sqs",
         "eventSourceARN": queue_arn,
         "awsRegion": REGION,

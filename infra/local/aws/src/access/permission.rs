@@ -162,6 +162,18 @@ mod tests {
                 vec![("sqs:SendMessage", "sqs", "q")],
             ),
             ("AmazonSQS", "SendMessageBatch", r#"{"QueueUrl": "http://h/0/q"}"#, vec![("sqs:SendMessage", "sqs", "q")]),
+            (
+                "AmazonSQS",
+                "DeleteMessageBatch",
+                r#"{"QueueUrl": "http://h/0/q.fifo"}"#,
+                vec![("sqs:DeleteMessage", "sqs", "q.fifo")],
+            ),
+            (
+                "AmazonSQS",
+                "ChangeMessageVisibilityBatch",
+                r#"{"QueueUrl": "http://h/0/q"}"#,
+                vec![("sqs:ChangeMessageVisibility", "sqs", "q")],
+            ),
             ("AmazonSQS", "GetQueueUrl", r#"{"QueueName": "q"}"#, vec![("sqs:GetQueueUrl", "sqs", "q")]),
             ("AmazonSQS", "ListQueues", "{}", vec![("sqs:ListQueues", "", "*")]),
             ("AmazonSQS", "SendMessage", "no json", vec![("sqs:SendMessage", "", "*")]),

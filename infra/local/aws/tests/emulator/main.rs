@@ -7,4 +7,5 @@ mod faults;
 mod permissions;
 mod services;
 mod sqs;
+mod sqs_fifo;
 mod world;

@@ -137,7 +137,8 @@ async fn parameters_that_are_not_emulated_are_refused_by_name() {
     assert!(refused.message().is_some_and(|message| message.contains("MessageAttributes")), "{refused:?}");
     let made = sqs.create_queue().queue_name("mine").send().await.unwrap_err();
     assert!(made.message().is_some_and(|message| message.contains("no operation CreateQueue")), "{made:?}");
-    for property in ["DelaySeconds", "FifoQueue", "MaximumMessageSize", "ReceiveMessageWaitTimeSeconds"] {
+    for property in ["ContentBasedDeduplication", "DelaySeconds", "MaximumMessageSize", "ReceiveMessageWaitTimeSeconds"]
+    {
         let refused = world.aws.sqs().add_queue(&json!({ "QueueName": "q", property: 1 })).unwrap_err();
         assert_eq!(refused.to_string(), format!("queue q: the local stack has no {property}"));
     }

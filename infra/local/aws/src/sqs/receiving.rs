@@ -1,0 +1,195 @@
+//! Receiving and deleting messages, and their visibility.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::messages::{self, ReceiptHandle, ReceivedMessage};
+use super::request::{batch_results, check_batch, in_range, invalid, refused, selected};
+use super::{Sqs, md5_hex, system_attributes};
+use crate::answer::ServiceError;
+
+const MAX_VISIBILITY_TIMEOUT: i64 = 43_200;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+pub(super) struct ReceiveMessage {
+    queue_url: String,
+    max_number_of_messages: Option<i64>,
+    visibility_timeout: Option<i64>,
+    wait_time_seconds: Option<i64>,
+    #[serde(default)]
+    attribute_names: Vec<String>,
+    #[serde(default)]
+    message_system_attribute_names: Vec<String>,
+    /// Messages have none of these.
+    #[serde(rename = "MessageAttributeNames")]
+    _message_attribute_names: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+pub(super) struct DeleteMessage {
+    queue_url: String,
+    receipt_handle: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+pub(super) struct ChangeMessageVisibility {
+    queue_url: String,
+    receipt_handle: String,
+    visibility_timeout: i64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+pub(super) struct DeleteMessageBatch {
+    queue_url: String,
+    entries: Vec<DeleteEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct DeleteEntry {
+    id: String,
+    receipt_handle: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+pub(super) struct ChangeMessageVisibilityBatch {
+    queue_url: String,
+    entries: Vec<VisibilityEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct VisibilityEntry {
+    id: String,
+    receipt_handle: String,
+    visibility_timeout: i64,
+}
+
+impl Sqs {
+    pub(super) async fn receive_message(&self, request: ReceiveMessage) -> Result<Value, ServiceError> {
+        let queue = self.queue_at(&request.queue_url)?.0;
+        let max = in_range("MaxNumberOfMessages", request.max_number_of_messages, 1, 10)?.unwrap_or(1);
+        let visibility = in_range("VisibilityTimeout", request.visibility_timeout, 0, MAX_VISIBILITY_TIMEOUT)?;
+        let wait_s = in_range("WaitTimeSeconds", request.wait_time_seconds, 0, 20)?.unwrap_or_default();
+        let deadline = self.0.time.now_ms() + wait_s * 1_000;
+        // Subscribed before the first read, so that a later message is not missed.
+        let mut changes = self.0.changes.subscribe();
+        let received = loop {
+            changes.mark_unchanged();
+            let received = self.receive(&queue, usize::try_from(max).unwrap_or(1), visibility, false).await?;
+            let now = self.0.time.now_ms();
+            if !received.is_empty() || now >= deadline {
+                break received;
+            }
+            let due = self.0.sqlite.run(|connection| messages::next_available(connection, &queue, now)).await?;
+            let wake_at = due.unwrap_or(deadline).min(deadline);
+            let wait = std::time::Duration::from_millis(u64::try_from(wake_at - now).unwrap_or_default());
+            // Stack time runs at the pace of real time between jumps, and a jump notifies. An error means that the
+            // stack has ended, which ends this request too.
+            tokio::select! {
+                () = tokio::time::sleep_until(Instant::now() + wait) => {}
+                _ = changes.changed() => {}
+            }
+        };
+        if received.is_empty() {
+            return Ok(json!({}));
+        }
+        let wanted = [request.attribute_names, request.message_system_attribute_names].concat();
+        Ok(json!({ "Messages": received.iter().map(|message| rendered(message, &wanted)).collect::<Vec<_>>() }))
+    }
+
+    pub(super) async fn delete_message(&self, request: DeleteMessage) -> Result<Value, ServiceError> {
+        let queue = self.queue_at(&request.queue_url)?.0;
+        let handle = parse_handle(&request.receipt_handle)?;
+        let now = self.0.time.now_ms();
+        let deleted = self
+            .0
+            .sqlite
+            .run(|connection| {
+                let transaction = connection.transaction()?;
+                let deleted = messages::delete(&transaction, &queue, &handle, now)?;
+                transaction.commit()?;
+                Ok(deleted)
+            })
+            .await?;
+        self.0.changes.notify();
+        if deleted {
+            Ok(json!({}))
+        } else {
+            let handle = request.receipt_handle;
+            let reason = "Reason: The receipt handle has expired.";
+            Err(invalid(format!("Value {handle} for parameter ReceiptHandle is invalid. {reason}")))
+        }
+    }
+
+    pub(super) async fn delete_message_batch(&self, batch: DeleteMessageBatch) -> Result<Value, ServiceError> {
+        let DeleteMessageBatch { queue_url, entries } = batch;
+        check_batch(entries.iter().map(|entry| entry.id.as_str()))?;
+        let mut results = Vec::with_capacity(entries.len());
+        for DeleteEntry { id, receipt_handle } in entries {
+            let request = DeleteMessage { queue_url: queue_url.clone(), receipt_handle };
+            results.push((id, self.delete_message(request).await));
+        }
+        Ok(batch_results(results))
+    }
+
+    pub(super) async fn change_visibility(&self, request: ChangeMessageVisibility) -> Result<Value, ServiceError> {
+        let queue = self.queue_at(&request.queue_url)?.0;
+        let handle = parse_handle(&request.receipt_handle)?;
+        let timeout = in_range("VisibilityTimeout", Some(request.visibility_timeout), 0, MAX_VISIBILITY_TIMEOUT)?;
+        let now = self.0.time.now_ms();
+        let visible_at = now + timeout.unwrap_or_default() * 1_000;
+        let changed = self
+            .0
+            .sqlite
+            .run(|connection| {
+                let transaction = connection.transaction()?;
+                let changed = messages::change_visibility(&transaction, &queue, &handle, now, visible_at)?;
+                transaction.commit()?;
+                Ok(changed)
+            })
+            .await?;
+        self.0.changes.notify();
+        if changed {
+            Ok(json!({}))
+        } else {
+            Err(refused("MessageNotInflight", "The specified message is not in flight."))
+        }
+    }
+
+    pub(super) async fn change_visibility_batch(
+        &self,
+        batch: ChangeMessageVisibilityBatch,
+    ) -> Result<Value, ServiceError> {
+        let ChangeMessageVisibilityBatch { queue_url, entries } = batch;
+        check_batch(entries.iter().map(|entry| entry.id.as_str()))?;
+        let mut results = Vec::with_capacity(entries.len());
+        for VisibilityEntry { id, receipt_handle, visibility_timeout } in entries {
+            let queue_url = queue_url.clone();
+            let request = ChangeMessageVisibility { queue_url, receipt_handle, visibility_timeout };
+            results.push((id, self.change_visibility(request).await));
+        }
+        Ok(batch_results(results))
+    }
+}
+
+fn parse_handle(handle: &str) -> Result<ReceiptHandle, ServiceError> {
+    ReceiptHandle::parse(handle).ok_or_else(|| refused("ReceiptHandleIsInvalid", "The receipt handle is not valid."))
+}
+
+/// Renders a received message with the requested attributes.
+fn rendered(message: &ReceivedMessage, wanted: &[String]) -> Value {
+    json!({
+        "MessageId": message.message_id,
+        "ReceiptHandle": message.receipt,
+        "MD5OfBody": md5_hex(&message.body),
+        "Body": message.body,
+        "Attributes": selected(system_attributes(message), wanted),
+    })
+}
