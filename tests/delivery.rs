@@ -3,9 +3,10 @@
 
 mod attempts;
 mod batches;
+mod breaker;
 pub(crate) mod deliveries;
 pub(crate) mod endpoint_states;
 mod isolation;
 mod receivers;
 mod relay_batches;
-pub(crate) mod simulation;
+pub(crate) pub(crate) mod simulation;

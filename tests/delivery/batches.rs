@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use crate::world::{Answer, Coach, Endpoint, Fact, Receiver, World, list, until_within};
 
 const HOUR_S: u64 = 3_600;
-/// An endpoint's permits exist from its first delivery on.
 const FIRST: &str = "first";
 /// Somewhat less than the SDK's time-out for a call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(3);
@@ -83,12 +82,12 @@ async fn deliveries_for_ten_endpoints_cost_few_requests() {
     let count = |operation: &str| {
         calls_made[..calls_made.len() - before].iter().filter(|(calls_made, _)| calls_made == operation).count()
     };
-    // Newest first. Each delivery takes a permit, claims, records and gives the permit back.
-    assert_eq!((count("GetItem"), count("BatchGetItem"), count("UpdateItem")), (0, 1, 40), "{calls_made:?}");
+    // Newest first. Each delivery is read with its endpoint, recorded and counted.
+    assert_eq!((count("BatchGetItem"), count("PutItem"), count("UpdateItem")), (10, 10, 10), "{calls_made:?}");
 }
 
 #[tokio::test]
-async fn a_single_delivery_takes_five_requests() {
+async fn a_single_delivery_takes_three_requests() {
     let scene = FanOut::new(1).await;
     scene.coach().await;
     let before = scene.calls_made().await.len();
@@ -97,7 +96,7 @@ async fn a_single_delivery_takes_five_requests() {
     let mut operations: Vec<&str> =
         calls_made[..calls_made.len() - before].iter().map(|(operation, _)| operation.as_str()).collect();
     operations.sort_unstable();
-    assert_eq!(operations, ["BatchGetItem", "UpdateItem", "UpdateItem", "UpdateItem", "UpdateItem"]);
+    assert_eq!(operations, ["BatchGetItem", "PutItem", "UpdateItem"]);
 }
 
 #[tokio::test]
@@ -141,7 +140,7 @@ async fn a_failing_or_slow_endpoint_does_not_affect_the_others() {
 async fn a_call_that_stalls_for_one_endpoint_does_not_delay_the_others() {
     let scene = FanOut::new(3).await;
     let (ada, _) = scene.coach().await;
-    // The first call reads the endpoints. The third takes a permit of one of them.
+    // The first calls read each endpoint with its delivery.
     ada.endpoint(&format!("{}/new", scene.receiver.url()), "identifiers").await;
     scene.world.faults(json!({ "function": "deliver", "spared_calls": 2, "stalled_calls": 1 })).await;
     scene.world.publish([Fact::client("ada", "second")]).await;
@@ -173,25 +172,21 @@ async fn a_deliverer_crash_at_any_call_causes_at_most_one_duplicate_for_each_end
     let received_counts = scene.received_counts();
     assert_eq!(received_counts.len(), 3 * 10, "each event, at each endpoint");
     assert!(received_counts.values().all(|times| *times <= 2), "{received_counts:?}");
-    assert!(scene.world.take_messages("deliveries-dlq").await.is_empty());
+    assert!(scene.world.take_messages("deliveries-dlq.fifo").await.is_empty());
 }
 
 /// The deliverer dies after recording an attempt, before or after enqueuing the next. The message returns after three
-/// minutes and finds every permit taken.
+/// minutes.
 #[tokio::test]
-async fn a_delivery_continues_although_its_next_message_was_lost_and_no_permit_is_free() {
+async fn a_delivery_continues_although_its_next_message_was_lost() {
     let scene = FanOut::new(1).await;
     let (ada, endpoints) = scene.coach().await;
-    for spared_calls in 3..8 {
+    for spared_calls in 0..6 {
         scene.receiver.script([Answer::status(500)]);
         let crash = json!({ "function": "deliver", "spared_calls": spared_calls, "crash_before_call": 1 });
         scene.world.faults(crash).await;
         scene.event(&format!("c{spared_calls}")).await;
         scene.world.faults(json!({ "function": "", "spared_calls": 0, "crash_before_call": 0 })).await;
-        let held = json!({ "S": format!("{:015}#another", (scene.world.now().await.timestamp() + 190) * 1000) });
-        let key = format!("PERMITS#{}", endpoints[0].id);
-        let permits = json!({ "pk": { "S": "COACH#ada" }, "sk": { "S": key }, "s0": held, "s1": held, "s2": held });
-        scene.world.put_item("workspaces", &permits).await;
         scene.world.advance_s(3 * HOUR_S).await;
         assert_eq!(latest(&ada, &endpoints).await[0]["status"], "delivered", "after {spared_calls} calls");
     }
@@ -220,32 +215,6 @@ async fn a_conflict_a_refusal_or_a_lost_answer_causes_no_duplicate() {
             assert_eq!((&delivery["status"], list(delivery["attempts"].clone()).len()), (&json!("delivered"), 1));
         }
     }
-}
-
-#[tokio::test]
-async fn a_permit_taken_alone_with_a_lost_answer_is_released() {
-    lost_answers_leave_no_permit_taken(1).await;
-}
-
-#[tokio::test]
-async fn a_permit_taken_in_a_batch_with_a_lost_answer_is_released() {
-    lost_answers_leave_no_permit_taken(3).await;
-}
-
-async fn lost_answers_leave_no_permit_taken(endpoints: usize) {
-    let scene = FanOut::new(endpoints).await;
-    scene.coach().await;
-    for spared_calls in 0..6 {
-        let fault = json!({ "function": "deliver", "spared_calls": spared_calls, "store_lost_answers": 1 });
-        scene.world.faults(fault).await;
-        scene.event(&format!("c{spared_calls}")).await;
-        for item in scene.world.items("workspaces", "COACH#ada").await {
-            let held = item.as_object().unwrap().keys().any(|name| ["s0", "s1", "s2"].contains(&name.as_str()));
-            let is_permits = item["sk"]["S"].as_str().unwrap().starts_with("PERMITS#");
-            assert!(!is_permits || !held, "after {spared_calls} calls: {item}");
-        }
-    }
-    scene.fault("store_lost_answers", 0).await;
 }
 
 #[tokio::test]

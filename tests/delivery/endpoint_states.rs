@@ -34,39 +34,6 @@ impl EndpointScene {
         self.world.apply([Fact::client("ada", client)]).await;
     }
 
-    /// An event whose first attempt fails and whose retry succeeds.
-    async fn event_delivered_by_retry(&self, client: &str) {
-        self.receiver.script([Answer::status(500)]);
-        self.event(client).await;
-        self.world.advance_s(10).await;
-    }
-
-    /// Such an event whose deliverer dies after recording the success and before noting it on the endpoint. An earlier
-    /// event counts the calls up to that point. Returns the number of requests to the receiver.
-    async fn event_delivered_but_not_noted(&self) -> usize {
-        const MOST_TRIES: usize = 5;
-        self.event_delivered_by_retry("noted").await;
-        let calls = self.world.calls("deliver").await[0]["calls"].as_array().unwrap().len();
-        for number in 1..=MOST_TRIES {
-            self.receiver.script([Answer::status(500)]);
-            self.event(&format!("not-noted-{number}")).await;
-            let crash = json!({ "function": "deliver", "spared_calls": calls - 1, "crash_before_call": 1 });
-            self.world.faults(crash).await;
-            self.world.advance_s(10).await;
-            assert_eq!(self.world.remaining_faults().await["crash_before_call"], 0);
-            self.world.faults(json!({ "function": "", "spared_calls": 0 })).await;
-            let sent = self.receiver.hooks().len();
-            assert_eq!(sent, 2 * (1 + number));
-            // The permit is released meanwhile. If that is the last call, the success is noted.
-            if self.failing_since().await.is_string() {
-                return sent;
-            }
-            // The permit of the dead function stays taken and costs the next one a call more, until it expires.
-            self.world.advance_s(400).await;
-        }
-        panic!("the success was noted {MOST_TRIES} times");
-    }
-
     /// The endpoint's stored start of its failures.
     pub(crate) async fn failing_since(&self) -> Value {
         let mut items = self.world.items("workspaces", "COACH#ada").await;
@@ -240,7 +207,7 @@ async fn switching_off_and_deleting_end_waiting_deliveries_with_that_reason() {
     settings.delete(&path).await.expect(200);
     scene.world.advance_s(2 * DAY_S).await;
     assert_eq!(scene.receiver.hooks().len(), seen);
-    assert!(scene.world.take_messages("deliveries-dlq").await.is_empty());
+    assert!(scene.world.take_messages("deliveries-dlq.fifo").await.is_empty());
 }
 
 #[tokio::test]

@@ -149,7 +149,7 @@ async fn postponed_deliveries_are_made_once_each() {
     assert_eq!(ids.len(), EVENTS);
     let path = format!("/settings/webhooks/{}/deliveries?status=pending", endpoint.id);
     assert_eq!(ada.settings().await.get(&path).await.expect(200).body["data"], json!([]));
-    assert!(world.take_messages("deliveries-dlq").await.is_empty());
+    assert!(world.take_messages("deliveries-dlq.fifo").await.is_empty());
 }
 
 #[tokio::test]

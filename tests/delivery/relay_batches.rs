@@ -81,26 +81,6 @@ async fn thirty_events_for_one_endpoint_cost_few_requests_to_the_queue() {
 }
 
 #[tokio::test]
-async fn deliveries_for_one_endpoint_reach_the_deliverer_together() {
-    const MANY: usize = 10;
-    let scene = RelayScene::new().await;
-    let (ada, _) = scene.coach(0).await;
-    let mut endpoints = Vec::new();
-    for number in 0..MANY {
-        endpoints.push(ada.endpoint(&format!("{}/{number}", scene.receiver.url()), "identifiers").await);
-    }
-    let endpoints: Vec<&Endpoint> = endpoints.iter().collect();
-    let automations = (0..MANY).map(|number| automation(&format!("a{number}"), on("check_in_submitted"), &endpoints));
-    scene.world.apply(automations).await;
-    scene.check_in("k1").await;
-    assert_eq!(scene.receiver.hooks().len(), MANY * MANY);
-    // A batch reads each of its endpoints once, a unit each. If batches mixed endpoints, each of the hundred deliveries
-    // would read its own.
-    let read_units: f64 = scene.world.calls("deliver").await.iter().map(|call| Bill::of(call).read_units).sum();
-    assert!(read_units <= 40.0, "{read_units}");
-}
-
-#[tokio::test]
 async fn each_event_arrives_once_under_any_fault_of_the_relay() {
     let scene = RelayScene::new().await;
     let (ada, endpoint) = scene.coach(4).await;

@@ -5,7 +5,6 @@
 //! A failure names its seed. `cargo test -p behaviour --features long-simulation simulation` runs longer ones.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
 
 use domain::retry::{GAPS_S, MAX_JITTER_PERCENT};
 use serde_json::{Value, json};
@@ -107,7 +106,7 @@ impl<'w> Run<'w> {
 }
 
 /// The complete delivery log of an endpoint.
-async fn log_of(coach: &Coach<'_>, endpoint: &Endpoint) -> Vec<Value> {
+pub(crate) async fn log_of(coach: &Coach<'_>, endpoint: &Endpoint) -> Vec<Value> {
     let settings = coach.settings().await;
     let (mut all, mut cursor) = (Vec::new(), String::new());
     loop {
@@ -173,7 +172,7 @@ async fn simulate(seed: u64) {
         ids.push(own);
     }
     assert!(ids.windows(2).all(|pair| pair[0] == pair[1]), "an event has one id at all endpoints");
-    assert!(world.take_messages("deliveries-dlq").await.is_empty(), "the dead letters are for faults of ours");
+    assert!(world.take_messages("deliveries-dlq.fifo").await.is_empty(), "the dead letters are for faults of ours");
 }
 
 #[tokio::test]
@@ -181,76 +180,4 @@ async fn every_event_ends_delivered_or_failed_with_a_complete_log() {
     for seed in SEEDS {
         simulate(*seed).await;
     }
-}
-
-/// The deliverer's calls, by request. The stack itself keeps only the latest.
-#[derive(Default)]
-struct Calls(BTreeMap<String, Vec<Value>>);
-
-impl Calls {
-    async fn collect_from(&mut self, world: &World) {
-        for invocation in world.calls("deliver").await {
-            let request_id = invocation["request_id"].as_str().unwrap().to_owned();
-            self.0.insert(request_id, list(invocation["calls"].clone()));
-        }
-    }
-
-    fn count(&self, counts: impl Fn(&Value) -> bool) -> usize {
-        self.0.values().flatten().filter(|call| counts(call)).count()
-    }
-
-    /// Number of messages sent.
-    fn sends(&self) -> usize {
-        self.count(|call| call["operation"] == "SendMessage")
-    }
-
-    /// Number of requests that wrote, or tried to write, to a table.
-    fn writes(&self, table: &str) -> usize {
-        let tables = json!([format!("partner-api-{table}")]);
-        self.count(|call| call["write_units"].as_f64().unwrap() > 0.0 && call["tables"] == tables)
-    }
-}
-
-/// Each wait for an attempt costs at most two re-queues and three writes, however many deliveries wait. Attempts at a
-/// hanging receiver take real time, so the clock is moved only after it has recovered.
-#[tokio::test]
-async fn a_long_queue_for_a_hanging_receiver_waits_cheaply_and_is_delivered_after_recovery() {
-    const EVENTS: usize = 150;
-    /// More than the permits hold before the receiver counts as hanging: some deliveries have their reserved place.
-    const ATTEMPTED: usize = 45;
-    const DEADLINE: Duration = Duration::from_secs(120);
-    let world = World::start().await;
-    let receiver = Receiver::start().await;
-    receiver.otherwise(Answer::status(204).after(Duration::from_secs(60)));
-    let ada = world.coach("ada").await;
-    let endpoint = ada.endpoint(&receiver.url(), "identifiers").await;
-    let (mut calls, began) = (Calls::default(), Instant::now());
-    // The stack keeps many times the invocations of a second.
-    let mut polls = tokio::time::interval(Duration::from_secs(1));
-    world.publish((0..EVENTS).map(|n| Fact::client("ada", &format!("c{n:03}")))).await;
-    while receiver.hooks().len() < ATTEMPTED {
-        assert!(began.elapsed() < DEADLINE, "{} of {ATTEMPTED} attempts", receiver.hooks().len());
-        polls.tick().await;
-        calls.collect_from(&world).await;
-    }
-    receiver.otherwise(Answer::status(204));
-    for _ in 0..20 {
-        world.advance_s(30).await;
-        calls.collect_from(&world).await;
-    }
-    let deliveries = log_of(&ada, &endpoint).await;
-    assert_eq!(deliveries.len(), EVENTS);
-    assert!(deliveries.iter().all(|delivery| delivery["status"] == "delivered"), "{deliveries:?}");
-    let attempts: usize = deliveries.iter().map(|delivery| list(delivery["attempts"].clone()).len()).sum();
-    assert_eq!(receiver.hooks().len(), attempts);
-    // Each attempt but the last enqueues the next; each is claimed and recorded.
-    let (requeues, hops) = (calls.sends() - (attempts - EVENTS), calls.writes("deliveries") - 2 * attempts);
-    // Each attempt takes a permit and gives it back, or has a reserved place.
-    let permits = calls.writes("workspaces");
-    println!("{attempts} attempts, {requeues} re-queues, {hops} writes for them, {permits} of permits and places");
-    assert!(
-        requeues <= 2 * attempts && hops <= 2 * attempts,
-        "{attempts} attempts: {requeues} re-queues, {hops} writes"
-    );
-    assert!(permits <= (2 + 1) * attempts, "{attempts} attempts: {permits} writes of permits and places");
 }

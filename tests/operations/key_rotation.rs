@@ -147,7 +147,7 @@ async fn adding_a_key_before_making_it_current_keeps_everything_readable() {
     world.advance_s(2 * HOUR_S).await;
     let arrived = scene.busy.hooks().split_off(waiting);
     assert_eq!(arrived.len(), waiting);
-    assert!(world.take_messages("deliveries-dlq").await.is_empty() && world.set_aside().await.is_empty());
+    assert!(world.take_messages("deliveries-dlq.fifo").await.is_empty() && world.set_aside().await.is_empty());
 }
 
 #[tokio::test]
@@ -172,7 +172,7 @@ async fn data_under_an_unknown_key_waits_for_an_environment_that_has_it() {
     world.advance_s(HOUR_S).await;
     let hooks = receiver.hooks();
     assert!(hooks.len() == 2 && hooks[1].is_signed_with(&new.secret), "{}", hooks.len());
-    assert!(world.take_messages("deliveries-dlq").await.is_empty());
+    assert!(world.take_messages("deliveries-dlq.fifo").await.is_empty());
 }
 
 /// Signs a client in and returns the assertion.

@@ -12,12 +12,12 @@ const ENCRYPTION: &str = "EncryptionSecret";
 impl World {
     /// Moves dead letters to a queue, as `aws sqs start-message-move-task` does. Returns their number.
     async fn redrive(&self, dead_letters: &str, to: &str) -> usize {
-        let bodies = self.take_messages(dead_letters).await;
-        for body in &bodies {
-            self.send(to, body).await;
+        let messages = self.receive_all(dead_letters).await;
+        for message in &messages {
+            self.send_like(to, message).await;
         }
         self.settle().await;
-        bodies.len()
+        messages.len()
     }
 }
 
@@ -37,7 +37,7 @@ async fn a_delivery_without_a_possible_attempt_is_made_after_a_redrive() {
     mended["2"] = "x".repeat(64).into();
     world.put_secret(ENCRYPTION, &mended).await;
     world.kill_and_restart().await;
-    assert_eq!(world.redrive("deliveries-dlq", "deliveries").await, 1);
+    assert_eq!(world.redrive("deliveries-dlq.fifo", "deliveries.fifo").await, 1);
     let hooks = receiver.hooks();
     assert!(hooks.len() == 1 && hooks[0].is_signed_with(&endpoint.secret));
     assert_eq!(ada.deliveries(&endpoint).await[0]["status"], "delivered");

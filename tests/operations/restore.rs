@@ -175,7 +175,7 @@ async fn a_restored_stack_continues_from_its_tables_and_repeats_nothing() {
     silent.sort();
     assert!(silent.len() == 4 && silent.windows(2).all(|pair| pair[0] != pair[1]), "{silent:?}");
     assert!(receiver.hooks().iter().all(|hook| hook.is_signed_with(&scene.endpoint.secret)));
-    for queue in ["deliveries-dlq", "application-feed-dlq"] {
+    for queue in ["deliveries-dlq.fifo", "application-feed-dlq"] {
         assert!(new.take_messages(queue).await.is_empty(), "{queue}");
     }
 }
@@ -279,7 +279,7 @@ async fn enqueuing_deliveries_that_are_still_queued_changes_nothing() {
         assert_eq!((&delivery["status"], delivery["attempts"].as_array().unwrap().len()), (&json!("failed"), ATTEMPTS));
     }
     assert_eq!(scene.receiver.received_events().len(), 3 * ATTEMPTS);
-    assert!(world.take_messages("deliveries-dlq").await.is_empty());
+    assert!(world.take_messages("deliveries-dlq.fifo").await.is_empty());
 }
 
 #[tokio::test]
@@ -316,6 +316,6 @@ async fn an_unknown_endpoint_has_no_waiting_deliveries() {
     scene.world.send("delivery-retries", &asked.to_string()).await;
     scene.world.settle().await;
     scene.world.advance_s(HOUR_S).await;
-    assert!(scene.world.take_messages("deliveries-dlq").await.is_empty());
+    assert!(scene.world.take_messages("deliveries-dlq.fifo").await.is_empty());
     assert_eq!(scene.receiver.received_events(), []);
 }

@@ -182,25 +182,44 @@ impl World {
         self.local.aws("AmazonSQS.SendMessage", &send).await;
     }
 
+    /// Sends a copy of a received message, with its message group.
+    pub(crate) async fn send_like(&self, queue: &str, message: &Value) {
+        let mut send = json!({ "QueueUrl": self.queue_url(queue).await, "MessageBody": message["Body"] });
+        for name in ["MessageGroupId", "MessageDeduplicationId"] {
+            if let Some(value) = message["Attributes"].get(name) {
+                send[name] = value.clone();
+            }
+        }
+        self.local.aws("AmazonSQS.SendMessage", &send).await;
+    }
+
     async fn queue_url(&self, queue: &str) -> Value {
         self.local.aws("AmazonSQS.GetQueueUrl", &json!({ "QueueName": queue })).await["QueueUrl"].clone()
     }
 
     /// Takes all visible messages out of a queue and returns their bodies.
     pub(crate) async fn take_messages(&self, queue: &str) -> Vec<String> {
+        let messages = self.receive_all(queue).await;
+        messages.iter().map(|message| message["Body"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Receives and deletes all visible messages of a queue.
+    pub(crate) async fn receive_all(&self, queue: &str) -> Vec<Value> {
         let url = self.queue_url(queue).await;
-        let mut bodies = Vec::new();
+        let mut all = Vec::new();
         loop {
-            let receive = json!({ "QueueUrl": url, "MaxNumberOfMessages": 10, "WaitTimeSeconds": 0 });
+            let receive = json!({
+                "QueueUrl": url, "MaxNumberOfMessages": 10, "WaitTimeSeconds": 0, "MessageSystemAttributeNames": ["All"],
+            });
             let answer = self.local.aws("AmazonSQS.ReceiveMessage", &receive).await;
             let messages = answer["Messages"].as_array().cloned().unwrap_or_default();
             if messages.is_empty() {
-                return bodies;
+                return all;
             }
             for message in messages {
                 let delete = json!({ "QueueUrl": url, "ReceiptHandle": message["ReceiptHandle"] });
                 self.local.aws("AmazonSQS.DeleteMessage", &delete).await;
-                bodies.push(message["Body"].as_str().unwrap().to_owned());
+                all.push(message);
             }
         }
     }

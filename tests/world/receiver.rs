@@ -18,6 +18,9 @@ use tokio::task::JoinHandle;
 
 use super::odd_headers::OddListener;
 
+/// Stands for no status.
+const SILENCE: u16 = 0;
+
 /// One received request.
 #[derive(Debug, Clone)]
 pub(crate) struct Hook {
@@ -47,6 +50,11 @@ impl Answer {
     /// An answer that repeats the request's body.
     pub(crate) fn echo(status: u16) -> Self {
         Self { echoes: true, ..Self::status(status) }
+    }
+
+    /// No answer: the connection is closed.
+    pub(crate) fn silence() -> Self {
+        Self::status(SILENCE)
     }
 
     /// The same answer after a delay.
@@ -136,6 +144,10 @@ async fn take(State(shared): State<Arc<Mutex<Shared>>>, uri: Uri, headers: Heade
     };
     // Waits for the delay: the future never completes.
     let _ = tokio::time::timeout(answer.after, std::future::pending::<()>()).await;
+    if answer.status == SILENCE {
+        // Ends the connection's task, without a message.
+        std::panic::resume_unwind(Box::new(()));
+    }
     let body = if answer.echoes { body } else { Bytes::from(answer.body) };
     let mut response = (StatusCode::from_u16(answer.status).unwrap(), body).into_response();
     for (name, value) in answer.headers {

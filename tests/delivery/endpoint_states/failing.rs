@@ -80,48 +80,19 @@ async fn successes_and_idle_periods_keep_an_endpoint_on() {
 }
 
 #[tokio::test]
-async fn a_success_counts_although_the_deliverer_dies_before_noting_it() {
-    let scene = EndpointScene::new().await;
-    let (ada, endpoint, _) = scene.coach().await;
-    let sent = scene.event_delivered_but_not_noted().await;
-    scene.world.advance_s(DAY_S).await;
-    scene.world.down_for(TimeDelta::days(5)).await;
-    assert_eq!(scene.receiver.hooks().len(), sent, "the event is not sent again");
-    scene.receiver.otherwise(Answer::status(500));
-    scene.event("c1").await;
-    scene.event("c2").await;
-    assert_eq!(state(&ada.settings().await, &endpoint).await["status"], "enabled");
-}
-
-/// The message that returns finds all of the endpoint's permits taken, and does not wait for one.
-#[tokio::test]
-async fn a_success_counts_although_its_message_returns_while_the_endpoint_is_busy() {
-    let scene = EndpointScene::new().await;
-    let (_, endpoint, _) = scene.coach().await;
-    let sent = scene.event_delivered_but_not_noted().await;
-    let permits: Vec<Value> = scene.world.items("workspaces", "COACH#ada").await;
-    let mut permits = permits.into_iter().find(|item| item["sk"]["S"] == format!("PERMITS#{}", endpoint.id)).unwrap();
-    for permit in ["s0", "s1", "s2"] {
-        permits[permit] = json!({ "S": "999999999999999#another" });
-    }
-    scene.world.put_item("workspaces", &permits).await;
-    scene.world.advance_s(400).await;
-    assert!(scene.failing_since().await.is_null());
-    assert_eq!(scene.receiver.hooks().len(), sent, "the event is not sent again");
-}
-
-#[tokio::test]
-async fn a_success_noted_late_does_not_clear_later_failures() {
+async fn a_success_counts_whenever_the_deliverer_dies_and_costs_one_more_request_at_most() {
     let scene = EndpointScene::new().await;
     let _ = scene.coach().await;
-    scene.event_delivered_but_not_noted().await;
-    scene.event("taken").await;
-    assert!(scene.failing_since().await.is_null());
-    scene.receiver.otherwise(Answer::status(500));
-    scene.event("failed").await;
-    let since = scene.failing_since().await;
-    assert!(since.is_string());
-    // The message of the first success returns by now, and the failure is retried after that.
-    scene.world.advance_s(400).await;
-    assert_eq!(scene.failing_since().await, since);
+    for spared_calls in 0..6 {
+        scene.receiver.script([Answer::status(500)]);
+        scene.event(&format!("c{spared_calls}")).await;
+        assert!(scene.failing_since().await.is_string());
+        let before = scene.receiver.hooks().len();
+        let crash = json!({ "function": "deliver", "spared_calls": spared_calls, "crash_before_call": 1 });
+        scene.world.faults(crash).await;
+        scene.world.advance_s(400).await;
+        scene.world.faults(json!({ "function": "", "spared_calls": 0, "crash_before_call": 0 })).await;
+        assert!(scene.failing_since().await.is_null(), "after {spared_calls} calls");
+        assert!((1..=2).contains(&(scene.receiver.hooks().len() - before)), "after {spared_calls} calls");
+    }
 }

@@ -159,7 +159,7 @@ async fn a_delivery_never_has_two_chains() {
     assert!(after_retries <= 1 + accepted, "{after_retries} after {accepted}");
     scene.world.advance_s(2 * DAY_S).await;
     assert_eq!(scene.receiver.hooks().len(), after_retries + 8, "only the last chain continues");
-    assert!(scene.world.take_messages("deliveries-dlq").await.is_empty());
+    assert!(scene.world.take_messages("deliveries-dlq.fifo").await.is_empty());
 }
 
 #[tokio::test]
@@ -179,7 +179,7 @@ async fn a_deliverer_crash_at_any_call_causes_at_most_one_duplicate_with_the_sam
         let delivery = &ada.deliveries(&endpoint).await[0];
         assert_eq!((&delivery["status"], &delivery["webhook_id"]), (&json!("delivered"), &json!(ids[0])));
     }
-    assert!(scene.world.take_messages("deliveries-dlq").await.is_empty());
+    assert!(scene.world.take_messages("deliveries-dlq.fifo").await.is_empty());
 }
 
 #[tokio::test]

@@ -1,0 +1,119 @@
+//! The breaker of an endpoint that does not answer: events wait, without requests, writes or lost attempts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use crate::delivery::endpoint_states::EndpointScene;
+use crate::delivery::simulation::log_of;
+use crate::world::{Answer, Caller, Coach, Endpoint, Fact, World, list, time};
+
+/// More than the longest opening.
+const LONG_S: u64 = 16 * 60;
+
+async fn open_until(settings: &Caller, endpoint: &Endpoint) -> Value {
+    settings.get(&format!("/settings/webhooks/{}", endpoint.id)).await.expect(200).body["breaker_open_until"].clone()
+}
+
+/// The number of attempts of each delivery, by status.
+async fn attempts(coach: &Coach<'_>, endpoint: &Endpoint) -> BTreeMap<String, Vec<usize>> {
+    let mut attempts = BTreeMap::<String, Vec<usize>>::new();
+    for delivery in log_of(coach, endpoint).await {
+        let status = delivery["status"].as_str().unwrap().to_owned();
+        attempts.entry(status).or_default().push(list(delivery["attempts"].clone()).len());
+    }
+    attempts
+}
+
+/// The calls of the deliverer, each once. The stack itself keeps only the latest.
+#[derive(Default)]
+struct Calls(BTreeMap<String, Vec<Value>>);
+
+impl Calls {
+    async fn collect_from(&mut self, world: &World) {
+        for invocation in world.calls("deliver").await {
+            let request_id = invocation["request_id"].as_str().unwrap().to_owned();
+            self.0.insert(request_id, list(invocation["calls"].clone()));
+        }
+    }
+
+    fn count(&self, operation: &str) -> usize {
+        self.0.values().flatten().filter(|call| call["operation"] == operation).count()
+    }
+}
+
+#[tokio::test]
+async fn an_endpoint_that_does_not_answer_is_left_alone_and_no_attempt_is_lost() {
+    const WAITING: usize = 20;
+    let scene = EndpointScene::new().await;
+    let (ada, endpoint, settings) = scene.coach().await;
+    assert_eq!(open_until(&settings, &endpoint).await, Value::Null);
+    scene.receiver.otherwise(Answer::silence());
+    scene.world.apply((0..3).map(|number| Fact::client("ada", &format!("silent-{number}")))).await;
+    let (until, now) = (time(&open_until(&settings, &endpoint).await), scene.world.now().await);
+    let left_s = (until - now).num_seconds();
+    assert!((1..=30).contains(&left_s), "{left_s}");
+    let (sent, invocations) = (scene.receiver.hooks().len(), scene.world.calls("deliver").await.len());
+    scene.world.apply((0..WAITING).map(|number| Fact::client("ada", &format!("waits-{number}")))).await;
+    assert_eq!(scene.receiver.hooks().len(), sent);
+    assert_eq!(scene.world.calls("deliver").await.len(), invocations, "their orders are sent to wait at once");
+    let waiting = attempts(&ada, &endpoint).await;
+    assert_eq!(waiting.keys().collect::<Vec<_>>(), ["pending"]);
+    assert_eq!(waiting["pending"].iter().filter(|attempts| **attempts == 0).count(), WAITING);
+    scene.receiver.otherwise(Answer::status(204));
+    scene.world.advance_s(60).await;
+    assert_eq!(open_until(&settings, &endpoint).await, Value::Null);
+    let delivered = attempts(&ada, &endpoint).await;
+    assert_eq!(delivered.keys().collect::<Vec<_>>(), ["delivered"]);
+    assert_eq!(delivered["delivered"].iter().filter(|attempts| **attempts == 1).count(), WAITING);
+}
+
+#[tokio::test]
+async fn any_status_closes_the_breaker_and_a_change_of_the_address_starts_afresh() {
+    let scene = EndpointScene::new().await;
+    let (_, endpoint, settings) = scene.coach().await;
+    let path = format!("/settings/webhooks/{}", endpoint.id);
+    for (number, answer) in [Answer::status(500), Answer::status(302), Answer::status(204)].into_iter().enumerate() {
+        scene.receiver.otherwise(Answer::silence());
+        scene.world.apply((0..3).map(|n| Fact::client("ada", &format!("c{number}-{n}")))).await;
+        assert!(open_until(&settings, &endpoint).await.is_string(), "{number}");
+        scene.receiver.otherwise(answer);
+        scene.world.advance_s(LONG_S).await;
+        assert_eq!(open_until(&settings, &endpoint).await, Value::Null, "{number}");
+        scene.receiver.otherwise(Answer::status(204));
+        scene.world.advance_s(2 * 86_400).await;
+    }
+    scene.receiver.otherwise(Answer::silence());
+    scene.world.apply((0..3).map(|n| Fact::client("ada", &format!("last-{n}")))).await;
+    assert!(open_until(&settings, &endpoint).await.is_string());
+    let moved = json!({ "url": format!("{}/moved", scene.receiver.url()) });
+    assert_eq!(settings.patch(&path, moved).await.expect(200).body["breaker_open_until"], Value::Null);
+}
+
+/// Each order costs one message for each time that the breaker opens, and no write.
+#[tokio::test]
+async fn a_long_queue_for_an_endpoint_that_does_not_answer_waits_cheaply() {
+    const EVENTS: usize = 150;
+    let scene = EndpointScene::new().await;
+    let (ada, endpoint, settings) = scene.coach().await;
+    scene.receiver.otherwise(Answer::silence());
+    scene.world.apply((0..EVENTS).map(|number| Fact::client("ada", &format!("c{number:03}")))).await;
+    let (mut calls, mut openings) = (Calls::default(), BTreeSet::new());
+    for _ in 0..60 {
+        calls.collect_from(&scene.world).await;
+        openings.insert(open_until(&settings, &endpoint).await.to_string());
+        scene.world.advance_s(60).await;
+    }
+    calls.collect_from(&scene.world).await;
+    let made: usize = attempts(&ada, &endpoint).await.values().flatten().sum();
+    let (waits, writes) = (calls.count("SendMessage") - made, calls.count("PutItem"));
+    println!("{made} attempts, {} openings, {waits} waits, {writes} writes", openings.len());
+    assert!((5..=9).contains(&openings.len()), "an hour has few openings: {openings:?}");
+    assert!(made <= 10 * (openings.len() + 1), "no more than the lanes try it each time: {made}");
+    assert!(waits <= EVENTS * (openings.len() + 1), "{waits} waits in {} openings", openings.len());
+    // Each attempt is recorded, and some change the endpoint.
+    assert!(writes <= made + 3 * (openings.len() + 1), "{writes} writes for {made} attempts");
+    scene.receiver.otherwise(Answer::status(204));
+    scene.world.advance_s(LONG_S).await;
+    assert_eq!(attempts(&ada, &endpoint).await.keys().collect::<Vec<_>>(), ["delivered"]);
+}
