@@ -1,5 +1,5 @@
-//! Waits until nothing is left to do at the current time: no message is visible or in flight, no stream record is
-//! unread, and no invocation runs. Dead letters and delayed messages do not count.
+//! Waits until nothing is left to do at the current time: no message can be received or is in flight, no stream record
+//! is unread, and no invocation runs. Dead letters, delayed messages and messages of a locked group do not count.
 
 use std::time::Duration;
 

@@ -159,15 +159,13 @@ impl EventBus {
         }
         let failed = results.len() - envelopes.len();
         self.sqlite
-            .run(|connection| {
-                let transaction = connection.transaction()?;
+            .run_transaction(|transaction| {
                 for envelope in &envelopes {
                     transaction
                         .prepare_cached("INSERT INTO events (source, envelope) VALUES (?1, ?2)")?
                         .execute((envelope["source"].as_str(), envelope.to_string()))?;
                 }
-                insert(&transaction, &messages)?;
-                transaction.commit()
+                insert(transaction, &messages)
             })
             .await?;
         self.sqs.notify_stored();

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, Transaction};
 use tokio::sync::Mutex;
 
 use crate::error::StoreError;
@@ -33,6 +33,20 @@ impl Sqlite {
         job: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
         Ok(job(&mut *self.0.lock().await)?)
+    }
+
+    /// Runs a job in a transaction, which an error rolls back.
+    pub(crate) async fn run_transaction<T>(
+        &self,
+        job: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        self.run(|connection| {
+            let transaction = connection.transaction()?;
+            let result = job(&transaction)?;
+            transaction.commit()?;
+            Ok(result)
+        })
+        .await
     }
 
     /// Writes the write-ahead log back to the file.

@@ -11,9 +11,7 @@ mod groups;
 mod messages;
 mod operations;
 mod queue;
-mod receiving;
-mod request;
-mod sending;
+mod receive;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -31,8 +29,9 @@ use crate::{ACCOUNT, Changes, Faults, REGION};
 
 pub(crate) use messages::{NewMessage, insert};
 
-use messages::{DeadLetterQueue, ReceiptHandle, ReceiveRequest, ReceivedMessage, StoredMessage};
+use messages::{ReceiptHandle, StoredMessage};
 use queue::{Settings, is_fifo};
+use receive::{DeadLetterQueue, ReceiveRequest, ReceivedMessage};
 
 /// The `SenderId` of all messages.
 const SENDER: &str = ACCOUNT;
@@ -58,7 +57,7 @@ impl Sqs {
         changes: Changes,
     ) -> Result<Self, StoreError> {
         let now = time.now_ms();
-        sqlite.run(|connection| messages::recover(connection, now)).await?;
+        sqlite.run_transaction(|transaction| messages::recover(transaction, now)).await?;
         let queues = RwLock::default();
         let state = SqsState { sqlite, time, faults, changes, port: AtomicU16::new(0), queues };
         Ok(Self(Arc::new(state)))
@@ -105,15 +104,14 @@ impl Sqs {
         let (succeeded, failed, now) = (handles(succeeded), handles(failed), self.0.time.now_ms());
         self.0
             .sqlite
-            .run(|connection| {
-                let transaction = connection.transaction()?;
+            .run_transaction(|transaction| {
                 for handle in &succeeded {
-                    messages::delete(&transaction, queue, handle, now)?;
+                    messages::delete(transaction, queue, handle, now)?;
                 }
                 for handle in &failed {
-                    messages::release(&transaction, queue, handle)?;
+                    messages::release(transaction, queue, handle)?;
                 }
-                transaction.commit()
+                Ok(())
             })
             .await?;
         self.0.changes.notify();
@@ -134,7 +132,7 @@ impl Sqs {
             .sqlite
             .run(|connection| {
                 for queue in &queues {
-                    if messages::is_busy(connection, queue, now)? {
+                    if receive::is_busy(connection, queue, now)? {
                         return Ok(true);
                     }
                 }
@@ -144,7 +142,7 @@ impl Sqs {
     }
 
     /// Returns the earliest stack time at which a delayed or invisible message of a consumed queue becomes visible, or
-    /// a locked message group unlocked.
+    /// a locked message group is unlocked.
     pub async fn next_due(&self) -> Result<Option<DateTime<Utc>>, StoreError> {
         let (queues, now) = (self.consumed_queues(), self.0.time.now_ms());
         let earliest = self
@@ -153,7 +151,7 @@ impl Sqs {
             .run(|connection| {
                 let mut earliest = None;
                 for queue in &queues {
-                    let next = messages::next_available(connection, queue, now)?;
+                    let next = receive::next_available(connection, queue, now)?;
                     earliest = [earliest, next].into_iter().flatten().min();
                 }
                 Ok(earliest)
@@ -190,16 +188,7 @@ impl Sqs {
     }
 
     async fn store(&self, messages: &[NewMessage]) -> Result<Vec<StoredMessage>, StoreError> {
-        let stored = self
-            .0
-            .sqlite
-            .run(|connection| {
-                let transaction = connection.transaction()?;
-                let stored = insert(&transaction, messages)?;
-                transaction.commit()?;
-                Ok(stored)
-            })
-            .await?;
+        let stored = self.0.sqlite.run_transaction(|transaction| insert(transaction, messages)).await?;
         self.0.changes.notify();
         Ok(stored)
     }
@@ -230,7 +219,8 @@ impl Sqs {
             for_mapping,
             duplicate: for_mapping && self.0.faults.duplicates_messages(),
         };
-        let (received, dead_lettered) = self.0.sqlite.run(|connection| messages::receive(connection, &receive)).await?;
+        let (received, dead_lettered) =
+            self.0.sqlite.run_transaction(|transaction| receive::receive(transaction, &receive)).await?;
         // `finish` notifies for a mapping's messages. Other removals from the visible messages notify here.
         if dead_lettered > 0 || !(for_mapping || received.is_empty()) {
             self.0.changes.notify();

@@ -4,7 +4,7 @@
 //! while an event-source mapping handles the message. `copied` is 1 on a message duplicated by a fault, and 2 on its
 //! duplicate. Messages of FIFO queues have a `deduplication_id`; their `id` is their sequence number.
 
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use uuid::Uuid;
 
 use super::deduplication::{self, Deduplication};
@@ -22,14 +22,6 @@ pub(super) const SCHEMA: &str = "
     CREATE INDEX IF NOT EXISTS messages_by_group ON messages(queue, group_id);
     CREATE INDEX IF NOT EXISTS messages_received ON messages(queue, group_id, visible_at) WHERE receipt IS NOT NULL;
     CREATE INDEX IF NOT EXISTS messages_in_mapping ON messages(queue) WHERE in_mapping = 1;";
-
-/// The messages of a standard queue that can be received.
-const AVAILABLE: &str = "FROM messages m WHERE m.queue = ?1 AND m.visible_at <= ?2 AND m.expires_at > ?2";
-/// The messages of a FIFO queue that can be received. The cross join begins with the groups, so that the messages of
-/// locked groups are not read.
-const AVAILABLE_IN_GROUPS: &str = "FROM message_groups g CROSS JOIN messages m \
-                                   ON m.queue = g.queue AND m.group_id = g.group_id \
-                                   WHERE g.queue = ?1 AND g.available_at <= ?2 AND m.expires_at > ?2";
 
 /// A message to be stored.
 #[derive(Debug, Clone)]
@@ -53,43 +45,6 @@ pub(crate) struct StoredMessage {
     pub(super) sequence: Option<i64>,
 }
 
-/// A received message.
-#[derive(Debug, Clone)]
-pub(super) struct ReceivedMessage {
-    pub(super) id: i64,
-    copied: i64,
-    pub(super) message_id: String,
-    pub(super) receipt: String,
-    pub(super) body: String,
-    pub(super) group_id: Option<String>,
-    pub(super) deduplication_id: Option<String>,
-    pub(super) sent_at: i64,
-    pub(super) first_received_at: i64,
-    /// Number of receives, this one included.
-    pub(super) receive_count: i64,
-}
-
-/// The parameters of one receive.
-#[derive(Debug, Clone)]
-pub(super) struct ReceiveRequest {
-    pub(super) queue: String,
-    pub(super) now: i64,
-    pub(super) max: usize,
-    pub(super) visible_at: i64,
-    pub(super) dead_letters: Option<DeadLetterQueue>,
-    pub(super) for_mapping: bool,
-    /// Duplicates each message, for the fault `duplicate_messages`.
-    pub(super) duplicate: bool,
-}
-
-/// The queue to which a message moves after too many receives.
-#[derive(Debug, Clone)]
-pub(super) struct DeadLetterQueue {
-    pub(super) queue: String,
-    pub(super) max_receives: i64,
-    pub(super) retention_ms: i64,
-}
-
 /// A receipt handle: the message's row and the receipt of one receive.
 pub(super) struct ReceiptHandle {
     id: i64,
@@ -109,24 +64,6 @@ impl ReceiptHandle {
         let (id, nonce) = handle.split_once('.')?;
         Uuid::try_parse(nonce).ok()?;
         Some(Self { id: id.parse().ok()?, receipt: handle.to_owned() })
-    }
-}
-
-impl ReceivedMessage {
-    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let first_received_at: Option<i64> = row.get("first_received_at")?;
-        Ok(Self {
-            id: row.get("id")?,
-            copied: row.get("copied")?,
-            message_id: row.get("message_id")?,
-            receipt: String::new(),
-            body: row.get("body")?,
-            group_id: row.get("group_id")?,
-            deduplication_id: row.get("deduplication_id")?,
-            sent_at: row.get("sent_at")?,
-            first_received_at: first_received_at.unwrap_or_default(),
-            receive_count: row.get("receive_count")?,
-        })
     }
 }
 
@@ -164,118 +101,8 @@ fn insert_one(transaction: &Transaction<'_>, message: &NewMessage) -> rusqlite::
     Ok(StoredMessage { message_id, sequence: Some(id) })
 }
 
-/// Receives visible messages: the longest visible first, or from the groups that have waited longest, as many of one
-/// group as possible. Messages with too many receives move to the dead-letter queue; their number is returned too.
-pub(super) fn receive(
-    connection: &mut Connection,
-    receive: &ReceiveRequest,
-) -> rusqlite::Result<(Vec<ReceivedMessage>, usize)> {
-    let transaction = connection.transaction()?;
-    let mut dead_lettered = 0;
-    let page = if is_fifo(&receive.queue) {
-        format!("SELECT m.* {AVAILABLE_IN_GROUPS} ORDER BY g.available_at, g.id, m.id LIMIT ?3")
-    } else {
-        format!("SELECT m.* {AVAILABLE} ORDER BY m.visible_at, m.id LIMIT ?3")
-    };
-    let received = loop {
-        let page: Vec<ReceivedMessage> = transaction
-            .prepare_cached(&page)?
-            .query_map((&receive.queue, receive.now, receive.max as i64), ReceivedMessage::from_row)?
-            .collect::<rusqlite::Result<_>>()?;
-        let found = page.len();
-        let mut alive = Vec::with_capacity(found);
-        for message in page {
-            match &receive.dead_letters {
-                Some(dead) if message.receive_count >= dead.max_receives => {
-                    move_to_dead_letters(&transaction, &message, dead, receive)?;
-                    dead_lettered += 1;
-                }
-                _ => alive.push(message),
-            }
-        }
-        if found == 0 || !alive.is_empty() {
-            break alive;
-        }
-    };
-    let received = received
-        .into_iter()
-        .map(|message| mark_received(&transaction, message, receive))
-        .collect::<rusqlite::Result<Vec<_>>>()?;
-    transaction.commit()?;
-    Ok((received, dead_lettered))
-}
-
-/// Moves a message to the dead-letter queue. A duplicate is deleted, so that one message makes one dead letter.
-fn move_to_dead_letters(
-    transaction: &Transaction<'_>,
-    message: &ReceivedMessage,
-    dead: &DeadLetterQueue,
-    receive: &ReceiveRequest,
-) -> rusqlite::Result<()> {
-    if message.copied == 2 {
-        transaction.prepare_cached("DELETE FROM messages WHERE id = ?1")?.execute([message.id])?;
-    } else {
-        transaction
-            .prepare_cached(
-                "UPDATE messages SET queue = ?2, visible_at = ?3, expires_at = sent_at + ?4, receipt = NULL, \
-                 in_mapping = 0, copied = 0 WHERE id = ?1",
-            )?
-            .execute((message.id, &dead.queue, receive.now, dead.retention_ms))?;
-        groups::add(transaction, &dead.queue, message.group_id.as_deref(), receive.now)?;
-    }
-    groups::refresh(transaction, &receive.queue, message.group_id.as_deref(), receive.now)
-}
-
-fn mark_received(
-    transaction: &Transaction<'_>,
-    mut message: ReceivedMessage,
-    receive: &ReceiveRequest,
-) -> rusqlite::Result<ReceivedMessage> {
-    if receive.duplicate && message.copied == 0 {
-        // A duplicate in a FIFO queue arises later, in `delete`.
-        if !is_fifo(&receive.queue) {
-            insert_copy(transaction, &message, receive.now)?;
-        }
-        message.copied = 1;
-    }
-    message.receipt = format!("{}.{}", message.id, Uuid::new_v4().simple());
-    message.receive_count += 1;
-    if message.first_received_at == 0 {
-        message.first_received_at = receive.now;
-    }
-    transaction
-        .prepare_cached(
-            "UPDATE messages SET receipt = ?2, receive_count = ?3, first_received_at = ?4, visible_at = ?5, \
-             in_mapping = ?6, copied = ?7 WHERE id = ?1",
-        )?
-        .execute((
-            message.id,
-            &message.receipt,
-            message.receive_count,
-            message.first_received_at,
-            receive.visible_at,
-            receive.for_mapping,
-            message.copied,
-        ))?;
-    groups::refresh(transaction, &receive.queue, message.group_id.as_deref(), receive.now)?;
-    Ok(message)
-}
-
-/// Inserts the visible duplicate of a message.
-fn insert_copy(transaction: &Transaction<'_>, message: &ReceivedMessage, now: i64) -> rusqlite::Result<()> {
-    transaction
-        .prepare_cached(
-            "INSERT INTO messages (queue, message_id, body, group_id, sent_at, visible_at, expires_at, \
-             first_received_at, receive_count, copied) \
-             SELECT queue, message_id, body, group_id, sent_at, ?2, expires_at, first_received_at, receive_count, 2 \
-             FROM messages WHERE id = ?1",
-        )?
-        .execute((message.id, now))?;
-    Ok(())
-}
-
-/// Deletes a message by the receipt of its latest receive. Returns false when the receipt has expired: an older receipt
-/// deletes nothing, and in a FIFO queue neither does one whose message is visible again.
+/// Deletes a message by the receipt of its latest receive. An older receipt deletes nothing. In a FIFO queue neither
+/// does one whose message is visible again: the result is false for both.
 pub(super) fn delete(
     transaction: &Transaction<'_>,
     queue: &str,
@@ -345,20 +172,16 @@ pub(super) fn change_visibility(
 }
 
 /// Deletes all messages of a queue.
-pub(super) fn purge(connection: &mut Connection, queue: &str) -> rusqlite::Result<()> {
-    let transaction = connection.transaction()?;
+pub(super) fn purge(transaction: &Transaction<'_>, queue: &str) -> rusqlite::Result<()> {
     transaction.execute("DELETE FROM messages WHERE queue = ?1", [queue])?;
-    groups::purge(&transaction, queue)?;
-    transaction.commit()
+    groups::purge(transaction, queue)
 }
 
 /// Recovers after a start: messages in flight in an earlier run's mappings become visible, expired ones are deleted.
-pub(super) fn recover(connection: &mut Connection, now: i64) -> rusqlite::Result<()> {
-    let transaction = connection.transaction()?;
+pub(super) fn recover(transaction: &Transaction<'_>, now: i64) -> rusqlite::Result<()> {
     transaction.execute("UPDATE messages SET in_mapping = 0, visible_at = ?1 WHERE in_mapping = 1", [now])?;
     transaction.execute("DELETE FROM messages WHERE expires_at <= ?1", [now])?;
-    groups::refresh_all(&transaction, now)?;
-    transaction.commit()
+    groups::refresh_all(transaction, now)
 }
 
 /// Counts the messages by state. Visible messages of a locked group count as visible, as in SQS.
@@ -371,29 +194,4 @@ pub(super) fn counts(connection: &Connection, queue: &str, now: i64) -> rusqlite
         .query_row((queue, now), |row| {
             Ok(Counts { visible: row.get(0)?, not_visible: row.get(1)?, delayed: row.get(2)? })
         })
-}
-
-/// Returns true if a message can be received, or is in flight in an event-source mapping.
-pub(super) fn is_busy(connection: &Connection, queue: &str, now: i64) -> rusqlite::Result<bool> {
-    let available = if is_fifo(queue) { AVAILABLE_IN_GROUPS } else { AVAILABLE };
-    connection
-        .prepare_cached(&format!(
-            "SELECT EXISTS (SELECT 1 FROM messages WHERE queue = ?1 AND in_mapping = 1) \
-             OR EXISTS (SELECT 1 {available})"
-        ))?
-        .query_row((queue, now), |row| row.get(0))
-}
-
-/// Returns the time at which the next message or group can be received.
-pub(super) fn next_available(connection: &Connection, queue: &str, now: i64) -> rusqlite::Result<Option<i64>> {
-    if is_fifo(queue) {
-        return groups::next_available(connection, queue, now);
-    }
-    connection
-        .prepare_cached(
-            "SELECT visible_at FROM messages WHERE queue = ?1 AND visible_at > ?2 AND in_mapping = 0 \
-             AND expires_at > visible_at ORDER BY visible_at LIMIT 1",
-        )?
-        .query_row((queue, now), |row| row.get(0))
-        .optional()
 }

@@ -1,10 +1,15 @@
-//! The operations of the SQS API, and those on queues.
+//! The operations of the SQS API: their names, and those on queues. Messages have modules of their own.
+
+mod receive;
+mod request;
+mod send;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use request::{parse, queue_does_not_exist, refused, selected};
+
 use super::queue::Settings;
-use super::request::{parse, queue_does_not_exist, refused, selected};
 use super::{Sqs, messages};
 use crate::answer::{Answer, ServiceError};
 
@@ -54,7 +59,7 @@ impl Sqs {
             "GetQueueAttributes" => self.queue_attributes(parse(body)?).await?,
             "PurgeQueue" => {
                 let name = self.queue_at(&parse::<QueueRequest>(body)?.queue_url)?.0;
-                self.0.sqlite.run(|connection| messages::purge(connection, &name)).await?;
+                self.0.sqlite.run_transaction(|transaction| messages::purge(transaction, &name)).await?;
                 self.0.changes.notify();
                 json!({})
             }
@@ -67,7 +72,7 @@ impl Sqs {
     }
 
     /// Finds the queue of a URL by the last segment of its path, since hosts and ports differ between callers.
-    pub(super) fn queue_at(&self, url: &str) -> Result<(String, Settings), ServiceError> {
+    fn queue_at(&self, url: &str) -> Result<(String, Settings), ServiceError> {
         let name = url.rsplit('/').next().unwrap_or(url);
         let settings = self.settings(name).ok_or_else(queue_does_not_exist)?;
         Ok((name.to_owned(), settings))

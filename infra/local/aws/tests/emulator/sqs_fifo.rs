@@ -293,18 +293,21 @@ async fn batches_delete_messages_and_change_their_visibility() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dead_letter_keeps_its_group_and_frees_it() {
     let world = World::new().await;
-    let dead_letters = Queue::new(&world, "jobs-dlq.fifo", json!({}));
+    let dead_letters = Queue::new(&world, "jobs-dlq.fifo", json!({ "MessageRetentionPeriod": 60 }));
     let policy = json!({ "deadLetterTargetArn": world.aws.sqs().arn("jobs-dlq.fifo"), "maxReceiveCount": 1 });
     let queue = Queue::new(&world, "jobs.fifo", json!({ "RedrivePolicy": policy }));
     queue.send_all(&["a1", "a2", "a3"]).await;
     assert_eq!(queue.bodies(2).await, ["a1", "a2"]);
-    world.advance_s(10);
+    world.advance_s(59);
     assert_eq!(queue.bodies(10).await, ["a3"]);
+    world.advance_s(59);
     let received = dead_letters.receive(1).await;
     assert_eq!(bodies(&received), ["a1"]);
     assert_eq!(attribute(&received[0], MessageSystemAttributeName::MessageGroupId), "a");
     assert_eq!(attribute(&received[0], MessageSystemAttributeName::MessageDeduplicationId), "a1");
     assert!(dead_letters.receive(10).await.is_empty(), "the dead letters of a group are locked too");
+    world.advance_s(1);
+    assert_eq!(dead_letters.attribute(QueueAttributeName::ApproximateNumberOfMessages).await, "0", "a new retention");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

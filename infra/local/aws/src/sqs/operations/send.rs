@@ -3,12 +3,12 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::deduplication::Deduplication;
-use super::messages::{NewMessage, StoredMessage};
-use super::queue::{Settings, is_fifo};
 use super::request::{batch_results, check_batch, in_range, invalid, refused};
-use super::{Sqs, md5_hex, sequence_number};
 use crate::answer::ServiceError;
+use crate::sqs::deduplication::Deduplication;
+use crate::sqs::messages::{NewMessage, StoredMessage};
+use crate::sqs::queue::{Settings, is_fifo};
+use crate::sqs::{Sqs, md5_hex, sequence_number};
 
 /// Maximum bytes of a message, and of a whole batch.
 const MAX_MESSAGE_BYTES: usize = 1_048_576;
@@ -51,6 +51,7 @@ impl Sqs {
     /// Sends the entries that are valid. A malformed batch is refused as a whole.
     pub(super) async fn send_message_batch(&self, batch: SendMessageBatch) -> Result<Value, ServiceError> {
         let SendMessageBatch { queue_url, entries } = batch;
+        self.queue_at(&queue_url)?;
         check_batch(entries.iter().map(|entry| entry.id.as_str()))?;
         if entries.iter().map(|entry| entry.message_body.len()).sum::<usize>() > MAX_MESSAGE_BYTES {
             let message = format!("Batch requests cannot be longer than {MAX_MESSAGE_BYTES} bytes.");

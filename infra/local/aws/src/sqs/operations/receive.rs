@@ -1,13 +1,15 @@
 //! Receiving and deleting messages, and their visibility.
 
+use rusqlite::Transaction;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::messages::{self, ReceiptHandle, ReceivedMessage};
 use super::request::{batch_results, check_batch, in_range, invalid, refused, selected};
-use super::{Sqs, md5_hex, system_attributes};
 use crate::answer::ServiceError;
+use crate::sqs::messages::{self, ReceiptHandle};
+use crate::sqs::receive::{ReceivedMessage, next_available};
+use crate::sqs::{Sqs, md5_hex, system_attributes};
 
 const MAX_VISIBILITY_TIMEOUT: i64 = 43_200;
 
@@ -87,7 +89,7 @@ impl Sqs {
             if !received.is_empty() || now >= deadline {
                 break received;
             }
-            let due = self.0.sqlite.run(|connection| messages::next_available(connection, &queue, now)).await?;
+            let due = self.0.sqlite.run(|connection| next_available(connection, &queue, now)).await?;
             let wake_at = due.unwrap_or(deadline).min(deadline);
             let wait = std::time::Duration::from_millis(u64::try_from(wake_at - now).unwrap_or_default());
             // Stack time runs at the pace of real time between jumps, and a jump notifies. An error means that the
@@ -108,16 +110,8 @@ impl Sqs {
         let queue = self.queue_at(&request.queue_url)?.0;
         let handle = parse_handle(&request.receipt_handle)?;
         let now = self.0.time.now_ms();
-        let deleted = self
-            .0
-            .sqlite
-            .run(|connection| {
-                let transaction = connection.transaction()?;
-                let deleted = messages::delete(&transaction, &queue, &handle, now)?;
-                transaction.commit()?;
-                Ok(deleted)
-            })
-            .await?;
+        let delete = |transaction: &Transaction<'_>| messages::delete(transaction, &queue, &handle, now);
+        let deleted = self.0.sqlite.run_transaction(delete).await?;
         self.0.changes.notify();
         if deleted {
             Ok(json!({}))
@@ -130,6 +124,7 @@ impl Sqs {
 
     pub(super) async fn delete_message_batch(&self, batch: DeleteMessageBatch) -> Result<Value, ServiceError> {
         let DeleteMessageBatch { queue_url, entries } = batch;
+        self.queue_at(&queue_url)?;
         check_batch(entries.iter().map(|entry| entry.id.as_str()))?;
         let mut results = Vec::with_capacity(entries.len());
         for DeleteEntry { id, receipt_handle } in entries {
@@ -148,12 +143,7 @@ impl Sqs {
         let changed = self
             .0
             .sqlite
-            .run(|connection| {
-                let transaction = connection.transaction()?;
-                let changed = messages::change_visibility(&transaction, &queue, &handle, now, visible_at)?;
-                transaction.commit()?;
-                Ok(changed)
-            })
+            .run_transaction(|transaction| messages::change_visibility(transaction, &queue, &handle, now, visible_at))
             .await?;
         self.0.changes.notify();
         if changed {
@@ -168,6 +158,7 @@ impl Sqs {
         batch: ChangeMessageVisibilityBatch,
     ) -> Result<Value, ServiceError> {
         let ChangeMessageVisibilityBatch { queue_url, entries } = batch;
+        self.queue_at(&queue_url)?;
         check_batch(entries.iter().map(|entry| entry.id.as_str()))?;
         let mut results = Vec::with_capacity(entries.len());
         for VisibilityEntry { id, receipt_handle, visibility_timeout } in entries {
