@@ -9,4 +9,4 @@ pub(crate) mod endpoint_states;
 mod isolation;
 mod receivers;
 mod relay_batches;
-pub(crate) pub(crate) mod simulation;
+pub(crate) mod simulation;
