@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::webhooks::automations::{automation, check_in, on};
-use crate::world::{Bill, Coach, Endpoint, Fact, Receiver, World, list};
+use crate::world::{Coach, Endpoint, Fact, Receiver, World, list};
 
 /// Number of events of one check-in: more than a group of deliveries.
 const EVENTS: usize = 30;

@@ -1,7 +1,7 @@
 //! Endpoints that fail for days: the mails, the end, and the successes that keep them on.
 
 use chrono::TimeDelta;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::delivery::endpoint_states::{DAY_S, EndpointScene, HOUR_S, state};
 use crate::world::{Answer, list};
