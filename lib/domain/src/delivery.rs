@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::{ClientId, DeliveryId, EndpointId, EventId};
 use crate::time::Timestamp;
 
+mod activity;
 mod conclusion;
 mod filter;
 mod order;
@@ -15,6 +16,10 @@ mod recovery;
 mod request;
 mod resumption;
 
+pub use activity::{
+    ACTIVITY_PARAMETER, ACTIVITY_RETENTION, Activity, ActivityPeriod, Hour, HourCounts, MAX_ACTIVITY_HOURS,
+    MIN_ACTIVITY_HOURS,
+};
 pub use conclusion::{AttemptMade, Conclusion, EndpointAfter};
 pub use filter::{DeliveryFilter, ENDPOINT_FILTER, FilteredDelivery};
 pub use order::{DeliveryOrder, DeliveryState, LANES, Turn, sendable};

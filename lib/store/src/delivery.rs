@@ -13,7 +13,9 @@
 //! 5. `find` GetItem. `restart` Transaction with the order. `recover` Query of `undelivered`, BatchGetItem,
 //!    transactions for groups; `count_recoverable` the same without writes: module `restart`.
 //! 6. `erase_client` Query of GSI `by_client` (`client_id`, `sk`), then a PutItem each: module `erase`.
+//! 7. `count` UpdateItem, `activity` Query of the days' counts: module `activity`.
 
+mod activity;
 mod attempt;
 mod counts;
 mod detail;
