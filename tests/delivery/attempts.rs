@@ -44,7 +44,7 @@ async fn an_attempt_in_flight_when_its_endpoint_ends_is_the_last() {
         }
         scene.world.settle().await;
         if ending == "deleted" {
-            let stored = scene.world.table("deliveries").await;
+            let stored = scene.world.delivery_items().await;
             let texts: Vec<String> = stored.iter().map(ToString::to_string).collect();
             assert!(texts.len() == 1 && texts[0].contains("\"failed\"") && texts[0].contains(reason), "{texts:?}");
             continue;

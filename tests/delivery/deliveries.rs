@@ -343,7 +343,7 @@ async fn deliveries_and_their_bodies_are_kept_for_30_days() {
     let endpoint = ada.endpoint(&receiver.url(), "contact_details").await;
     create(&ada.partner_key().await, "a@example.com").await;
     world.settle().await;
-    let items = world.table("deliveries").await;
+    let items = world.delivery_items().await;
     let now_s = world.now().await.timestamp();
     assert!(!items.is_empty());
     for item in items {

@@ -128,7 +128,7 @@ async fn a_client_with_a_long_history_is_erased_in_parts() {
         json!({ "pk": record["pk"], "sk": { "S": sk } })
     });
     world.put_items("records", &records.collect::<Vec<_>>()).await;
-    let delivery = world.items("deliveries", "ENDPOINT#").await.remove(0);
+    let delivery = world.delivery_items().await.remove(0);
     let deliveries = (0..DELIVERIES).map(|number| {
         let mut copy = delivery.clone();
         let sk = delivery["sk"]["S"].as_str().unwrap();
@@ -142,7 +142,7 @@ async fn a_client_with_a_long_history_is_erased_in_parts() {
     world.put_items("deliveries", &deliveries.collect::<Vec<_>>()).await;
     world.apply([erased("c1")]).await;
     let sealed = async || {
-        let items = world.items("deliveries", "ENDPOINT#").await;
+        let items = world.delivery_items().await;
         assert!(items.len() >= DELIVERIES, "the log stays");
         items.iter().filter(|item| item["sealed"]["B"] != "").count()
     };

@@ -116,7 +116,7 @@ async fn store_random(
 ) -> Vec<ModelDelivery> {
     const EVENTS: [&str; 4] = ["new_client", "message_received", "compliance_drop", "phase_eligible"];
     const STATUSES: [&str; 3] = ["pending", "delivered", "failed"];
-    let stored = world.items("deliveries", "ENDPOINT#").await.remove(0);
+    let stored = world.delivery_items().await.remove(0);
     let now_ms = world.now().await.timestamp_millis();
     let mut model = Vec::new();
     let mut items = Vec::new();

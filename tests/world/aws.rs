@@ -124,6 +124,13 @@ impl World {
         items
     }
 
+    /// The items of all deliveries.
+    pub(crate) async fn delivery_items(&self) -> Vec<Value> {
+        let mut items = self.table("deliveries").await;
+        items.retain(|item| item["sk"]["S"].as_str().unwrap().starts_with("DELIVERY#"));
+        items
+    }
+
     /// Removes and returns the only item under a partition key, apart from audit records and counters.
     pub(crate) async fn take_item(&self, table: &str, pk: &str) -> Value {
         let mut items = self.items(table, pk).await;

@@ -1,7 +1,7 @@
 //! Attempts: read, decide, send, record, and send the next order.
 
 use domain::delivery::{
-    Attempt, AttemptMade, DeliveryOrder, DeliveryState, DeliveryStatus, EndpointAfter, SentRequest, Turn,
+    Attempt, AttemptMade, DeliveryOrder, DeliveryState, DeliveryStatus, EndpointAfter, HourCounts, SentRequest, Turn,
     WebhookHeaders, sendable,
 };
 use domain::endpoint::SignedEndpoint;
@@ -10,24 +10,33 @@ use runtime::random_bytes;
 use store::delivery::{Delivery, MadeAttempt};
 use webhook::{Answer, Webhook};
 
+use crate::counts::BatchCounts;
 use crate::metrics_line::write_attempt;
 use crate::{App, DeliverError};
 
 impl App {
     /// Carries out an order.
-    pub(crate) async fn attempt(&self, order: &DeliveryOrder, is_redelivered: bool) -> Result<(), DeliverError> {
+    pub(crate) async fn attempt(
+        &self,
+        order: &DeliveryOrder,
+        is_redelivered: bool,
+        counts: &BatchCounts,
+    ) -> Result<(), DeliverError> {
         let now = self.now();
         let (delivery, endpoint) = self.deliveries.read_for(order, &self.endpoints, now).await?;
         let endpoint = sendable(endpoint);
         let turn = order.turn(delivery.as_ref().map(|delivery| &delivery.state), &endpoint, is_redelivered, now);
         match (turn, delivery, endpoint) {
-            (Turn::Send, Some(delivery), Ok(endpoint)) => self.send(order, delivery, &endpoint).await,
+            (Turn::Send, Some(delivery), Ok(endpoint)) => self.send(order, delivery, &endpoint, counts).await,
             (Turn::Later(later), ..) => Ok(self.retries.send(&later, now).await?),
             (Turn::End(reason), ..) => {
                 let (coach_id, endpoint_id) = (order.coach_id.as_str(), order.endpoint_id.as_str());
                 let delivery_id = order.delivery_id.as_str();
                 tracing::info!(coach_id, endpoint_id, delivery_id, reason, "ended a delivery without an attempt");
-                Ok(self.deliveries.end(&order.endpoint_id, &order.delivery_id, &reason, now).await?)
+                if self.deliveries.end(&order.endpoint_id, &order.delivery_id, &reason, now).await? {
+                    counts.add(&order.endpoint_id, HourCounts::NOT_SENT);
+                }
+                Ok(())
             }
             (Turn::Send | Turn::Skip, ..) => Ok(()),
         }
@@ -40,6 +49,7 @@ impl App {
         order: &DeliveryOrder,
         delivery: Delivery,
         endpoint: &SignedEndpoint,
+        counts: &BatchCounts,
     ) -> Result<(), DeliverError> {
         let (at, url) = (self.now(), &endpoint.endpoint.url);
         let (event_id, event_type) = (delivery.event_id.clone(), delivery.event_type.clone());
@@ -65,6 +75,7 @@ impl App {
         let conclude = |state: &DeliveryState| state.after(order, &made, &after);
         let Some(state) = self.deliveries.record(order, delivery, recording, conclude).await? else { return Ok(()) };
         write_attempt(order, &event_id, made_at, &line, &state, now);
+        counts.add(&order.endpoint_id, HourCounts::of_attempt(&line.result, state.status));
         if let (DeliveryStatus::Pending, Some(at)) = (state.status, state.next_attempt_at) {
             let next = DeliveryOrder { chain: state.chain, ..order.for_attempt(state.next_attempt, at) };
             self.retries.send(&next, now).await?;

@@ -12,6 +12,7 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use outbound::delivery::read_order;
 use runtime::{Metric, Unit, add, error_chain};
 
+use crate::counts::BatchCounts;
 use crate::{App, DeliverError, Outcomes};
 
 const QUEUE_WAIT_MS: Metric = Metric::logged("queue_wait_ms", Unit::Milliseconds);
@@ -26,14 +27,16 @@ impl App {
             let lane = message.attributes.get("MessageGroupId").cloned().unwrap_or_default();
             lanes.entry(lane).or_default().push(message);
         }
-        let mut running: FuturesUnordered<_> = lanes.into_values().map(|lane| self.carry_out_lane(lane)).collect();
+        let counts = BatchCounts::default();
+        let mut running: FuturesUnordered<_> =
+            lanes.into_values().map(|lane| self.carry_out_lane(lane, &counts)).collect();
         let (mut outcomes, mut undeleted, mut is_late) = (Outcomes::new(), Vec::new(), false);
         let mut late = pin!(tokio::time::sleep(PATIENCE));
         loop {
             tokio::select! {
                 () = &mut late, if !is_late => is_late = true,
                 ended = running.next() => {
-                    let Some(ended) = ended else { return outcomes };
+                    let Some(ended) = ended else { break };
                     let done = ended.iter().filter(|(_, outcome)| outcome.is_ok());
                     undeleted.extend(done.filter_map(|(message, _)| message.receipt_handle.clone()));
                     outcomes.extend(ended);
@@ -43,6 +46,9 @@ impl App {
                 self.delete(std::mem::take(&mut undeleted)).await;
             }
         }
+        drop(running);
+        self.write_counts(counts).await;
+        outcomes
     }
 
     /// Deletes messages. Lambda deletes those that are left at the end of the batch.
@@ -52,17 +58,17 @@ impl App {
         }
     }
 
-    async fn carry_out_lane(&self, messages: Vec<SqsMessage>) -> Outcomes {
+    async fn carry_out_lane(&self, messages: Vec<SqsMessage>, counts: &BatchCounts) -> Outcomes {
         let mut outcomes = Outcomes::new();
         for message in messages {
             // A panic, a fault of ours, fails this message only.
-            let outcome = AssertUnwindSafe(self.carry_out_one(&message)).catch_unwind().await;
+            let outcome = AssertUnwindSafe(self.carry_out_one(&message, counts)).catch_unwind().await;
             outcomes.push((message, outcome.unwrap_or(Err(DeliverError::Panicked))));
         }
         outcomes
     }
 
-    async fn carry_out_one(&self, message: &SqsMessage) -> Result<(), DeliverError> {
+    async fn carry_out_one(&self, message: &SqsMessage, counts: &BatchCounts) -> Result<(), DeliverError> {
         let order = read_order(message.body.as_deref().unwrap_or_default())?;
         let number = |name: &str| message.attributes.get(name).and_then(|text| text.parse::<i64>().ok());
         // Only the first order of a chain counts: the others have waited on purpose.
@@ -70,6 +76,6 @@ impl App {
             add(QUEUE_WAIT_MS, (self.now().ms() - sent_at_ms).max(0) as f64);
         }
         let is_redelivered = number("ApproximateReceiveCount").is_some_and(|count| count > 1);
-        self.attempt(&order, is_redelivered).await
+        self.attempt(&order, is_redelivered, counts).await
     }
 }

@@ -9,6 +9,7 @@
 
 mod attempt;
 mod batch;
+mod counts;
 mod metrics_line;
 mod waiting;
 

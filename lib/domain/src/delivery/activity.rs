@@ -5,6 +5,7 @@ use std::ops::{Add, AddAssign, RangeInclusive};
 use chrono::{NaiveDate, TimeDelta, Timelike};
 use serde::Serialize;
 
+use super::{AttemptResult, DeliveryStatus};
 use crate::fields::Invalid;
 use crate::time::Timestamp;
 
@@ -99,15 +100,20 @@ pub struct HourCounts {
 }
 
 impl HourCounts {
-    /// One delivery that the receiver took.
-    pub const DELIVERED: Self = Self { delivered: 1, ..Self::NOTHING };
-    /// One attempt that failed. The delivery goes on.
-    pub const FAILED_ATTEMPT: Self = Self { failed_attempts: 1, ..Self::NOTHING };
-    /// One attempt that failed, and its delivery with it.
-    pub const LAST_ATTEMPT: Self = Self { failed_attempts: 1, failed: 1, ..Self::NOTHING };
+    pub const NOTHING: Self = Self { delivered: 0, failed_attempts: 0, failed: 0 };
     /// One delivery that failed without an attempt.
     pub const NOT_SENT: Self = Self { failed: 1, ..Self::NOTHING };
-    pub const NOTHING: Self = Self { delivered: 0, failed_attempts: 0, failed: 0 };
+
+    /// The counts of one attempt, after which its delivery has this status.
+    pub fn of_attempt(result: &AttemptResult, status: DeliveryStatus) -> Self {
+        match (result.is_success(), status) {
+            (true, _) => Self { delivered: 1, ..Self::NOTHING },
+            (false, DeliveryStatus::Failed) => Self { failed_attempts: 1, failed: 1, ..Self::NOTHING },
+            (false, DeliveryStatus::Pending | DeliveryStatus::Delivered) => {
+                Self { failed_attempts: 1, ..Self::NOTHING }
+            }
+        }
+    }
 }
 
 impl Add for HourCounts {
@@ -227,6 +233,19 @@ mod tests {
             prop_assert_eq!((all[0].day(), all[all.len() - 1].day()), period.days().into_inner());
             prop_assert!(all[0].begin() + ACTIVITY_RETENTION > now);
         }
+    }
+
+    #[rstest::rstest]
+    #[case(204, DeliveryStatus::Delivered, [1, 0, 0])]
+    // Another attempt of the delivery failed meanwhile.
+    #[case(204, DeliveryStatus::Failed, [1, 0, 0])]
+    #[case(500, DeliveryStatus::Pending, [0, 1, 0])]
+    #[case(500, DeliveryStatus::Failed, [0, 1, 1])]
+    #[case(500, DeliveryStatus::Delivered, [0, 1, 0])]
+    fn an_attempt_counts_by_its_result(#[case] code: u16, #[case] status: DeliveryStatus, #[case] expected: [u64; 3]) {
+        let HourCounts { delivered, failed_attempts, failed } =
+            HourCounts::of_attempt(&AttemptResult::StatusCode(code), status);
+        assert_eq!([delivered, failed_attempts, failed], expected);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! The endpoint may be enabled again meanwhile: a delivery whose chain or latest attempt began after the endpoint was
 //! disabled stays pending. An attempt that is under way is still recorded, as the delivery's last.
 
-use domain::delivery::DeliveryStatus;
+use domain::delivery::{DeliveryStatus, HourCounts};
 use domain::id::{DeliveryId, EndpointId};
 use domain::time::Timestamp;
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -27,28 +27,30 @@ impl Deliveries {
             [(":pk", s(partition(endpoint))), (":pending", s(format!("{}#", DeliveryStatus::Pending.as_str())))];
         let query = self.table.query("pk = :pk AND begins_with(undelivered, :pending)", values);
         let query = query.index_name("undelivered").scan_index_forward(false).limit(PAGE_ITEMS);
-        let mut start = None;
+        let (mut start, mut ended) = (None, HourCounts::NOTHING);
         for _ in 0..MAX_PAGES {
             let page = query_page(query.clone().set_exclusive_start_key(start)).await?;
             let ids = page.items.iter().map(id_of).collect::<Result<Vec<DeliveryId>, _>>()?;
             let ending: Vec<_> = ids.iter().map(|id| self.end(endpoint, id, reason, now)).collect();
-            stream::iter(ending).buffer_unordered(CONCURRENT_UPDATES).try_collect::<Vec<()>>().await?;
+            let ends: Vec<bool> = stream::iter(ending).buffer_unordered(CONCURRENT_UPDATES).try_collect().await?;
+            ended += ends.into_iter().filter(|has_ended| *has_ended).map(|_| HourCounts::NOT_SENT).sum();
             start = page.next;
             if start.is_none() {
                 break;
             }
         }
+        self.count(endpoint, now, ended).await;
         Ok(())
     }
 
-    /// Ends a delivery, if it is pending and has waited since `now`.
+    /// Ends a delivery, if it is pending and has waited since `now`. Returns true if it was.
     pub async fn end(
         &self,
         endpoint: &EndpointId,
         id: &DeliveryId,
         reason: &str,
         now: Timestamp,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let line = to_attribute(&[StoredAttempt::unsent(now, reason)]);
         let pending = [(":pending", s(DeliveryStatus::Pending.as_str())), (":now", n(now.ms()))];
         let update = self
@@ -61,7 +63,6 @@ impl Deliveries {
             .remove(["next_attempt_at"])
             .count("version");
         // Refused: the delivery has ended, or began to wait later.
-        update.update_now().await?;
-        Ok(())
+        Ok(update.update_now().await?.is_done())
     }
 }
