@@ -1,5 +1,6 @@
 //! `/settings/webhooks`: register, change and delete endpoints.
 
+mod activity;
 mod health;
 mod limits;
 mod recoveries;

@@ -2,6 +2,7 @@
 //!
 //! Callers are signed-in coaches. The gateway's authorizer has verified their token; the coach is one of its claims.
 
+mod activity;
 mod app;
 mod audit;
 mod deliveries;
@@ -36,6 +37,8 @@ pub async fn router(env: &Environment) -> Result<Router, BoxError> {
         .route("/settings/webhooks/{id}/deliveries", get(deliveries::list))
         .route("/settings/webhooks/{id}/deliveries/{delivery_id}", get(deliveries::read))
         .route("/settings/webhooks/{id}/deliveries/{delivery_id}/retry", post(redelivery::retry))
-        .route("/settings/deliveries", get(deliveries::list_all));
+        .route("/settings/webhooks/{id}/activity", get(activity::read))
+        .route("/settings/deliveries", get(deliveries::list_all))
+        .route("/settings/deliveries/activity", get(activity::read_all));
     Ok(router.with_state(App::new(env).await?))
 }

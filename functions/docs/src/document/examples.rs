@@ -98,6 +98,7 @@ static VALUES: LazyLock<BTreeMap<&str, Value>> = LazyLock::new(|| {
             "secret": "whsec_rnsmaoD6yfzzVFIqtV15UkZTXUlbyqtRO86LN3i3HkQ=",
             "last_24h": { "delivered": 0, "failed": 0, "pending": 0 },
         }
+        "ActivityHour": { "at": at("09:00:00.000"), "delivered": 12, "failed": 1 }
         "Ordered": { "delivery_id": DELIVERY_ID }
         "Recovered": { "deliveries": 12 }
         "Delivery": {

@@ -2,7 +2,8 @@
 
 use domain::audit::{AuditCursor, AuditPage};
 use domain::delivery::{
-    DeliveryDetail, DeliveryPage, DeliveryStatus, ENDPOINT_FILTER, Ordered, Recovered, RecoveryRequest,
+    ACTIVITY_PARAMETER, Activity, ActivityPeriod, DeliveryDetail, DeliveryPage, DeliveryStatus, ENDPOINT_FILTER,
+    MAX_ACTIVITY_HOURS, MIN_ACTIVITY_HOURS, Ordered, Recovered, RecoveryRequest,
 };
 use domain::endpoint::{EndpointChange, EndpointDraft, EndpointList, EndpointView, NewEndpoint};
 use domain::event::{EventCatalog, EventName};
@@ -143,7 +144,20 @@ fn deliveries() -> Vec<Operation> {
             .answers(Answer::of::<Ordered>(202))
             .refuses([Problem::DeliveryErased, Problem::EndpointDisabled, Problem::EndpointGone]),
         log(Operation::new("GET", "/settings/deliveries", "listAllDeliveries").filter(ENDPOINT_FILTER, endpoint_id)),
+        activity(Operation::new("GET", "/settings/webhooks/{id}/activity", "readEndpointActivity")),
+        activity(Operation::new("GET", "/settings/deliveries/activity", "readActivity")),
     ]
+}
+
+/// Adds the period and the answer of numbers by the hour.
+fn activity(operation: Operation) -> Operation {
+    let hours = json!({
+        "type": "integer", "minimum": MIN_ACTIVITY_HOURS, "maximum": MAX_ACTIVITY_HOURS, "default": MIN_ACTIVITY_HOURS,
+    });
+    operation
+        .in_query(ACTIVITY_PARAMETER, hours)
+        .answers(Answer::of::<Activity>(200))
+        .refuses([invalid(ACTIVITY_PARAMETER, ActivityPeriod::rule())])
 }
 
 /// Adds the filters and the answer of a delivery log.
