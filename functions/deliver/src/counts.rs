@@ -9,7 +9,7 @@ use futures::future::join_all;
 
 use crate::App;
 
-/// What a batch has counted so far.
+/// The counts of a batch so far.
 #[derive(Default)]
 pub(crate) struct BatchCounts(Mutex<BTreeMap<EndpointId, HourCounts>>);
 

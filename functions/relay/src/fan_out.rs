@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::slice;
 use std::sync::Arc;
 
-use domain::delivery::DeliveryOrder;
+use domain::delivery::{DeliveryOrder, HourCounts};
 use domain::endpoint::{Endpoint, EndpointWithHealth};
 use domain::event::Event;
 use domain::id::{CoachId, DeliveryId};
@@ -101,7 +101,11 @@ impl App {
                 let order = DeliveryOrder::first(&event.coach_id, &endpoint.id, &delivery.id, due_at);
                 // A missed event is in the delivery log, but has no order.
                 let has_order = delivery.not_sent.is_none();
-                Ok(match self.deliveries.create(delivery, now).await? {
+                let created = self.deliveries.create(delivery, now).await?;
+                if created == DeliveryCreation::New && !has_order {
+                    self.deliveries.count(&endpoint.id, now, HourCounts::NOT_SENT).await;
+                }
+                Ok(match created {
                     DeliveryCreation::New | DeliveryCreation::Waiting => has_order.then_some(order),
                     DeliveryCreation::Known => None,
                 })

@@ -26,8 +26,8 @@ pub(crate) async fn read(State(app): State<App>, inbound: Inbound) -> Response {
 pub(crate) async fn read_all(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let period = period(&inbound, session.now)?;
-        let endpoints = app.endpoints.list(&session.coach).await?;
-        let hours = endpoints.iter().map(|endpoint| app.deliveries.activity(&endpoint.id, period));
+        let endpoints = app.endpoints.list_with_health(&session.coach).await?;
+        let hours = endpoints.iter().map(|watched| app.deliveries.activity(&watched.endpoint.id, period));
         Reply::ok(&Activity::sum(period, &try_join_all(hours).await?))
     };
     app.sessions.answer(&inbound, work).await

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::Response;
-use chrono::TimeDelta;
 use domain::audit::{AuditAction, AuditDetail};
 use domain::delivery::{DELETED, DeliveryCounts};
 use domain::endpoint::{
@@ -26,8 +25,6 @@ use crate::{App, receiver};
 const ENDPOINT: &str = "webhook endpoint";
 /// Time within which a change ends the pending deliveries.
 const END_PENDING_TIME: Duration = Duration::from_secs(15);
-/// Time of the deliveries that an endpoint counts.
-const COUNT_WINDOW: TimeDelta = TimeDelta::hours(24);
 
 pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
@@ -240,7 +237,7 @@ pub(crate) async fn find(app: &App, session: &Session, id: &str) -> Result<Store
 
 /// The counts of an endpoint's recent deliveries.
 async fn counts_of(app: &App, endpoint: &EndpointId, now: Timestamp) -> Result<DeliveryCounts, Problem> {
-    Ok(app.deliveries.counts_since(endpoint, now + -COUNT_WINDOW, false).await?)
+    Ok(app.deliveries.last_day(endpoint, now).await?)
 }
 
 /// The endpoint with the counts of its recent deliveries.
@@ -260,7 +257,7 @@ async fn ended(app: &App, watched: EndpointWithHealth, reason: &str, now: Timest
     let id = watched.endpoint.id.clone();
     let end = async {
         app.deliveries.end_pending(&id, reason, now).await?;
-        app.deliveries.counts_since(&id, now + -COUNT_WINDOW, true).await
+        app.deliveries.last_day(&id, now).await
     };
     let left = match tokio::time::timeout(END_PENDING_TIME, end).await {
         Ok(Ok(counts)) => return Reply::ok(&EndpointView::new(watched, counts, now)).unwrap_or(reply),

@@ -126,24 +126,18 @@ pub struct Ordered {
     pub delivery_id: DeliveryId,
 }
 
-/// The deliveries of an endpoint by their present status.
+/// The most waiting deliveries that are counted.
+pub const MAX_COUNTED_PENDING: i32 = 1_000;
+
+/// The deliveries of an endpoint that ended in this hour or in the 23 before, and those that wait. Test events count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, utoipa::ToSchema)]
 pub struct DeliveryCounts {
-    pub delivered: usize,
-    pub failed: usize,
-    pub pending: usize,
-}
-
-impl DeliveryCounts {
-    /// Counts a delivery with this status.
-    pub fn add(&mut self, status: DeliveryStatus) {
-        let count = match status {
-            DeliveryStatus::Delivered => &mut self.delivered,
-            DeliveryStatus::Failed => &mut self.failed,
-            DeliveryStatus::Pending => &mut self.pending,
-        };
-        *count += 1;
-    }
+    /// Deliveries that were delivered.
+    pub delivered: u64,
+    /// Deliveries that failed for good.
+    pub failed: u64,
+    /// Deliveries that wait now, whenever they were created. At most 1,000 are counted.
+    pub pending: u64,
 }
 
 /// The log line for a delivery whose endpoint was deleted.

@@ -122,7 +122,7 @@ pub struct EndpointView {
     /// The kind of `disabled_reason`. Null if the endpoint is enabled.
     #[schema(required)]
     pub disabled_reason_code: Option<DisabledReasonCode>,
-    /// The deliveries that were created in the last 24 hours, by their present status. Test events count.
+    /// The deliveries that ended in the last 24 hours, and those that wait.
     pub last_24h: DeliveryCounts,
 }
 

@@ -28,7 +28,7 @@ pub(crate) use item_write::ItemWrite;
 pub(crate) use request::MeteredRequest;
 pub use retry::retry;
 pub(crate) use retry::{MAX_ROUNDS, Written, backoff};
-pub(crate) use table::{QueryPage, Table, query_all, query_page, query_up_to};
+pub(crate) use table::{QueryPage, Table, query_all, query_count, query_page, query_up_to};
 pub(crate) use transaction::Transacted;
 pub use transaction::{Part, RefusedTransaction, Write};
 

@@ -7,13 +7,14 @@
 //! sk `EVENT#<event_id>`: the mark of an event that may be emitted again.
 //! 1. `create` PutItem, unless it exists, or a transaction with the mark.
 //! 2. `read_for` BatchGetItem with the endpoint. `record` PutItem on the version read: module `attempt`.
-//! 3. `page` Query, newest first, of `by_coach` with BatchGetItem: module `log`. `counts_since` Query: module `counts`.
+//! 3. `page` Query, newest first, of `by_coach` with BatchGetItem: module `log`.
 //!    `read` GetItem: module `detail`. `waiting` Query, for new orders: module `resume`.
 //! 4. `end_pending` Query of `undelivered`, then an UpdateItem each; `end` UpdateItem: module `end`.
 //! 5. `find` GetItem. `restart` Transaction with the order. `recover` Query of `undelivered`, BatchGetItem,
 //!    transactions for groups; `count_recoverable` the same without writes: module `restart`.
 //! 6. `erase_client` Query of GSI `by_client` (`client_id`, `sk`), then a PutItem each: module `erase`.
 //! 7. `count` UpdateItem, `activity` Query of the days' counts: module `activity`.
+//!    `last_day` the same, and a count of the pending in `undelivered`: module `counts`.
 
 mod activity;
 mod attempt;

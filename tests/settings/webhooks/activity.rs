@@ -38,7 +38,7 @@ async fn busy_hours(world: &World, settings: &Caller, path: &str, hours: usize) 
 }
 
 /// Moves to the beginning of an hour, so that the next minutes are in one.
-async fn begin_hour(world: &World) {
+pub(super) async fn begin_hour(world: &World) {
     let into_hour_s = u64::try_from(world.now().await.timestamp() % 3_600).unwrap();
     world.advance_s(HOUR_S - into_hour_s + 1).await;
 }
@@ -98,7 +98,8 @@ async fn activity_is_of_24_to_720_hours_and_of_the_coach() {
     settings.get("/settings/webhooks/we_1/activity").await.refused(404, "not_found");
 }
 
-/// Twenty endpoints, each with 5,000 deliveries and 500 failed attempts in every hour of a month.
+/// Twenty endpoints, each with 5,000 deliveries and 500 failed attempts in every hour of a month, and with some
+/// deliveries that wait: the first endpoint has more than are counted.
 async fn store_a_busy_month(scene: &EndpointScene) -> Caller {
     let (ada, first, settings) = scene.coach().await;
     let mut endpoints: Vec<Endpoint> = vec![first];
@@ -112,7 +113,14 @@ async fn store_a_busy_month(scene: &EndpointScene) -> Caller {
     };
     let counts: serde_json::Map<String, Value> = (0..24).flat_map(of_hour).collect();
     let mut items = Vec::new();
-    for endpoint in &endpoints {
+    for (number, endpoint) in endpoints.iter().enumerate() {
+        for waiting in 0..if number == 0 { 1_200 } else { 10 } {
+            let id = format!("dlv_{waiting:032}");
+            items.push(json!({
+                "pk": { "S": format!("ENDPOINT#{}", endpoint.id) }, "sk": { "S": format!("DELIVERY#{id}") },
+                "undelivered": { "S": format!("pending#{id}") }, "event_type": { "S": "new_client" },
+            }));
+        }
         for ago in 0..31 {
             let mut day = counts.clone();
             let date = (now - chrono::TimeDelta::days(ago)).date_naive();
@@ -129,7 +137,12 @@ async fn store_a_busy_month(scene: &EndpointScene) -> Caller {
 async fn numbers_of_twenty_busy_endpoints_cost_few_read_units() {
     let scene = EndpointScene::new().await;
     let settings = store_a_busy_month(&scene).await;
-    for (path, calls, read_units) in [(OF_ALL, 23, 15.0), ("/settings/deliveries/activity?hours=720", 23, 95.0)] {
+    let listed = settings.get("/settings/webhooks").await.expect(200).body["endpoints"].clone();
+    let counts = |pending: u64| json!({ "delivered": 120_000, "failed": 1_200, "pending": pending });
+    assert_eq!([&listed[0]["last_24h"], &listed[1]["last_24h"]], [&counts(1_000), &counts(10)]);
+    for (path, calls, read_units) in
+        [(OF_ALL, 23, 15.0), ("/settings/deliveries/activity?hours=720", 23, 95.0), ("/settings/webhooks", 43, 50.0)]
+    {
         let get = async || drop(settings.get(path).await.expect(200));
         let affordable = |bill: &Bill| bill.calls == calls && bill.write_units == 1.0 && bill.read_units <= read_units;
         assert_cost(&scene.world, "settings", get, affordable, IN_SEQUENCE).await;

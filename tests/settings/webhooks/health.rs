@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::delivery::endpoint_states::EndpointScene;
+use crate::settings::webhooks::activity::begin_hour;
 use crate::settings::webhooks::retry::path;
 use crate::world::{Answer, Caller, Endpoint, Fact, time};
 
@@ -22,11 +23,12 @@ fn counts(delivered: usize, failed: usize, pending: usize) -> Value {
 }
 
 #[tokio::test]
-async fn an_endpoint_counts_the_deliveries_of_the_last_24_hours_by_their_present_status() {
+async fn an_endpoint_counts_what_ended_in_the_last_24_hours_and_what_waits() {
     let scene = EndpointScene::new().await;
     let (ada, endpoint, settings) = scene.coach().await;
     let other = ada.endpoint(&format!("{}/other", scene.receiver.url()), "identifiers").await;
     let at = format!("/settings/webhooks/{}", endpoint.id);
+    begin_hour(&scene.world).await;
     assert_eq!(state(&settings, &endpoint).await["last_24h"], counts(0, 0, 0));
     // The first is delivered, the second waits. A late event counts when it comes.
     let long_ago = scene.world.timestamp_in(-7 * 24 * 3_600).await;
@@ -43,13 +45,16 @@ async fn an_endpoint_counts_the_deliveries_of_the_last_24_hours_by_their_present
     assert_eq!(state(&settings, &endpoint).await["last_24h"], counts(1, 0, 2), "a test counts");
     let off = settings.patch(&at, json!({ "enabled": false })).await.expect(200);
     assert_eq!(off.body["last_24h"], counts(1, 2, 0), "what waited has ended");
+    scene.event("missed").await;
+    assert_eq!(state(&settings, &endpoint).await["last_24h"], counts(1, 3, 0), "what is not sent has failed");
     scene.world.advance_s(23 * HOUR_S).await;
     settings.patch(&at, json!({ "enabled": true })).await.expect(200);
     scene.receiver.otherwise(Answer::status(204));
     scene.event("c3").await;
-    assert_eq!(state(&settings, &endpoint).await["last_24h"], counts(2, 2, 0));
-    scene.world.advance_s(2 * HOUR_S).await;
+    assert_eq!(state(&settings, &endpoint).await["last_24h"], counts(2, 3, 0));
+    scene.world.advance_s(HOUR_S).await;
     assert_eq!(state(&settings, &endpoint).await["last_24h"], counts(1, 0, 0));
+    assert_eq!(state(&settings, &other).await["last_24h"], counts(1, 0, 2), "what waits counts, however old it is");
     let rotated = settings.post(&path(&endpoint, "rotate-secret"), json!({})).await.expect(200);
     assert_eq!(rotated.body["last_24h"], counts(1, 0, 0));
     assert_eq!(settings.delete(&at).await.expect(200).body["last_24h"], counts(1, 0, 0));

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
-use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
+use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes, Select};
 use runtime::{BoxError, Environment};
 use serde::de::DeserializeOwned;
 
@@ -109,6 +109,13 @@ impl Db {
 pub(crate) async fn query_page(query: QueryFluentBuilder) -> Result<QueryPage, StoreError> {
     let page = query.send_metered().await.map_err(|error| failed("Query", error))?;
     Ok(QueryPage { items: page.items.unwrap_or_default(), next: page.last_evaluated_key })
+}
+
+/// Counts the items that a query finds, up to `most`. They have to be small: one request counts 1 MB of items.
+pub(crate) async fn query_count(query: QueryFluentBuilder, most: i32) -> Result<u64, StoreError> {
+    let query = query.select(Select::Count).limit(most);
+    let counted = query.send_metered().await.map_err(|error| failed("Query", error))?;
+    Ok(u64::try_from(counted.count).unwrap_or_default())
 }
 
 /// Runs a query to its end, over as many requests as it takes.
