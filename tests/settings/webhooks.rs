@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use crate::world::{World, list, members};
 
-const VIEW: [&str; 12] = [
+const VIEW: [&str; 13] = [
+    "breaker_open_until",
     "created_at",
     "description",
     "disabled_at",
