@@ -97,8 +97,11 @@ impl App {
             Work::Order(order) => Ok(Some((*order).clone())),
             Work::Delivery { event, to: EndpointWithHealth { endpoint, health }, made_at } => {
                 let delivery = delivery_to(endpoint, event, *made_at);
-                let due_at = health.breaker.open_until(now).unwrap_or(now);
-                let order = DeliveryOrder::first(&event.coach_id, &endpoint.id, &delivery.id, due_at);
+                let open_until = health.breaker.open_until(now);
+                let order = DeliveryOrder {
+                    probes: open_until.is_some(),
+                    ..DeliveryOrder::first(&event.coach_id, &endpoint.id, &delivery.id, open_until.unwrap_or(now))
+                };
                 // A missed event is in the delivery log, but has no order.
                 let has_order = delivery.not_sent.is_none();
                 let created = self.deliveries.create(delivery, now).await?;

@@ -1,6 +1,6 @@
 //! The circuit breaker of an endpoint that does not answer. Three attempts in a row without any status open it for 30
-//! seconds, and twice as long each time it opens again. While it is open nothing is sent: orders wait. Any status
-//! closes it.
+//! seconds, and twice as long each time it opens again. While it is open nothing is sent: orders wait. The first one
+//! after that is the probe. Any status closes the breaker.
 
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,11 @@ impl Breaker {
     /// Returns the time until which the breaker is open; `None`: it is closed, or the next attempt is its probe.
     pub fn open_until(&self, now: Timestamp) -> Option<Timestamp> {
         self.until.filter(|until| *until > now)
+    }
+
+    /// Returns true if the next attempt is the breaker's probe: its result opens or closes the breaker.
+    pub fn is_half_open(&self, now: Timestamp) -> bool {
+        self.until.is_some_and(|until| until <= now)
     }
 
     /// Returns the breaker after an attempt that ended at `now` without a status. Attempts that were under way when the
@@ -77,8 +82,9 @@ mod tests {
             breaker = breaker.after_silence(now);
             let until = breaker.open_until(now).unwrap();
             openings.push((until.utc() - now.utc()).num_seconds());
+            assert!(!breaker.is_half_open(now));
             now = until;
-            assert_eq!(breaker.open_until(now), None, "the probe");
+            assert!(breaker.is_half_open(now) && breaker.open_until(now).is_none(), "the probe");
         }
         assert_eq!(openings, [30, 60, 120, 240, 480, 900, 900, 900]);
     }

@@ -25,6 +25,10 @@ pub struct DeliveryOrder {
     /// The number of times that the order was sent to wait: a queue delays a message for 15 minutes at most.
     pub hop: u32,
     pub due_at: Timestamp,
+    /// True if the order has waited for a probe of its endpoint's breaker. Such orders have one lane together: the first
+    /// is the probe, and the others wait behind it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub probes: bool,
 }
 
 /// The state of a delivery, as far as orders and attempts change it.
@@ -61,12 +65,13 @@ impl DeliveryOrder {
             attempt: 1,
             hop: 0,
             due_at,
+            probes: false,
         }
     }
 
     /// Returns the order for another attempt of the same chain.
     pub fn for_attempt(&self, attempt: u32, due_at: Timestamp) -> Self {
-        Self { attempt, hop: 0, due_at, ..self.clone() }
+        Self { attempt, hop: 0, due_at, probes: false, ..self.clone() }
     }
 
     /// Returns the order as it is sent to wait until `due_at`.
@@ -76,6 +81,9 @@ impl DeliveryOrder {
 
     /// Returns the message group of the order in the FIFO queue: a lane of its endpoint.
     pub fn lane(&self) -> String {
+        if self.probes {
+            return format!("{}#probe", self.endpoint_id);
+        }
         let lane =
             self.delivery_id.as_str().bytes().fold(0u8, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte)) % LANES;
         format!("{}#{lane}", self.endpoint_id)
@@ -107,10 +115,15 @@ impl DeliveryOrder {
         match endpoint {
             _ if self.due_at > now => Turn::Later(self.later(self.due_at)),
             Err(reason) => Turn::End(reason.clone()),
-            Ok(endpoint) => match endpoint.health.breaker.open_until(now) {
-                Some(until) => Turn::Later(self.later(until)),
-                None => Turn::Send,
-            },
+            Ok(endpoint) => {
+                let breaker = &endpoint.health.breaker;
+                let (open_until, is_half_open) = (breaker.open_until(now), breaker.is_half_open(now));
+                if open_until.is_none() && self.probes == is_half_open {
+                    return Turn::Send;
+                }
+                let probes = open_until.is_some() || is_half_open;
+                Turn::Later(Self { probes, ..self.later(open_until.unwrap_or(now)) })
+            }
         }
     }
 }
@@ -186,6 +199,10 @@ mod tests {
         Turn::Later(order().later(at(due_s)))
     }
 
+    fn probe_later(due_s: i64) -> Turn {
+        Turn::Later(DeliveryOrder { probes: true, ..order().later(at(due_s)) })
+    }
+
     fn end(reason: &str) -> Turn {
         Turn::End(reason.to_owned())
     }
@@ -194,8 +211,8 @@ mod tests {
     #[case::due(100, Some(pending(1, 2)), Some(endpoint(2)), Turn::Send)]
     #[case::overdue(9_000, Some(pending(1, 2)), Some(endpoint(0)), Turn::Send)]
     #[case::early(99, Some(pending(1, 2)), Some(endpoint(0)), later(100))]
-    #[case::silent(100, Some(pending(1, 2)), Some(endpoint(3)), later(130))]
-    #[case::silent_before(130, Some(pending(1, 2)), Some(endpoint(3)), Turn::Send)]
+    #[case::silent(100, Some(pending(1, 2)), Some(endpoint(3)), probe_later(130))]
+    #[case::silent_before(130, Some(pending(1, 2)), Some(endpoint(3)), probe_later(130))]
     #[case::early_and_silent(99, Some(pending(1, 2)), Some(endpoint(3)), later(100))]
     #[case::gone(100, Some(pending(1, 2)), Some(off()), end("not sent: endpoint gone"))]
     #[case::deleted(100, Some(pending(1, 2)), None, end(DELETED))]
@@ -212,6 +229,20 @@ mod tests {
         #[case] expected: Turn,
     ) {
         assert_eq!(order().turn(delivery.as_ref(), &sendable(endpoint), false, at(now_s)), expected);
+    }
+
+    #[rstest::rstest]
+    #[case::open(3, 129, probe_later(130))]
+    #[case::half_open(3, 130, Turn::Send)]
+    #[case::closed(2, 130, later(130))]
+    fn an_order_that_waited_for_the_breaker_is_its_probe_or_returns_to_its_lane(
+        #[case] silences: usize,
+        #[case] now_s: i64,
+        #[case] expected: Turn,
+    ) {
+        let order = DeliveryOrder { probes: true, ..order() };
+        assert_eq!(order.lane(), "we_1#probe");
+        assert_eq!(order.turn(Some(&pending(1, 2)), &sendable(Some(endpoint(silences))), false, at(now_s)), expected);
     }
 
     #[rstest::rstest]

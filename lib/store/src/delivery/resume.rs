@@ -51,6 +51,7 @@ impl Deliveries {
                 attempt: waiting.next_attempt,
                 hop: 0,
                 due_at: waiting.next_attempt_at.unwrap_or(now),
+                probes: false,
             });
         }
         let last = page.next.as_ref().map(super::record::id_of).transpose()?;
