@@ -4,10 +4,11 @@ use axum::extract::State;
 use axum::response::Response;
 use domain::delivery::{DeliveryFilter, DeliveryPage, ENDPOINT_FILTER};
 use domain::fields::Invalid;
-use domain::id::DeliveryId;
+use domain::id::{DeliveryId, EndpointId};
 use domain::list::DELIVERY_PAGE;
 use edge::{Inbound, Problem, Reply};
-use store::delivery::{DeliveryLog, DeliveryLogRequest};
+use futures::future::try_join;
+use store::delivery::DeliveryLogRequest;
 
 use crate::App;
 use crate::session::Session;
@@ -27,15 +28,13 @@ struct PageQuery {
 /// `GET /settings/deliveries`
 pub(crate) async fn list_all(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
-        let mut query = parse(&inbound, &[&DeliveryFilter::PARAMETERS[..], &[ENDPOINT_FILTER], &PAGE].concat())?;
-        if let Some(id) = &query.filter.endpoint_id
-            && let Some(existing) = app.endpoints.find(&session.coach, id).await?
-        {
-            // The log of the endpoint reads no other deliveries. The log of the coach also has those of deleted ones.
-            query.filter.endpoint_id = None;
-            return page(&app, DeliveryLog::Endpoint(&existing.endpoint.id), &query, &session).await;
-        }
-        page(&app, DeliveryLog::Coach(&session.coach), &query, &session).await
+        let query = parse(&inbound, &[&DeliveryFilter::PARAMETERS[..], &[ENDPOINT_FILTER], &PAGE].concat())?;
+        let endpoints = match &query.filter.endpoint_id {
+            Some(id) if has_had(&app, &session, id).await? => vec![id.clone()],
+            Some(_) => Vec::new(),
+            None => all_endpoints(&app, &session).await?,
+        };
+        page(&app, &endpoints, &query, &session).await
     };
     app.sessions.answer(&inbound, work).await
 }
@@ -45,7 +44,7 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let query = parse(&inbound, &[&DeliveryFilter::PARAMETERS[..], &PAGE].concat())?;
         let found = find(&app, &session, inbound.parameter(0)).await?;
-        page(&app, DeliveryLog::Endpoint(&found.endpoint.id), &query, &session).await
+        page(&app, &[found.endpoint.id], &query, &session).await
     };
     app.sessions.answer(&inbound, work).await
 }
@@ -77,9 +76,24 @@ fn parse(inbound: &Inbound, parameters: &[&str]) -> Result<PageQuery, Invalid> {
     })
 }
 
-async fn page(app: &App, log: DeliveryLog<'_>, query: &PageQuery, session: &Session) -> Result<Reply, Problem> {
+/// Returns true for an endpoint that the coach has, or has deleted.
+async fn has_had(app: &App, session: &Session, id: &EndpointId) -> Result<bool, Problem> {
+    let exists = app.endpoints.find(&session.coach, id).await?.is_some();
+    Ok(exists || app.deliveries.has_deleted(&session.coach, id, session.now).await?)
+}
+
+/// The endpoints whose deliveries are kept.
+async fn all_endpoints(app: &App, session: &Session) -> Result<Vec<EndpointId>, Problem> {
+    let existing = app.endpoints.list_with_health(&session.coach);
+    let deleted = app.deliveries.deleted_endpoints(&session.coach, session.now);
+    let (existing, deleted) = try_join(existing, deleted).await?;
+    Ok(existing.into_iter().map(|watched| watched.endpoint.id).chain(deleted).collect())
+}
+
+async fn page(app: &App, endpoints: &[EndpointId], query: &PageQuery, session: &Session) -> Result<Reply, Problem> {
     let PageQuery { filter, after, limit } = query;
-    let request = DeliveryLogRequest { log, filter, after: after.as_ref(), limit: *limit };
+    let coach = &session.coach;
+    let request = DeliveryLogRequest { coach, endpoints, filter, after: after.as_ref(), limit: *limit };
     let page = app.deliveries.page(&request, session.now).await?;
     Reply::ok(&DeliveryPage { data: page.deliveries, next_cursor: page.next_cursor })
 }

@@ -21,7 +21,7 @@ pub use activity::{
     MIN_ACTIVITY_HOURS,
 };
 pub use conclusion::{AttemptMade, Conclusion, EndpointAfter};
-pub use filter::{DeliveryFilter, ENDPOINT_FILTER, FilteredDelivery};
+pub use filter::{DeliveryFilter, ENDPOINT_FILTER, tells_creation, times_around};
 pub use order::{DeliveryOrder, DeliveryState, LANES, Turn, sendable};
 pub use recovery::{Recovered, RecoveryRequest, RecoverySelection};
 pub use request::{DeliveryDetail, DeliveryRequest, SentRequest, WebhookHeaders};

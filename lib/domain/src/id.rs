@@ -146,6 +146,12 @@ impl EventId {
     pub fn parse_whole(text: &str) -> Result<Self, InvalidId> {
         digits_after(Self::PREFIX, text).map(|_| Self(text.to_owned()))
     }
+
+    /// Returns the event's time, which leads the id. `None`: the id has another form.
+    pub fn at_ms(&self) -> Option<i64> {
+        const TIME_DIGITS: usize = 12;
+        i64::from_str_radix(&digits_after(Self::PREFIX, &self.0).ok()?[..TIME_DIGITS], 16).ok()
+    }
 }
 
 impl ChangeId {
@@ -321,6 +327,9 @@ mod tests {
         let event = EventId::derive(1_000, &["new_client", "c1"]);
         assert_eq!(event, EventId::derive(1_000, &["new_client", "c1"]));
         assert_ne!(event, EventId::derive(1_000, &["new_clientc", "1"]));
+        assert_eq!(event.at_ms(), Some(1_000));
+        assert_eq!(EventId::derive(MAX_TIME_MS + 1, &["late"]).at_ms(), Some(MAX_TIME_MS));
+        assert_eq!(EventId::parse("evt_1").unwrap().at_ms(), None);
         let early = DeliveryId::derive(1_000, &event, &endpoint);
         let late = DeliveryId::derive(1_001, &event, &endpoint);
         assert!(early < late);

@@ -7,7 +7,8 @@
 //! sk `EVENT#<event_id>`: the mark of an event that may be emitted again.
 //! 1. `create` PutItem, unless it exists, or a transaction with the mark.
 //! 2. `read_for` BatchGetItem with the endpoint. `record` PutItem on the version read: module `attempt`.
-//! 3. `page` Query, newest first, of `by_coach` with BatchGetItem: module `log`.
+//! 3. `page` Query of each endpoint, or of `undelivered` with BatchGetItem, newest first: module `log`, which finds an
+//!    event's deliveries by module `event_times`, and those of deleted endpoints by module `deleted`.
 //!    `read` GetItem: module `detail`. `waiting` Query, for new orders: module `resume`.
 //! 4. `end_pending` Query of `undelivered`, then an UpdateItem each; `end` UpdateItem: module `end`.
 //! 5. `find` GetItem. `restart` Transaction with the order. `recover` Query of `undelivered`, BatchGetItem,
@@ -19,10 +20,13 @@
 mod activity;
 mod attempt;
 mod counts;
+mod deleted;
 mod detail;
 mod end;
 mod erase;
+mod event_times;
 mod log;
+mod merge;
 mod record;
 mod recovery;
 mod restart;
@@ -39,7 +43,7 @@ use crate::vault::Vault;
 
 pub use attempt::{Delivery, MadeAttempt};
 pub use erase::ErasureProgress;
-pub use log::{DeliveryLog, DeliveryLogPage, DeliveryLogRequest};
+pub use log::{DeliveryLogPage, DeliveryLogRequest};
 pub use recovery::{Failures, RecoverableCount, Recovery, RecoveryEnd};
 pub use restart::{ResendLookup, ResendableDelivery};
 
@@ -89,6 +93,7 @@ impl Deliveries {
 
     /// Stores a delivery. Its first attempt is due at once.
     pub async fn create(&self, delivery: NewDelivery<'_>, now: Timestamp) -> Result<DeliveryCreation, StoreError> {
+        self.note_event_time(&delivery, now).await?;
         if delivery.may_repeat {
             return self.create_with_mark(delivery, now).await;
         }

@@ -140,9 +140,12 @@ async fn numbers_of_twenty_busy_endpoints_cost_few_read_units() {
     let listed = settings.get("/settings/webhooks").await.expect(200).body["endpoints"].clone();
     let counts = |pending: u64| json!({ "delivered": 120_000, "failed": 1_200, "pending": pending });
     assert_eq!([&listed[0]["last_24h"], &listed[1]["last_24h"]], [&counts(1_000), &counts(10)]);
-    for (path, calls, read_units) in
-        [(OF_ALL, 23, 15.0), ("/settings/deliveries/activity?hours=720", 23, 95.0), ("/settings/webhooks", 43, 50.0)]
-    {
+    for (path, calls, read_units) in [
+        (OF_ALL, 23, 15.0),
+        ("/settings/deliveries/activity?hours=720", 23, 105.0),
+        ("/settings/webhooks", 43, 50.0),
+        ("/settings/deliveries?status=failed", 24, 15.0),
+    ] {
         let get = async || drop(settings.get(path).await.expect(200));
         let affordable = |bill: &Bill| bill.calls == calls && bill.write_units == 1.0 && bill.read_units <= read_units;
         assert_cost(&scene.world, "settings", get, affordable, IN_SEQUENCE).await;

@@ -5,6 +5,8 @@
 
 use std::ops::RangeInclusive;
 
+use chrono::TimeDelta;
+
 use super::DeliveryStatus;
 use crate::event::EventName;
 use crate::fields::Invalid;
@@ -13,6 +15,23 @@ use crate::time::{TIME_RULE, Timestamp};
 
 /// The parameter that filters the log of all endpoints alone.
 pub const ENDPOINT_FILTER: &str = "endpoint_id";
+
+/// Longest time between an event and the creation of its deliveries for which the event's id tells the latter.
+const NEAR_EVENT: TimeDelta = TimeDelta::minutes(10);
+
+/// Returns the times around an event at which its deliveries were created, unless another time is noted.
+pub fn times_around(event: &EventId) -> RangeInclusive<Timestamp> {
+    match event.at_ms().map(Timestamp::from_ms) {
+        Some(at) => at + -NEAR_EVENT..=at + NEAR_EVENT,
+        None => Timestamp::from_ms(0)..=Timestamp::from_ms(i64::MAX),
+    }
+}
+
+/// Returns true if the id of an event tells that a delivery was created at that time. Otherwise the event is late, or
+/// the application's clock is ahead, and the time has to be noted.
+pub fn tells_creation(event: &EventId, made_at: Timestamp) -> bool {
+    times_around(event).contains(&made_at)
+}
 
 /// A filter of the delivery log. The default shows every delivery.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -25,14 +44,6 @@ pub struct DeliveryFilter {
     pub since: Option<Timestamp>,
     /// The creation before which the log ends.
     pub until: Option<Timestamp>,
-}
-
-/// The part of a delivery that filters compare and that never changes.
-#[derive(Debug, Clone, Copy)]
-pub struct FilteredDelivery<'a> {
-    pub endpoint_id: &'a EndpointId,
-    pub event_type: &'a str,
-    pub event_id: &'a EventId,
 }
 
 impl DeliveryFilter {
@@ -54,13 +65,20 @@ impl DeliveryFilter {
         })
     }
 
-    /// Returns the ids of the deliveries that were created in the filter's time, below the id `after`. `None`: there
-    /// are none.
-    pub fn ids(&self, after: Option<&DeliveryId>) -> Option<RangeInclusive<DeliveryId>> {
-        let first = DeliveryId::first_at(self.since.map_or(0, Timestamp::ms));
+    /// Returns the ids of the deliveries that were created in the filter's time and within `times`, below the id
+    /// `after`. `None`: there are none.
+    pub fn ids(
+        &self,
+        times: Option<&RangeInclusive<Timestamp>>,
+        after: Option<&DeliveryId>,
+    ) -> Option<RangeInclusive<DeliveryId>> {
+        let begin = self.since.into_iter().chain(times.map(|times| *times.start())).max();
+        // The first time that is excluded.
+        let end = self.until.into_iter().chain(times.map(|times| *times.end() + TimeDelta::milliseconds(1))).min();
+        let first = DeliveryId::first_at(begin.map_or(0, Timestamp::ms));
         let mut last = DeliveryId::last();
-        if let Some(until) = self.until {
-            last = DeliveryId::first_at(until.ms()).predecessor()?;
+        if let Some(end) = end {
+            last = DeliveryId::first_at(end.ms()).predecessor()?;
         }
         if let Some(after) = after {
             last = last.min(after.predecessor()?);
@@ -68,17 +86,10 @@ impl DeliveryFilter {
         (first <= last).then_some(first..=last)
     }
 
-    /// Returns true if the filter may pass over many deliveries between two that it shows.
-    pub fn is_selective(&self) -> bool {
-        self.endpoint_id.is_some() || self.status.is_some() || self.event_type.is_some() || self.event_id.is_some()
-    }
-
-    /// Returns true if the filter shows a delivery of its time, whatever the delivery's status.
-    pub fn includes(&self, delivery: FilteredDelivery<'_>) -> bool {
-        let FilteredDelivery { endpoint_id, event_type, event_id } = delivery;
-        self.endpoint_id.as_ref().is_none_or(|asked| asked == endpoint_id)
-            && self.event_type.is_none_or(|asked| asked.as_str() == event_type)
-            && self.event_id.as_ref().is_none_or(|asked| asked == event_id)
+    /// Returns true if the filter shows deliveries of this event.
+    pub fn includes(&self, event_type: &str, event_id: &str) -> bool {
+        self.event_type.is_none_or(|asked| asked.as_str() == event_type)
+            && self.event_id.as_ref().is_none_or(|asked| asked.as_str() == event_id)
     }
 
     /// Returns true if the filter shows deliveries with this status.
@@ -125,20 +136,34 @@ mod tests {
         assert_eq!(parse(name, "").unwrap(), DeliveryFilter::default(), "an empty filter is none");
     }
 
+    #[rstest::rstest]
+    #[case(0, true)]
+    #[case(600_000, true)]
+    #[case(600_001, false)]
+    #[case(-600_000, true)]
+    #[case(-600_001, false)]
+    fn an_events_id_tells_of_deliveries_near_its_time(#[case] later_ms: i64, #[case] tells: bool) {
+        const AT_MS: i64 = 1_800_000_000_000;
+        let event = EventId::derive(AT_MS, &["e"]);
+        assert_eq!(tells_creation(&event, Timestamp::from_ms(AT_MS + later_ms)), tells);
+    }
+
     proptest! {
         #[test]
         fn the_ids_of_a_filter_are_those_of_its_time_below_the_cursor(
             created in 0i64..50, since in prop::option::of(0i64..50), until in prop::option::of(0i64..50),
-            after in prop::option::of(0i64..50),
+            after in prop::option::of(0i64..50), times in prop::option::of((0i64..50, 0i64..50)),
         ) {
+            let times = times.map(|(one, other)| Timestamp::from_ms(one)..=Timestamp::from_ms(other));
             let endpoint = EndpointId::parse("we_1").unwrap();
             let id = |ms: i64| DeliveryId::derive(ms, &EventId::derive(7, &["e"]), &endpoint);
             let time = |ms: Option<i64>| ms.map(Timestamp::from_ms);
             let filter = DeliveryFilter { since: time(since), until: time(until), ..DeliveryFilter::default() };
-            let ids = filter.ids(after.map(id).as_ref());
+            let ids = filter.ids(times.as_ref(), after.map(id).as_ref());
             let is_shown = since.is_none_or(|since| since <= created)
                 && until.is_none_or(|until| created < until)
-                && after.is_none_or(|after| created < after);
+                && after.is_none_or(|after| created < after)
+                && times.as_ref().is_none_or(|times| times.contains(&Timestamp::from_ms(created)));
             prop_assert_eq!(ids.is_some_and(|ids| ids.contains(&id(created))), is_shown);
         }
     }

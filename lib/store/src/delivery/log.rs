@@ -1,40 +1,35 @@
-//! The delivery log: deliveries of one endpoint, or of all endpoints of a coach, newest first. The bodies are left out.
+//! The delivery log of some endpoints, newest first: a merge of their deliveries. The bodies are left out.
 //!
-//! Only an endpoint's partition shows what changes: statuses and attempts. GSI `by_coach` holds what never changes, so
-//! that an attempt writes no index. The log of a coach reads the deliveries that the index names.
+//! An endpoint's partition has all its deliveries. The index `undelivered` has the few that are pending or failed, with
+//! all that a filter compares. A page reads a limited number of deliveries, and the next page goes on from there. So a
+//! filter that shows nothing costs as little in a long log as in a short one.
+
+use std::ops::RangeInclusive;
 
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
-use domain::delivery::{DeliveryFilter, DeliveryStatus, DeliveryView, FilteredDelivery};
+use domain::delivery::{DeliveryFilter, DeliveryStatus, DeliveryView};
 use domain::id::{CoachId, DeliveryId, EndpointId, EventId};
 use domain::subject::Subject;
 use domain::time::Timestamp;
 use serde::Deserialize;
 
 use super::Deliveries;
-use super::record::{ENTITY, StoredAttempt, endpoint_of, id_of, partition, sort_key};
-use crate::db::{self, Item, StoreError, from_item, query_page, s, sk_of};
+use super::merge::{Merged, MergedQueries};
+use super::record::{ENTITY, StoredAttempt, endpoint_of, id_of, partition, sort_key, undelivered_key};
+use crate::db::{self, Item, StoreError, from_item, s, sk_of, text};
 use crate::page::PAGE_BYTES;
 
-/// Items that one query of a selective filter reads.
-const FILTERED_QUERY_ITEMS: usize = 200;
-/// Most queries for a page. The next page continues where they ended.
-const MAX_PAGE_QUERIES: usize = 10;
-/// Deliveries of an index that are read at once: as many as one BatchGetItem reads.
-const READ_ITEMS: usize = 100;
-
-/// The deliveries that a log has.
-#[derive(Debug, Clone, Copy)]
-pub enum DeliveryLog<'a> {
-    /// Of one endpoint.
-    Endpoint(&'a EndpointId),
-    /// Of all endpoints of a coach, deleted ones included.
-    Coach(&'a CoachId),
-}
+/// The most deliveries that a page reads to find those that it shows.
+const MAX_READ_DELIVERIES: usize = 2_000;
+/// Deliveries of the index that are read whole at once: as many as one BatchGetItem reads.
+const WHOLE_ITEMS: usize = 100;
 
 /// The part of a log that a coach asks for.
 #[derive(Debug, Clone, Copy)]
 pub struct DeliveryLogRequest<'a> {
-    pub log: DeliveryLog<'a>,
+    pub coach: &'a CoachId,
+    /// The coach's endpoints whose deliveries the log has.
+    pub endpoints: &'a [EndpointId],
     pub filter: &'a DeliveryFilter,
     /// The page begins after this delivery.
     pub after: Option<&'a DeliveryId>,
@@ -67,14 +62,6 @@ pub(super) struct LoggedDelivery {
     expires_at: i64,
 }
 
-/// A delivery in GSI `by_coach`.
-#[derive(Deserialize)]
-struct IndexedDelivery {
-    pk: String,
-    event_id: EventId,
-    event_type: String,
-}
-
 /// A page that is being read.
 struct GrowingPage {
     deliveries: Vec<DeliveryView>,
@@ -101,87 +88,104 @@ impl GrowingPage {
     }
 }
 
+/// Deliveries that a page may show.
+struct Candidates {
+    items: Vec<Item>,
+    /// The last delivery that was compared with the filter.
+    last: Option<DeliveryId>,
+    /// Why there are no more.
+    end: Option<LogEnd>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LogEnd {
+    Complete,
+    Interrupted,
+}
+
 impl Deliveries {
     /// Reads a page of a delivery log, newest first. A page before the end may be shorter than `limit`.
     pub async fn page(&self, request: &DeliveryLogRequest<'_>, now: Timestamp) -> Result<DeliveryLogPage, StoreError> {
-        let DeliveryLogRequest { log, filter, limit, .. } = *request;
-        let Some(query) = self.log_query(request) else { return Ok(DeliveryLogPage::default()) };
+        let DeliveryLogRequest { coach, endpoints, filter, after, limit } = *request;
+        let times = match &filter.event_id {
+            Some(event) => Some(self.event_times(coach, event).await?),
+            None => None,
+        };
+        let Some(ids) = filter.ids(times.as_ref(), after) else { return Ok(DeliveryLogPage::default()) };
+        let queries = endpoints.iter().map(|endpoint| self.log_query(endpoint, filter.status, &ids)).collect();
+        // One more than the page shows whether others follow.
+        let mut log = MergedQueries::new(queries, limit + 1, MAX_READ_DELIVERIES);
         let mut page = GrowingPage { deliveries: Vec::new(), bytes: 0, limit };
-        let mut start = None;
-        for _ in 0..MAX_PAGE_QUERIES {
-            let found = query_page(query.clone().set_exclusive_start_key(start)).await?;
-            let mut left = match log {
-                DeliveryLog::Endpoint(_) => found.items,
-                DeliveryLog::Coach(_) => included(found.items, filter)?,
-            };
-            while !left.is_empty() {
-                let later = left.split_off(left.len().min(READ_ITEMS));
-                let items = match log {
-                    DeliveryLog::Endpoint(_) => left,
-                    DeliveryLog::Coach(_) => self.read_newest_first(left).await?,
-                };
-                for item in items {
-                    if let Some(view) = self.shown(item, filter, now)?
-                        && !page.add(view)
-                    {
-                        return Ok(page.full());
-                    }
+        let mut last = None;
+        while page.deliveries.len() < limit {
+            let most = WHOLE_ITEMS.min(limit - page.deliveries.len());
+            let found = candidates(&mut log, filter, most).await?;
+            for item in self.whole(found.items, filter.status).await? {
+                if let Some(view) = self.shown(item, filter, now)?
+                    && !page.add(view)
+                {
+                    return Ok(page.full());
                 }
-                left = later;
             }
-            start = found.next;
-            if start.is_none() {
-                break;
+            last = found.last.or(last);
+            if let Some(end) = found.end {
+                let next_cursor = last.filter(|_| end == LogEnd::Interrupted);
+                return Ok(DeliveryLogPage { deliveries: page.deliveries, next_cursor });
             }
         }
-        let next_cursor = start.as_ref().map(id_of).transpose()?;
-        Ok(DeliveryLogPage { deliveries: page.deliveries, next_cursor })
+        let is_complete = matches!(log.next().await?, Merged::End);
+        Ok(DeliveryLogPage { deliveries: page.deliveries, next_cursor: last.filter(|_| !is_complete) })
     }
 
-    /// The query of a log, newest first. `None`: the page is empty.
-    fn log_query(&self, request: &DeliveryLogRequest<'_>) -> Option<QueryFluentBuilder> {
-        let ids = request.filter.ids(request.after)?;
-        let [from, to] = [ids.start(), ids.end()].map(|id| s(sort_key(id)));
-        let query = match request.log {
-            DeliveryLog::Endpoint(endpoint) => {
-                let condition = "pk = :pk AND sk BETWEEN :from AND :to";
-                let query =
-                    self.table.query(condition, [(":pk", s(partition(endpoint))), (":from", from), (":to", to)]);
+    /// The query of an endpoint's deliveries that may have a status, newest first.
+    fn log_query(
+        &self,
+        endpoint: &EndpointId,
+        status: Option<DeliveryStatus>,
+        ids: &RangeInclusive<DeliveryId>,
+    ) -> QueryFluentBuilder {
+        let bounds = [ids.start(), ids.end()];
+        let undelivered = status.and_then(|status| {
+            let [from, to] = bounds.map(|id| undelivered_key(status, id));
+            from.zip(to)
+        });
+        let query = match undelivered {
+            Some((from, to)) => {
+                let values = [(":pk", s(partition(endpoint))), (":from", s(from)), (":to", s(to))];
+                self.table.query("pk = :pk AND undelivered BETWEEN :from AND :to", values).index_name("undelivered")
+            }
+            None => {
+                let [from, to] = bounds.map(|id| s(sort_key(id)));
+                let values = [(":pk", s(partition(endpoint))), (":from", from), (":to", to)];
+                let query = self.table.query("pk = :pk AND sk BETWEEN :from AND :to", values);
                 query.expression_attribute_names("#status", "status").projection_expression(
                     "pk, sk, id, event_id, event_type, client_id, made_at, test, #status, attempts, next_attempt_at, \
                      expires_at",
                 )
             }
-            DeliveryLog::Coach(coach) => {
-                let condition = "coach_id = :coach AND sk BETWEEN :from AND :to";
-                let values = [(":coach", s(coach.as_str())), (":from", from), (":to", to)];
-                self.table.query(condition, values).index_name("by_coach")
-            }
         };
-        // One more than the page shows whether others follow.
-        let items = request.limit + 1;
-        let items = if request.filter.is_selective() { FILTERED_QUERY_ITEMS.max(items) } else { items };
-        Some(query.scan_index_forward(false).limit(i32::try_from(items).unwrap_or(i32::MAX)))
+        query.scan_index_forward(false)
     }
 
-    /// Reads the deliveries that an index names. The index lags: expired ones are missing.
-    async fn read_newest_first(&self, keys: Vec<Item>) -> Result<Vec<Item>, StoreError> {
+    /// The items with all that the log shows, newest first. Those of the index name their deliveries.
+    async fn whole(&self, found: Vec<Item>, status: Option<DeliveryStatus>) -> Result<Vec<Item>, StoreError> {
+        if !matches!(status, Some(DeliveryStatus::Pending | DeliveryStatus::Failed)) {
+            return Ok(found);
+        }
+        let keys = found.iter().map(|item| db::key(text(item, "pk"), sk_of(item))).collect();
         let mut items = self.table.read(keys).await?;
         items.sort_unstable_by(|a, b| sk_of(b).cmp(sk_of(a)));
         Ok(items)
     }
 
-    /// The delivery as the log shows it; `None` if it has expired or the filter passes over it.
+    /// The delivery as the log shows it; `None` if it has expired or has another status by now.
     fn shown(&self, item: Item, filter: &DeliveryFilter, now: Timestamp) -> Result<Option<DeliveryView>, StoreError> {
-        let pk = db::text(&item, "pk").to_owned();
+        let endpoint = endpoint_of(text(&item, "pk"))?;
         let line: LoggedDelivery = from_item(ENTITY, item)?;
         if line.expires_at <= now.unix_s() || !filter.includes_status(line.status) {
             return Ok(None);
         }
-        let view = self.view(endpoint_of(&pk)?, line)?;
-        let DeliveryView { endpoint_id, event_id, event_type, .. } = &view;
-        let compared = FilteredDelivery { endpoint_id, event_type, event_id };
-        Ok(filter.includes(compared).then_some(view))
+        self.view(endpoint, line).map(Some)
     }
 
     pub(super) fn view(&self, endpoint_id: EndpointId, line: LoggedDelivery) -> Result<DeliveryView, StoreError> {
@@ -202,17 +206,23 @@ impl Deliveries {
     }
 }
 
-/// The keys of the deliveries in an index that a filter includes, whatever their status.
-fn included(items: Vec<Item>, filter: &DeliveryFilter) -> Result<Vec<Item>, StoreError> {
-    let mut keys = Vec::new();
-    for item in items {
-        let key = db::key(db::text(&item, "pk"), sk_of(&item));
-        let IndexedDelivery { pk, event_id, event_type } = from_item(ENTITY, item)?;
-        let endpoint_id = &endpoint_of(&pk)?;
-        let compared = FilteredDelivery { endpoint_id, event_type: &event_type, event_id: &event_id };
-        if filter.includes(compared) {
-            keys.push(key);
+/// Takes the next deliveries of a log that a filter may show, at most `most`.
+async fn candidates(log: &mut MergedQueries, filter: &DeliveryFilter, most: usize) -> Result<Candidates, StoreError> {
+    let mut found = Candidates { items: Vec::new(), last: None, end: None };
+    while found.items.len() < most {
+        match log.next().await? {
+            Merged::Item(item) => {
+                found.last = Some(id_of(&item)?);
+                if filter.includes(text(&item, "event_type"), text(&item, "event_id")) {
+                    found.items.push(item);
+                }
+            }
+            Merged::End => found.end = Some(LogEnd::Complete),
+            Merged::Interrupted => found.end = Some(LogEnd::Interrupted),
+        }
+        if found.end.is_some() {
+            break;
         }
     }
-    Ok(keys)
+    Ok(found)
 }
