@@ -5,7 +5,6 @@ mod creations;
 mod crm;
 mod faults;
 mod fingerprints;
-mod recoveries;
 mod refusals;
 mod rows;
 mod secrets;

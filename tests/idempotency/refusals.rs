@@ -2,7 +2,6 @@
 //! gone. A refusal before the claim, or for a limit, is not recorded.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use compare::assert_same;
 use edge::routes::{Routed, find};
@@ -10,7 +9,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::idempotency::rows::{CALENDAR, LEAD, ROWS, Scene, TEST, assert_replay_of, row_of};
-use crate::world::{Answer, Call, Caller, Reply, uuid};
+use crate::world::{Call, Caller, Reply, uuid};
 
 /// Requests with their first answers.
 #[derive(Default)]
@@ -97,11 +96,12 @@ async fn refusals_are_replayed_also_once_their_cause_is_gone() {
     assert_eq!(scene.world.items("clients", "CLIENT#").await.len(), 2, "the application's, and the first one");
     // A replay does not repeat the `Retry-After` of a recovery that ran at the time.
     let recover = || settings.post(&format!("{endpoint}/recover"), since.clone());
-    scene.receiver.otherwise(Answer::status(204).after(Duration::from_secs(2)));
+    scene.world.faults(json!({ "function": "deliver", "store_failures": 1_000_000 })).await;
     recover().idempotent("first").await.expect(202);
     let running = recover().idempotent("second").await.refused(409, "recovery_running");
     assert!(running.header("retry-after").is_some());
-    scene.world.advance_s(61).await;
+    scene.world.clear_faults().await;
+    scene.world.advance_s(300).await;
     assert_replay_of(&recover().idempotent("second").await, &running);
     recover().idempotent("third").await.expect(202);
 }

@@ -62,7 +62,7 @@ pub(super) const ROWS: &[Row] = &[
     row("POST /settings/webhooks", |scene| scene.new_endpoint().boxed(), 201, &[("endpoints", 1), ("secrets", 1)]),
     row(ROTATE_SECRET, |scene| scene.of_endpoint("rotate-secret").boxed(), 200, &[("secrets", 1)]),
     row(TEST, |scene| scene.of_endpoint("test").boxed(), 202, &[("attempts", 1), ("deliveries", 1)]),
-    staged(row(RECOVER, |scene| scene.recovery().boxed(), 202, &[("attempts", 1)])),
+    row(RECOVER, |scene| scene.recovery().boxed(), 202, &[("attempts", 1)]),
     row(RETRY, |scene| scene.retry().boxed(), 202, &[("attempts", 1)]),
 ];
 

@@ -61,7 +61,8 @@ impl World {
         for endpoint in self.table("workspaces").await {
             let part = |name: &str, prefix: &str| endpoint[name]["S"].as_str()?.strip_prefix(prefix).map(str::to_owned);
             if let (Some(coach), Some(id)) = (part("pk", "COACH#"), part("sk", "ENDPOINT#")) {
-                self.send("deliveries", &json!({ "coach_id": coach, "resume": id }).to_string()).await;
+                let job = json!({ "coach_id": coach, "endpoint_id": id, "work": "resume" });
+                self.send("delivery-retries", &job.to_string()).await;
             }
         }
         self.settle().await;
@@ -311,9 +312,8 @@ async fn waiting_deliveries_are_found_behind_any_length_of_log() {
 #[tokio::test]
 async fn an_unknown_endpoint_has_no_waiting_deliveries() {
     let scene = RestoreScene::new().await;
-    let asked = json!({ "coach_id": "ada", "resume": "we_00000000000000000000000000000000" });
-    scene.world.send("deliveries", &asked.to_string()).await;
-    scene.world.send("delivery-retries", &asked.to_string()).await;
+    let job = json!({ "coach_id": "ada", "endpoint_id": "we_00000000000000000000000000000000", "work": "resume" });
+    scene.world.send("delivery-retries", &job.to_string()).await;
     scene.world.settle().await;
     scene.world.advance_s(HOUR_S).await;
     assert!(scene.world.take_messages("deliveries-dlq.fifo").await.is_empty());

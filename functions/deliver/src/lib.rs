@@ -5,11 +5,13 @@
 //! sends, records, and sends the next order ([`attempt`]). The delivery's record decides whether an order still counts:
 //! messages arrive twice, late, and after a function died half-way.
 //!
-//! A message of the other queue has waited: an order moves to the FIFO queue ([`waiting`]).
+//! A message of the other queue has waited: an order moves to the FIFO queue ([`waiting`]). Or it asks for a page of a
+//! job on many deliveries ([`job`]).
 
 mod attempt;
 mod batch;
 mod counts;
+mod job;
 mod metrics_line;
 mod waiting;
 

@@ -8,15 +8,15 @@ import { count, host, list, time } from "./format.js";
 import { notice } from "./ui.js";
 import { waitingWords } from "./webhook-trouble.js";
 
-/** Returns the notice for a count without events. `found`: the answer of the service; `waiting`: what waits. */
-export const none = (found, waiting) =>
+/** Returns the notice for a count without events. `waiting`: what waits. */
+export const none = waiting =>
   notice(
     "calm",
     "There is nothing to send again",
     h(
       "p",
       {},
-      found.more ? "The count took too long: choose a shorter time. " : "No event of that time has failed. ",
+      "No event of that time has failed. ",
       "Test events, events of erased clients, and those that were sent again in the last hour are left out.",
     ),
     waitingWords(waiting),
@@ -24,7 +24,7 @@ export const none = (found, waiting) =>
 
 /**
  * Returns the question whether to send the events that were counted. `wanted`: the body of the request; `found`: the
- * answer of the service, with `more` if the time was too short for all.
+ * answer of the service, with `more` if there are too many to count.
  */
 export function question({ endpoint, types, base, wanted, found, page }) {
   const events = `${found.more ? "at least " : ""}${count(found.deliveries, "event")}`;
@@ -37,8 +37,8 @@ export function question({ endpoint, types, base, wanted, found, page }) {
         submit: `Send ${events} again`,
         send: async (_, once) => {
           const { deliveries: sent, more } = await once.post(`${base}/recover`, wanted);
-          const left = more ? " There are more: count again in a minute." : "";
-          page.go(path`/webhooks/${endpoint.id}`, `${count(sent, "event is", "events are")} on the way to the other system.${left}`);
+          const least = more ? "At least " : "";
+          page.go(path`/webhooks/${endpoint.id}`, `${least}${count(sent, "event is", "events are")} on the way to the other system.`);
         },
       },
       h(
@@ -48,7 +48,7 @@ export function question({ endpoint, types, base, wanted, found, page }) {
         host(endpoint.url),
         ", with the ids that they had: a system that got one of them already can tell.",
       ),
-      h("p", {}, "They failed since ", time(wanted.since), wanted.until && [" and before ", time(wanted.until)], "."),
+      h("p", {}, "They happened since ", time(wanted.since), wanted.until && [" and before ", time(wanted.until)], "."),
       wanted.types && h("p", {}, `Only: ${list(wanted.types.map(type => titleOf(types, type)))}.`),
     ),
   );

@@ -11,7 +11,7 @@ import { none, question } from "./recover-count.js";
 import { link, notice, showAndAnnounce } from "./ui.js";
 import { start } from "./webhook-actions.js";
 import { hostName } from "./webhook-status.js";
-import { readWaiting } from "./webhook-trouble.js";
+import { readWaiting, recoverSince } from "./webhook-trouble.js";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -37,7 +37,7 @@ function countForm(endpoint, types, base, page) {
   const opened = Date.now();
   // The links of notices name the time. The webhook itself forgets it when it is started or gets another address.
   const linked = page.query.get("since");
-  const since = Number.isNaN(Date.parse(linked)) ? endpoint.failing_since : linked;
+  const since = Number.isNaN(Date.parse(linked)) ? recoverSince(endpoint) : linked;
   let choice = 0;
   const choose = since => fill(custom, since === "custom" && dates());
   const node = form(
@@ -49,9 +49,9 @@ function countForm(endpoint, types, base, page) {
           return showAndAnnounce(fill(resultArea), "bad", "“Before” has to be later than “From”.");
         const counted = choice;
         const found = await new IdempotentPost().post(`${base}/recover`, { ...wanted, dry_run: true });
-        const content = found.deliveries
+        const content = found.deliveries || found.more
           ? question({ endpoint, types, base, wanted, found, page })
-          : none(found, await readWaiting(endpoint, page.signal));
+          : none(await readWaiting(endpoint, page.signal));
         if (counted !== choice) return;
         fill(resultArea, content);
         const heading = resultArea.querySelector("h2");

@@ -7,6 +7,8 @@ import { advice, isAccepted, outcome, wasSent } from "./outcome.js";
 import { link } from "./ui.js";
 
 const PAGE = 50;
+/** Longer than the service tries an event, with the waits that receivers ask for. */
+const LONGEST_CHAIN_MS = 2 * 24 * 3_600_000;
 
 /** Returns true if the webhook fails, or was stopped because it failed. */
 export const isFailing = endpoint =>
@@ -69,8 +71,17 @@ export function waitingWords({ items, next }) {
   );
 }
 
+/**
+ * The time since which failed events are to be sent again, if the webhook has or had trouble. The first ones that failed
+ * had been tried before: they are older than the trouble.
+ */
+export function recoverSince(endpoint) {
+  const began = endpoint.failing_since ?? endpoint.disabled_at;
+  return began && new Date(Date.parse(began) - LONGEST_CHAIN_MS).toISOString();
+}
+
 /** The address of the screen that sends failed events again, with all that failed since the trouble began. */
 export function recoverAddress(endpoint) {
-  const since = endpoint.failing_since ?? endpoint.disabled_at;
+  const since = recoverSince(endpoint);
   return `${path`#/webhooks/${endpoint.id}/recover`}${since ? `?since=${encodeURIComponent(since)}` : ""}`;
 }

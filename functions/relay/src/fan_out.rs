@@ -59,6 +59,10 @@ impl App {
                 Content::Event(event) => deliveries_of(slice::from_ref(&**event), entry, &endpoints),
                 Content::Events { events } => deliveries_of(events, entry, &endpoints),
                 Content::Order(order) => Ok(vec![Work::Order(order)]),
+                Content::Job(job) => {
+                    outcomes.insert(index, self.retries.send_job(job).await.map_err(BoxError::from));
+                    continue;
+                }
                 Content::Change(_) | Content::Notice(_) => continue,
             };
             let done = works.map(|works| parts.extend(works.into_iter().map(|work| Part { index, work })));
@@ -121,7 +125,7 @@ impl App {
             .iter()
             .filter_map(|(_, entry)| match &entry.content {
                 content @ (Content::Event(_) | Content::Events { .. }) => Some(content.coach_id()),
-                Content::Change(_) | Content::Order(_) | Content::Notice(_) => None,
+                Content::Change(_) | Content::Order(_) | Content::Job(_) | Content::Notice(_) => None,
             })
             .collect();
         let reads = coaches.into_iter().map(|coach| async move {

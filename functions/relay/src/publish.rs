@@ -82,7 +82,9 @@ impl App {
     async fn put_all(&self, entries: &[Indexed<'_>]) -> Outcomes {
         let changes = entries.iter().filter_map(|(index, entry)| match &entry.content {
             Content::Change(change) => Some((*index, &**change)),
-            Content::Event(_) | Content::Events { .. } | Content::Order(_) | Content::Notice(_) => None,
+            Content::Event(_) | Content::Events { .. } | Content::Order(_) | Content::Job(_) | Content::Notice(_) => {
+                None
+            }
         });
         let (indexes, changes): (Vec<usize>, Vec<&Change>) = changes.unzip();
         let put = self.bus.put(&changes).await.into_iter().map(|put| put.map_err(BoxError::from));
@@ -93,7 +95,9 @@ impl App {
     async fn mail_all(&self, entries: &[Indexed<'_>]) -> Outcomes {
         let mails = entries.iter().filter_map(|(index, entry)| match &entry.content {
             Content::Notice(notice) => Some((*index, notice, entry.send_after)),
-            Content::Event(_) | Content::Events { .. } | Content::Change(_) | Content::Order(_) => None,
+            Content::Event(_) | Content::Events { .. } | Content::Change(_) | Content::Order(_) | Content::Job(_) => {
+                None
+            }
         });
         join_all(mails.map(async |(index, notice, since)| (index, self.mail_notice(notice, since).await))).await
     }
@@ -133,6 +137,8 @@ impl App {
 fn content_ids(content: &Content) -> Vec<Cow<'_, str>> {
     match content {
         Content::Events { events } => events.iter().map(|event| event.id.as_str().into()).collect(),
-        Content::Event(_) | Content::Change(_) | Content::Order(_) | Content::Notice(_) => vec![content.id()],
+        Content::Event(_) | Content::Change(_) | Content::Order(_) | Content::Job(_) | Content::Notice(_) => {
+            vec![content.id()]
+        }
     }
 }

@@ -9,7 +9,6 @@ use runtime::{BoxError, Environment};
 use store::delivery::Deliveries;
 use store::endpoint::Endpoints;
 use store::key::Keys;
-use store::outbox::Outbox;
 use store::vault::Vault;
 use store::workspace::Workspaces;
 use store::{Db, Write};
@@ -23,7 +22,6 @@ pub(crate) struct App {
     pub(crate) workspaces: Workspaces,
     pub(crate) endpoints: Endpoints,
     pub(crate) deliveries: Deliveries,
-    pub(crate) outbox: Outbox,
     pub(crate) reach: Reach,
 }
 
@@ -38,7 +36,6 @@ impl App {
             keys: Keys::new(env, &db)?,
             endpoints: Endpoints::new(env, &db, &vault)?,
             deliveries: Deliveries::new(env, &db, &vault)?,
-            outbox: Outbox::new(env, &db, &vault)?,
             workspaces,
             reach: Reach::by_setting(env.config().find(Reach::SETTING)),
         })

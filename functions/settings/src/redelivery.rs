@@ -1,30 +1,26 @@
 //! Deliveries that a coach orders: a test event, the retry of one delivery, the recovery of all failed deliveries. The
-//! answer comes once the outbox entries of the orders are stored. The delivery log shows the results.
+//! answer comes once the outbox entry of the order or the job is stored. The delivery log shows the results.
 //!
 //! The receiver may belong to a stranger, so orders are limited: test events per minute and endpoint, one recovery at a
 //! time, and all requests per minute.
 
-use std::time::Instant;
-
 use axum::extract::State;
 use axum::response::Response;
 use domain::audit::{AuditAction, AuditDetail};
-use domain::delivery::{COUNTING_TIME, Ordered, RECOVERY_TIME, Recovered, RecoveryRequest, recovery_ends_in_s};
+use domain::delivery::{DeliveryJob, Ordered, Recovered, Recovery, RecoveryRequest, recovery_ends_in_s};
 use domain::endpoint::{Endpoint, EndpointStatus};
 use domain::event::EventName;
 use domain::fields::Fields;
-use domain::id::{DeliveryId, EventId};
+use domain::id::{DeliveryId, EventId, RecoveryId, new_uuid};
 use domain::subject::Subject;
 use domain::test_event;
 use edge::{About, Command, Decision, Inbound, Problem, Reply};
-use runtime::{error_chain, random_bytes};
-use store::audit::AuditContext;
-use store::claim::Claim;
-use store::delivery::{
-    Failures, NewDelivery, RecoverableCount, Recovery, RecoveryEnd, ResendLookup, ResendableDelivery,
-};
-use store::endpoint::{NewRecovery, RecoveryStart, StoredEndpoint};
+use runtime::random_bytes;
+use store::RefusedTransaction;
+use store::delivery::{NewDelivery, ResendLookup, ResendableDelivery};
+use store::endpoint::{StoredEndpoint, recovery_until};
 use store::endpoint_ref::EndpointRef;
+use store::outbox::Content;
 
 use crate::App;
 use crate::deliveries::{DELIVERY, delivery_id};
@@ -39,6 +35,11 @@ pub(crate) async fn test(State(app): State<App>, inbound: Inbound) -> Response {
 /// `POST /settings/webhooks/{id}/deliveries/{delivery_id}/retry`
 pub(crate) async fn retry(State(app): State<App>, inbound: Inbound) -> Response {
     app.sessions.run(&inbound, &Retry { app: &app, inbound: &inbound }).await
+}
+
+/// `POST /settings/webhooks/{id}/recover`
+pub(crate) async fn recover(State(app): State<App>, inbound: Inbound) -> Response {
+    app.sessions.run(&inbound, &Recover { app: &app, inbound: &inbound, random: random_bytes() }).await
 }
 
 struct Test<'a> {
@@ -120,55 +121,57 @@ impl Command for Retry<'_> {
     }
 }
 
-/// `POST /settings/webhooks/{id}/recover`
-///
-/// A recovery is many transactions, so its answer is recorded after them. If the function dies before, a repeat under
-/// the same idempotency key continues the recovery: it leaves out failures after the first request, and everything that
-/// was sent again since then. Its answer counts the rest.
-pub(crate) async fn recover(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |session: &Session, claim: Option<&Claim>| {
-        let RecoveryRequest { selection, dry_run } = RecoveryRequest::parse(Fields::body(inbound.json()?)?)?;
-        let endpoint = find_enabled(&app, session, &inbound).await?;
-        let now = session.now;
-        let begun_at = claim.map_or(now, |claim| claim.since);
-        let failures = Failures { selection: &selection, begun_at, now };
-        if dry_run {
-            let until = Instant::now() + COUNTING_TIME;
-            let RecoverableCount { deliveries, is_complete } =
-                app.deliveries.count_recoverable(&endpoint.id, &failures, until).await?;
-            return Reply::ok(&Recovered { deliveries, more: !is_complete });
+/// Counts the failed deliveries, and starts a job that sends them again.
+struct Recover<'a> {
+    app: &'a App,
+    inbound: &'a Inbound,
+    random: [u8; 10],
+}
+
+/// A recovery, and the deliveries that it finds.
+struct Recoverable {
+    dry_run: bool,
+    endpoint: Endpoint,
+    recovery: Recovery,
+    found: Recovered,
+}
+
+impl Command for Recover<'_> {
+    type Caller = Session;
+    type Snapshot = Recoverable;
+
+    async fn read(&self, session: &Session) -> Result<Recoverable, Problem> {
+        let RecoveryRequest { selection, dry_run } = RecoveryRequest::parse(Fields::body(self.inbound.json()?)?)?;
+        let endpoint = find_enabled(self.app, session, self.inbound).await?;
+        let id = RecoveryId::from_uuid(new_uuid(session.now.ms(), self.random));
+        let recovery = Recovery { id, selection, begun_at: session.now };
+        let found = self.app.deliveries.count_recoverable(&endpoint.id, &recovery).await?;
+        Ok(Recoverable { dry_run, endpoint, recovery, found })
+    }
+
+    fn decide(&self, session: &Session, recoverable: &Recoverable) -> Result<Decision, Problem> {
+        let Recoverable { dry_run, endpoint, recovery, found } = recoverable;
+        if *dry_run {
+            return Ok(Decision::reply(About::Nobody, Reply::ok(found)?));
         }
-        let until = Instant::now() + RECOVERY_TIME;
-        let recovery = NewRecovery {
-            context: AuditContext { now: begun_at, ..session.context() },
-            endpoint: &endpoint.id,
-            owner: &claim.map_or_else(|| hex::encode(random_bytes::<8>()), |claim| claim.key_hash().to_owned()),
-            detail: AuditDetail::of_recovery(&endpoint, &selection),
+        let detail = AuditDetail {
+            deliveries: Some(found.deliveries),
+            ..AuditDetail::of_recovery(endpoint, &recovery.selection)
         };
-        let lease = match app.endpoints.begin_recovery(recovery, &app.deliveries, now).await? {
-            RecoveryStart::Ours(lease) => lease,
-            RecoveryStart::Running(until) => {
-                return Err(Problem::RecoveryRunning { retry_after_s: recovery_ends_in_s(until, now) });
-            }
-        };
-        let endpoint_ref = EndpointRef { coach: session.coach.clone(), id: endpoint.id.clone() };
-        let recovery = app.deliveries.recover(&endpoint_ref, &failures, &app.outbox, until).await;
-        if let Err(error) = app.endpoints.end_recovery(&lease, &recovery).await {
-            tracing::warn!(endpoint_id = %endpoint.id, error = error_chain(&error), "could not end a recovery; its lease expires");
+        let audited = self.app.audit(session, AuditAction::DeliveriesRecovered, &endpoint.id, detail);
+        let decision = Decision::reply(About::Nobody, Reply::accepted(found)?).write([audited]);
+        if found.is_empty() {
+            return Ok(decision);
         }
-        let Recovery { deliveries, end, .. } = recovery;
-        let more = match end {
-            RecoveryEnd::Complete => false,
-            RecoveryEnd::OutOfTime => true,
-            RecoveryEnd::Failed(error) if deliveries == 0 => return Err(error.into()),
-            RecoveryEnd::Failed(error) => {
-                tracing::warn!(endpoint_id = %endpoint.id, error = error_chain(&error), "a recovery stopped early");
-                true
-            }
-        };
-        Reply::accepted(&Recovered { deliveries, more })
-    };
-    app.sessions.run_once(&inbound, work).await
+        let lock = self.app.endpoints.begin_recovery(&session.coach, &endpoint.id, recovery);
+        let job = DeliveryJob::recover(session.coach.clone(), endpoint.id.clone(), recovery.clone());
+        Ok(decision.write([lock]).entry(Content::Job(Box::new(job))))
+    }
+
+    async fn refused(&self, session: &Session, _: &Recoverable, refused: &RefusedTransaction) -> Result<(), Problem> {
+        let Some(until) = recovery_until(refused) else { return Ok(()) };
+        Err(Problem::RecoveryRunning { retry_after_s: recovery_ends_in_s(until, session.now) })
+    }
 }
 
 /// Counts a test event of an endpoint, whether new or retried.

@@ -12,7 +12,6 @@ use edge::inbound::arrival;
 use edge::{Caller, Command, Inbound, Problem, Reply, Runner};
 use runtime::{BoxError, Clock, Environment, note};
 use store::audit::AuditContext;
-use store::claim::Claim;
 use store::workspace::Workspaces;
 
 /// A signed-in coach.
@@ -103,15 +102,6 @@ impl Sessions {
     /// Answers like [`Sessions::answer`], by a command.
     pub(crate) async fn run<C: Command<Caller = Session>>(&self, inbound: &Inbound, command: &C) -> Response {
         self.answer(inbound, async |session| self.runner.run(inbound, &session, command).await).await
-    }
-
-    /// Answers like [`Sessions::answer`], by work that commits more than once.
-    pub(crate) async fn run_once(
-        &self,
-        inbound: &Inbound,
-        work: impl AsyncFnOnce(&Session, Option<&Claim>) -> Result<Reply, Problem>,
-    ) -> Response {
-        self.answer(inbound, async |session| self.runner.run_once(inbound, &session, work).await).await
     }
 
     fn session(&self, inbound: &Inbound) -> Result<Session, Problem> {

@@ -92,13 +92,13 @@ pub struct AuditDetail {
     /// The name of the event.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
     pub event_type: Option<String>,
-    /// The number of deliveries that were enqueued. Absent while a recovery runs, and if it was interrupted.
+    /// The number of deliveries that a recovery found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deliveries: Option<usize>,
-    /// The time from which deliveries were recovered.
+    /// The creation from which deliveries were recovered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
-    /// The time before which deliveries were recovered.
+    /// The creation before which deliveries were recovered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
     /// The events that were recovered. Absent if all were.

@@ -1,7 +1,5 @@
 //! Deliveries: one event for one endpoint, with its attempts and their log.
 
-use std::time::Duration;
-
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
@@ -11,10 +9,10 @@ use crate::time::Timestamp;
 mod activity;
 mod conclusion;
 mod filter;
+mod job;
 mod order;
 mod recovery;
 mod request;
-mod resumption;
 
 pub use activity::{
     ACTIVITY_PARAMETER, ACTIVITY_RETENTION, Activity, ActivityPeriod, Hour, HourCounts, MAX_ACTIVITY_HOURS,
@@ -22,10 +20,13 @@ pub use activity::{
 };
 pub use conclusion::{AttemptMade, Conclusion, EndpointAfter};
 pub use filter::{DeliveryFilter, ENDPOINT_FILTER, tells_creation, times_around};
+pub use job::{DeliveryJob, JobWork};
 pub use order::{DeliveryOrder, DeliveryState, LANES, Turn, sendable};
-pub use recovery::{Recovered, RecoveryRequest, RecoverySelection};
+pub use recovery::{
+    FailedDelivery, MOST_COUNTED, RECOVERY_LOCK, RECOVERY_PAUSE, Recovered, Recovery, RecoveryRequest,
+    RecoverySelection, recovery_ends_in_s,
+};
 pub use request::{DeliveryDetail, DeliveryRequest, SentRequest, WebhookHeaders};
-pub use resumption::Resumption;
 
 /// Retention of deliveries and their bodies, which can be sent again meanwhile.
 pub const DELIVERY_RETENTION: TimeDelta = TimeDelta::days(30);
@@ -34,15 +35,6 @@ pub const DELIVERY_RETENTION: TimeDelta = TimeDelta::days(30);
 pub const CHAIN_RETENTION: TimeDelta = TimeDelta::days(3);
 /// Time for a receiver to answer.
 pub const ATTEMPT_TIMEOUT: TimeDelta = TimeDelta::seconds(15);
-/// Longest lease of a recovery on its endpoint. Longer than any function that recovers can live.
-pub const RECOVERY_LEASE: TimeDelta = TimeDelta::seconds(60);
-/// Time within which a recovery begins retry chains. Under an idempotency key, the work and the record of its answer
-/// have to end 19 s after the request's arrival.
-pub const RECOVERY_TIME: Duration = Duration::from_secs(16);
-/// Time within which a dry run of a recovery counts. It holds no lease, so any number of dry runs may count at once.
-pub const COUNTING_TIME: Duration = Duration::from_secs(5);
-/// Time during which a recovery leaves out deliveries that an earlier recovery sent again.
-pub const RECOVERY_PAUSE: TimeDelta = TimeDelta::hours(1);
 /// Size limit of the stored part of a receiver's answer.
 pub const EXCERPT_BYTES: usize = 1024;
 
@@ -112,14 +104,6 @@ impl Attempt {
     }
 }
 
-/// Returns the whole seconds until a recovery ends, from 1 to the length of its lease. After that many seconds the
-/// next recovery can begin. A lease has more than its length left if the asker's request arrived before it began.
-pub fn recovery_ends_in_s(until: Timestamp, now: Timestamp) -> u32 {
-    const MS: i64 = 1000;
-    let left_ms = until.ms().saturating_sub(now.ms()).min(RECOVERY_LEASE.num_milliseconds());
-    u32::try_from((left_ms + MS - 1) / MS).unwrap_or_default().max(1)
-}
-
 /// An enqueued delivery.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct Ordered {
@@ -181,25 +165,6 @@ pub struct DeliveryPage {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[rstest::rstest]
-    #[case(60_000, 0, 60)]
-    #[case(60_000, 1, 60)]
-    #[case(60_000, 59_000, 1)]
-    #[case(60_000, 59_001, 1)]
-    // The holder released the lease, or the asker's clock is ahead.
-    #[case(60_000, 60_000, 1)]
-    #[case(60_000, 90_000, 1)]
-    fn a_recovery_has_ended_after_the_reported_seconds(#[case] until: i64, #[case] now: i64, #[case] expected_s: u32) {
-        let [until, now] = [until, now].map(Timestamp::from_ms);
-        assert_eq!(recovery_ends_in_s(until, now), expected_s);
-        assert!(now + TimeDelta::seconds(expected_s.into()) >= until);
-    }
-
-    #[test]
-    fn a_recovery_that_began_after_the_askers_arrival_ends_within_its_lease() {
-        assert_eq!(recovery_ends_in_s(Timestamp::from_ms(60_020), Timestamp::from_ms(0)), 60);
-    }
 
     #[test]
     fn a_log_line_has_a_status_code_or_an_error() {

@@ -89,6 +89,8 @@ opaque_id! {
     EventId
     /// One event for one endpoint. Sorts by the time of its creation.
     DeliveryId
+    /// A recovery of failed deliveries.
+    RecoveryId
     /// A fact. Chosen by the application.
     FactId
     /// A change.
@@ -124,6 +126,13 @@ impl IntakeId {
     /// Creates a new intake's id from a UUID of version 7.
     pub fn from_uuid(uuid: Uuid) -> Self {
         Self(format!("intake_{}", uuid.simple()))
+    }
+}
+
+impl RecoveryId {
+    /// Creates a new recovery's id from a UUID of version 7.
+    pub fn from_uuid(uuid: Uuid) -> Self {
+        Self(format!("recovery_{}", uuid.simple()))
     }
 }
 

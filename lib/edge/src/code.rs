@@ -122,7 +122,7 @@ codes! {
     DeliveryErased = "delivery_erased" CONFLICT
         "The client that the event is about is erased, and the event with it.",
     RecoveryRunning = "recovery_running" CONFLICT
-        "Another recovery of the endpoint is running. It ends within `Retry-After`.",
+        "Another recovery of the endpoint is running. Try again after `Retry-After`.",
     BodyTooLarge = "body_too_large" PAYLOAD_TOO_LARGE
         "The body is too large.",
     UnsupportedMediaType = "unsupported_media_type" UNSUPPORTED_MEDIA_TYPE

@@ -14,12 +14,12 @@ use axum::response::Response;
 use domain::change::Change;
 use domain::event::Event;
 use domain::id::{ClientId, CoachId, ContactId};
-use domain::idempotency::{Api, RETENTION, ReplyKind};
+use domain::idempotency::{Api, ReplyKind};
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 use serde::Serialize;
 use serde_json::Value;
-use store::claim::{Claim, Claims, Recorded, RecordedSubject};
+use store::claim::{Claims, Recorded, RecordedSubject};
 use store::contact_ref::ContactRef;
 use store::outbox::Content;
 use store::unit::{Commit, Once, Unit, Units};
@@ -258,25 +258,6 @@ impl Runner {
             }
         })
         .await
-    }
-
-    /// Runs work that commits more than once, under the claim of its request, if the request has a key. Its answer is
-    /// recorded after it, so a repeat after a crash does the work again.
-    pub async fn run_once<C: Caller>(
-        &self,
-        inbound: &Inbound,
-        caller: &C,
-        work: impl AsyncFnOnce(&C, Option<&Claim>) -> Result<Reply, Problem>,
-    ) -> Result<Reply, Problem> {
-        let Some(key) = key_of(inbound, caller)? else { return work(caller, None).await };
-        let request = IdempotentRequest { key, mismatch: C::API.mismatch(), payload: inbound.payload() };
-        let work = async |claimed: Claimed, ()| {
-            let reply = work(caller, Some(&claimed.claim)).await?;
-            let recorded = Recorded::reply(reply.to_recorded(), RETENTION);
-            let is_ours = self.claims.record_alone(&claimed.claim, &recorded, caller.now()).await?;
-            if is_ours { Ok(reply) } else { Err(Problem::IdempotencyInProgress) }
-        };
-        once(&self.claims, inbound, request, caller.now(), async {}, work).await
     }
 
     /// Commits a unit with the answer of a claim.

@@ -133,7 +133,7 @@ pub enum Problem {
     SecretLimit,
     #[error("The client that this event is about is erased, and the event with it.")]
     DeliveryErased,
-    /// Another recovery of the endpoint is running, for at most this long.
+    /// Another recovery of the endpoint is running. Its lock ends after this time unless the recovery prolongs it.
     #[error("A recovery of this endpoint is running. Try again in {retry_after_s} s.")]
     RecoveryRunning { retry_after_s: u32 },
     /// The store did not answer a write: it may or may not have happened.

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::boxed;
 use crate::queue::{Queue, QueueError};
 
-pub use domain::delivery::{DeliveryOrder, Resumption};
+pub use domain::delivery::{DeliveryJob, DeliveryOrder};
 
 /// Messages that one request takes.
 const MAX_BATCH: usize = 10;
@@ -26,10 +26,10 @@ const CONCURRENT_BATCHES: usize = 8;
 #[serde(untagged)]
 pub enum WaitingMessage {
     Order(DeliveryOrder),
-    Resumption(Resumption),
+    Job(DeliveryJob),
 }
 
-/// A message body that is neither an order nor a request to re-enqueue.
+/// A message body that is neither an order nor a job.
 #[derive(Debug, thiserror::Error)]
 #[error("the message is not an order to deliver")]
 pub struct NotAnOrder(#[source] serde_json::Error);
@@ -93,9 +93,9 @@ impl RetryQueue {
         self.0.send(text(order), delay_s(order, now)).await
     }
 
-    /// Sends a request to re-enqueue an endpoint's pending deliveries, without delay.
-    pub async fn send_resumption(&self, resumption: &Resumption) -> Result<(), QueueError> {
-        self.0.send(serde_json::to_string(resumption).expect("ids convert to JSON"), 0).await
+    /// Sends a job, without delay.
+    pub async fn send_job(&self, job: &DeliveryJob) -> Result<(), QueueError> {
+        self.0.send(serde_json::to_string(job).expect("a job converts to JSON"), 0).await
     }
 }
 
@@ -153,6 +153,7 @@ pub fn read_waiting(body: &str) -> Result<WaitingMessage, NotAnOrder> {
 mod tests {
     use super::*;
     use aws_sdk_sqs::types::{BatchResultErrorEntry, SendMessageBatchResultEntry};
+    use domain::delivery::JobWork;
     use domain::id::{CoachId, DeliveryId, EndpointId};
 
     #[test]
@@ -195,9 +196,10 @@ mod tests {
 
     #[test]
     fn an_operator_names_a_coach_and_an_endpoint_to_resume() {
-        let message = read_waiting(r#"{"coach_id": "coach_1", "resume": "we_1"}"#).unwrap();
-        let (coach_id, resume) = (CoachId::parse("coach_1").unwrap(), EndpointId::parse("we_1").unwrap());
-        assert_eq!(message, WaitingMessage::Resumption(Resumption { coach_id, resume, after: None }));
-        assert!(read_waiting(r#"{"resume": "we_1"}"#).is_err());
+        let message = read_waiting(r#"{"coach_id": "coach_1", "endpoint_id": "we_1", "work": "resume"}"#).unwrap();
+        let (coach_id, endpoint_id) = (CoachId::parse("coach_1").unwrap(), EndpointId::parse("we_1").unwrap());
+        let job = DeliveryJob { coach_id, endpoint_id, work: JobWork::Resume, after: None };
+        assert_eq!(message, WaitingMessage::Job(job));
+        assert!(read_waiting(r#"{"coach_id": "coach_1", "endpoint_id": "we_1"}"#).is_err());
     }
 }

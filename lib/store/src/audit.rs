@@ -1,6 +1,5 @@
 //! Table `workspaces`, the audit trail: changes of keys and endpoints, and deliveries that a coach ordered. A line is
-//! written in the transaction of its change, never changed, never deleted. Only a recovery is many transactions: its
-//! line is written before the first, and gets the number of deliveries after the last.
+//! written in the transaction of its change, never changed, never deleted.
 //!
 //! pk `COACH#<coach_id>`, sk `AUDIT#<time>#<distinguisher>`: `action`, `subject` (the id of the changed thing), `at`,
 //! `actor`, `detail`.
@@ -10,12 +9,12 @@
 //! 1. `audit_page` Query, consistent, newest first.
 
 use domain::audit::{AuditAction, AuditActor, AuditCursor, AuditDetail, AuditEntry, AuditPage, DISTINGUISHER_DIGITS};
-use domain::id::{ClientId, CoachId, EndpointId};
+use domain::id::{ClientId, CoachId};
 use domain::time::Timestamp;
 use runtime::random_bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Item, ItemWrite, Part, QueryPage, StoreError, Table, Write, from_item, query_page, s, sk_of, to_item};
+use crate::db::{Item, Part, QueryPage, StoreError, Table, Write, from_item, query_page, s, sk_of, to_item};
 use crate::workspace::{Workspaces, key_of, partition};
 
 const LINES: &str = "AUDIT#";
@@ -64,48 +63,21 @@ impl From<AuditLine> for AuditEntry {
 /// The line of a change, as part of its transaction.
 pub(crate) fn record(
     table: &Table,
-    context: AuditContext<'_>,
+    AuditContext { coach, actor, now }: AuditContext<'_>,
     action: AuditAction,
     target: &str,
     detail: AuditDetail,
 ) -> Write {
-    let sk = sort_key(LINES, context.now, &new_distinguisher());
-    line(table, context, sk, action, target, detail).when_absent().put(Part::Audit)
-}
-
-/// Writes the line of a recovery that begins, and returns its key. Each request of the recovery writes the same line.
-pub(crate) async fn begin_recovery(
-    table: &Table,
-    context: AuditContext<'_>,
-    owner: &str,
-    endpoint: &EndpointId,
-    detail: AuditDetail,
-) -> Result<Item, StoreError> {
-    let sk = sort_key(LINES, context.now, &owner[..DISTINGUISHER_DIGITS]);
-    let key = key_of(context.coach, &sk);
-    line(table, context, sk, AuditAction::DeliveriesRecovered, endpoint.as_str(), detail).put_now().await?;
-    Ok(key)
-}
-
-fn line<'t>(
-    table: &'t Table,
-    context: AuditContext<'_>,
-    sk: String,
-    action: AuditAction,
-    target: &str,
-    detail: AuditDetail,
-) -> ItemWrite<'t> {
-    let AuditContext { coach, actor, now } = context;
     let line = AuditLine {
         pk: partition(coach),
-        sk,
+        sk: sort_key(LINES, now, &new_distinguisher()),
         action,
         target: target.to_owned(),
         at: now,
         actor: actor.clone(),
         detail,
     };
-    table.write(to_item(&line))
+    table.write(to_item(&line)).when_absent().put(Part::Audit)
 }
 
 /// The line of an erasure, as part of its transaction.

@@ -45,8 +45,6 @@ const TAKEOVERS: runtime::Metric = runtime::Metric::logged("claim_takeovers", ru
 pub struct Claim {
     pk: String,
     owner: String,
-    /// The arrival of the first request with the key.
-    pub since: Timestamp,
 }
 
 /// The key of a claim's record, independent of the lease.
@@ -130,13 +128,6 @@ impl ClaimKey {
     }
 }
 
-impl Claim {
-    /// The hash of the idempotency key, which is the same for each request with the key.
-    pub fn key_hash(&self) -> &str {
-        self.pk.rsplit('#').next().unwrap_or_default()
-    }
-}
-
 /// The request that claims a key.
 #[derive(Debug, Clone, Copy)]
 pub struct ClaimRequest {
@@ -162,8 +153,6 @@ pub enum ClaimState {
 struct ClaimItem {
     pk: String,
     owner: String,
-    /// The arrival of the first request, in milliseconds.
-    since: i64,
     /// Milliseconds.
     lease_until: i64,
     #[serde(with = "crate::binary")]
@@ -204,7 +193,6 @@ impl Claims {
         let record = ClaimItem {
             pk: ClaimKey::of(key).0,
             owner: hex::encode(random_bytes::<16>()),
-            since: now.ms(),
             lease_until: (now + LEASE).ms(),
             fingerprint: asked.fingerprint.as_bytes().to_vec(),
             stage: None,
@@ -213,7 +201,7 @@ impl Claims {
             secret_until: None,
             expires_at: ends_s(now + RETENTION),
         };
-        let claim = Claim { pk: record.pk.clone(), owner: record.owner.clone(), since: now };
+        let claim = Claim { pk: record.pk.clone(), owner: record.owner.clone() };
         // The SDK repeats a put whose answer was lost. The repeated put finds its own token. A put that was given up
         // and takes effect late does not overwrite a stage or answer.
         let put = self.table.write(to_item(&record)).when(
@@ -292,7 +280,6 @@ impl Claims {
             return Ok(ClaimState::InProgress { same_payload: true });
         };
         let taken: ClaimItem = from_item("claim", taken)?;
-        let claim = Claim { since: Timestamp::from_ms(taken.since), ..claim };
         // A released lease is no sign of work that died.
         if lapsed.lease_until > 0 {
             runtime::add(TAKEOVERS, 1.0);

@@ -9,13 +9,14 @@
 //! 2. `read_for` BatchGetItem with the endpoint. `record` PutItem on the version read: module `attempt`.
 //! 3. `page` Query of each endpoint, or of `undelivered` with BatchGetItem, newest first: module `log`, which finds an
 //!    event's deliveries by module `event_times`, and those of deleted endpoints by module `deleted`.
-//!    `read` GetItem: module `detail`. `waiting` Query, for new orders: module `resume`.
+//!    `read` GetItem: module `detail`.
 //! 4. `end_pending` Query of `undelivered`, then an UpdateItem each; `end` UpdateItem: module `end`.
-//! 5. `find` GetItem. `restart` Transaction with the order. `recover` Query of `undelivered`, BatchGetItem,
-//!    transactions for groups; `count_recoverable` the same without writes: module `restart`.
+//! 5. `find` GetItem. `restart` Transaction with the order: module `restart`.
 //! 6. `erase_client` Query of GSI `by_client` (`client_id`, `sk`), then a PutItem each: module `erase`.
 //! 7. `count` UpdateItem, `activity` Query of the days' counts: module `activity`.
 //!    `last_day` the same, and a count of the pending in `undelivered`: module `counts`.
+//! 8. `resume_page` Query of `undelivered`, BatchGetItem. `recover_page` the same, then a transaction each.
+//!    `count_recoverable` Query of `undelivered`: module `job`.
 
 mod activity;
 mod attempt;
@@ -25,12 +26,11 @@ mod detail;
 mod end;
 mod erase;
 mod event_times;
+mod job;
 mod log;
 mod merge;
 mod record;
-mod recovery;
 mod restart;
-mod resume;
 
 use domain::delivery::{DELIVERY_RETENTION, DeliveryStatus};
 use domain::id::{CoachId, DeliveryId, EndpointId, EventId};
@@ -43,8 +43,8 @@ use crate::vault::Vault;
 
 pub use attempt::{Delivery, MadeAttempt};
 pub use erase::ErasureProgress;
+pub use job::JobPage;
 pub use log::{DeliveryLogPage, DeliveryLogRequest};
-pub use recovery::{Failures, RecoverableCount, Recovery, RecoveryEnd};
 pub use restart::{ResendLookup, ResendableDelivery};
 
 use record::{DeliveryItem, ENTITY, StoredAttempt, body_context, key, partition, sort_key, undelivered_key};

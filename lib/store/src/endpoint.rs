@@ -7,7 +7,8 @@
 //! 4. `find` GetItem, consistent. `change`, `rotate_secret` (module `secret`) Part of a transaction on the version
 //!    read.
 //! 5. `delete` Parts of a transaction: the endpoint, the count.
-//! 6. `count_test`, `begin_recovery`, `end_recovery` UpdateItem: module `by_hand`.
+//! 6. `count_test`, `prolong_recovery`, `end_recovery` UpdateItem, `begin_recovery` Part of a transaction: module
+//!    `by_hand`.
 //! 7. `count` GetItem.
 //! 8. `note` GetItem, then a PutItem or a transaction on the version read, if an attempt changes the health: module
 //!    `health`.
@@ -34,7 +35,7 @@ use crate::db::{Db, Item, Part, StoreError, Table, Write, from_item, n, number, 
 use crate::vault::Vault;
 use crate::workspace::{key as workspace_key, key_of, partition};
 
-pub use by_hand::{NewRecovery, RecoveryLease, RecoveryStart};
+pub use by_hand::recovery_until;
 
 /// An endpoint as stored.
 #[derive(Clone, Serialize, Deserialize)]

@@ -13,7 +13,7 @@
 use std::borrow::Cow;
 
 use domain::change::Change;
-use domain::delivery::DeliveryOrder;
+use domain::delivery::{DeliveryJob, DeliveryOrder, JobWork};
 use domain::event::Event;
 use domain::id::CoachId;
 use domain::notice::EndpointNotice;
@@ -49,6 +49,8 @@ pub enum Content {
     Change(Box<Change>),
     /// An order for the delivery queue: a coach asked for the delivery.
     Order(Box<DeliveryOrder>),
+    /// A job on the deliveries of an endpoint, for the queue where orders wait.
+    Job(Box<DeliveryJob>),
     /// A mail to the coach.
     Notice(Box<EndpointNotice>),
 }
@@ -62,6 +64,10 @@ impl Content {
             Self::Change(change) => change.id.as_str().into(),
             Self::Notice(notice) => notice.id().into(),
             Self::Order(order) => format!("order_{}_{}", order.delivery_id, order.chain).into(),
+            Self::Job(job) => match &job.work {
+                JobWork::Recover(recovery) => recovery.id.as_str().into(),
+                JobWork::Resume => format!("resume_{}", job.endpoint_id).into(),
+            },
         }
     }
 
@@ -71,7 +77,7 @@ impl Content {
             Self::Event(event) => event.subject.clone(),
             Self::Events { events } => first(events).subject.clone(),
             Self::Change(change) => change.subject(),
-            Self::Order(_) | Self::Notice(_) => Subject::default(),
+            Self::Order(_) | Self::Job(_) | Self::Notice(_) => Subject::default(),
         }
     }
 
@@ -83,6 +89,7 @@ impl Content {
             Self::Change(change) => &change.coach_id,
             Self::Notice(notice) => &notice.coach_id,
             Self::Order(order) => &order.coach_id,
+            Self::Job(job) => &job.coach_id,
         }
     }
 }

@@ -3,13 +3,12 @@
 
 use std::collections::BTreeSet;
 use std::future::IntoFuture;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::delivery::endpoint_states::EndpointScene;
 use crate::settings::webhooks::retry::{path, retry};
-use crate::world::{Answer, Caller, Endpoint, Fact, Reply, SDK_ATTEMPTS, until};
+use crate::world::{Answer, Caller, Endpoint, Reply};
 
 const HOUR_S: u64 = 3_600;
 const DAY_S: u64 = 24 * HOUR_S;
@@ -40,12 +39,8 @@ async fn of_simultaneous_recoveries_one_runs_and_sends_each_event_once() {
     const FAILED: usize = 40;
     let scene = EndpointScene::new().await;
     let (_, endpoint, settings) = scene.coach().await;
-    let at = format!("/settings/webhooks/{}", endpoint.id);
-    settings.patch(&at, json!({ "enabled": false })).await.expect(200);
-    scene.world.apply((0..FAILED).map(|number| Fact::client("ada", &format!("c{number}")))).await;
-    settings.patch(&at, json!({ "enabled": true })).await.expect(200);
-    // No delivery is attempted while the calls are made.
-    scene.receiver.otherwise(Answer::status(204).after(Duration::from_secs(1)));
+    scene.fail(&settings, &endpoint, FAILED).await;
+    scene.hold_jobs().await;
     let calls = (0..4).map(|_| recover(&settings, &endpoint));
     let (recovered, running): (Vec<Reply>, Vec<Reply>) =
         futures::future::join_all(calls).await.into_iter().partition(|reply| reply.status == 202);
@@ -54,94 +49,72 @@ async fn of_simultaneous_recoveries_one_runs_and_sends_each_event_once() {
     for reply in running {
         ends_in_s(reply);
     }
-    scene.receiver.otherwise(Answer::status(204));
-    scene.world.settle().await;
+    scene.release_jobs().await;
     assert_eq!(scene.receiver.hooks().len(), FAILED);
     // The first delivery sent again ends all others: the same call starts none of them twice.
-    settings.patch(&at, json!({ "enabled": false })).await.expect(200);
-    scene.world.apply((0..FAILED).map(|number| Fact::client("ada", &format!("d{number}")))).await;
-    settings.patch(&at, json!({ "enabled": true })).await.expect(200);
+    scene.fail(&settings, &endpoint, FAILED).await;
     scene.receiver.otherwise(Answer::status(410));
     assert_eq!(recover(&settings, &endpoint).await.expect(202).body["deliveries"], FAILED);
 }
 
 #[tokio::test]
-async fn a_recovery_runs_until_its_last_delivery_was_attempted() {
+async fn a_recovery_runs_until_its_job_has_ended_and_blocks_its_endpoint_alone() {
     let scene = EndpointScene::new().await;
     let (ada, endpoint, settings) = scene.coach().await;
     let other = ada.endpoint(&format!("{}/other", scene.receiver.url()), "identifiers").await;
-    settings.patch(&format!("/settings/webhooks/{}", endpoint.id), json!({ "enabled": false })).await.expect(200);
-    scene.event("c1").await;
-    off_and_on(&settings, &endpoint).await;
-    let sent = scene.receiver.hooks().len();
-    scene.receiver.script([Answer::status(500).after(Duration::from_secs(3))]);
+    scene.fail(&settings, &other, 1).await;
+    scene.fail(&settings, &endpoint, 1).await;
+    scene.hold_jobs().await;
     assert_eq!(recover(&settings, &endpoint).await.expect(202).body["deliveries"], 1);
-    assert!(ends_in_s(recover(&settings, &endpoint).await) > 1);
-    recover(&settings, &other).await.expect(202);
-    // By then the delivery waits for its second attempt.
-    until("an attempt", async || scene.receiver.hooks().len() > sent).await;
-    let attempted = async || ada.deliveries(&endpoint).await[0]["attempts"].as_array().unwrap().len() > 1;
-    until("the attempt is recorded", attempted).await;
-    assert_eq!(recover(&settings, &endpoint).await.expect(202).body["deliveries"], 0);
-    // Nothing was enqueued, so the next recovery need not wait.
-    assert_eq!(recover(&settings, &endpoint).await.expect(202).body["deliveries"], 0);
+    ends_in_s(recover(&settings, &endpoint).await);
+    assert_eq!(recover(&settings, &other).await.expect(202).body["deliveries"], 1);
+    scene.release_jobs().await;
+    // The job has ended, though its delivery waits for another attempt.
+    scene.receiver.otherwise(Answer::status(500));
+    for _ in 0..2 {
+        scene.fail(&settings, &endpoint, 1).await;
+        assert_eq!(recover(&settings, &endpoint).await.expect(202).body["deliveries"], 1);
+        scene.world.settle().await;
+    }
+    // Nothing is found, so nothing runs.
+    for _ in 0..2 {
+        assert_eq!(recover(&settings, &endpoint).await.expect(202).body["deliveries"], 0);
+    }
 }
 
 #[tokio::test]
-async fn a_recovery_that_dies_blocks_the_next_for_a_minute_at_most_and_is_continued() {
+async fn a_recovery_that_is_held_up_blocks_the_next_for_a_minute_at_most_and_sends_nothing_twice() {
     const FAILED: usize = 40;
-    /// Deliveries that fit into one transaction.
-    const COMMITTED: usize = 25;
     let scene = EndpointScene::new().await;
-    let (ada, endpoint, settings) = scene.coach().await;
-    settings.patch(&format!("/settings/webhooks/{}", endpoint.id), json!({ "enabled": false })).await.expect(200);
-    scene.world.apply((0..FAILED).map(|number| Fact::client("ada", &format!("c{number}")))).await;
-    off_and_on(&settings, &endpoint).await;
-    scene.world.faults(json!({ "crash_after_commit": 1, "function": "settings" })).await;
-    recover(&settings, &endpoint).await.expect(500);
-    scene.world.faults(json!({ "crash_after_commit": 0, "function": "" })).await;
+    let (_, endpoint, settings) = scene.coach().await;
+    scene.fail(&settings, &endpoint, FAILED).await;
+    scene.hold_jobs().await;
+    recover(&settings, &endpoint).await.expect(202);
     let wait_s = ends_in_s(recover(&settings, &endpoint).await);
-    scene.world.settle().await;
-    assert_eq!(scene.receiver.hooks().len(), COMMITTED, "what was committed is sent");
     scene.world.advance_s(wait_s).await;
-    assert_eq!(recover(&settings, &endpoint).await.expect(202).body["deliveries"], FAILED - COMMITTED);
-    scene.world.settle().await;
+    assert_eq!(recover(&settings, &endpoint).await.expect(202).body["deliveries"], FAILED);
+    ends_in_s(recover(&settings, &endpoint).await);
+    scene.release_jobs().await;
     let ids = scene.webhook_ids();
     let distinct: BTreeSet<&String> = ids.iter().collect();
     assert_eq!((ids.len(), distinct.len()), (FAILED, FAILED));
     assert_eq!(recover(&settings, &endpoint).await.expect(202).body["deliveries"], 0);
-    drop(ada);
 }
 
 #[tokio::test]
-async fn a_recovery_that_a_fault_stops_says_that_there_are_more_and_keeps_its_turn() {
-    const FAILED: usize = 130;
-    /// Deliveries of the first page of failures.
-    const SENT: usize = 100;
-    /// The calls up to the second page: two of the session, the endpoint, the lease, the audit trail, the first page
-    /// (2), and its four transactions.
-    const CALLS: usize = 11;
+async fn a_recovery_whose_answer_is_lost_is_carried_out() {
+    const FAILED: usize = 40;
     let scene = EndpointScene::new().await;
     let (_, endpoint, settings) = scene.coach().await;
-    settings.patch(&format!("/settings/webhooks/{}", endpoint.id), json!({ "enabled": false })).await.expect(200);
-    scene.world.apply((0..FAILED).map(|number| Fact::client("ada", &format!("c{number}")))).await;
-    off_and_on(&settings, &endpoint).await;
-    scene.receiver.otherwise(Answer::status(204).after(Duration::from_secs(1)));
-    let fault = json!({ "store_failures": SDK_ATTEMPTS, "spared_calls": CALLS, "function": "settings" });
-    scene.world.faults(fault).await;
-    let stopped = recover(&settings, &endpoint).await.expect(202);
+    scene.fail(&settings, &endpoint, FAILED).await;
+    scene.world.faults(json!({ "crash_after_commit": 1, "function": "settings" })).await;
+    recover(&settings, &endpoint).await.expect(500);
     scene.world.clear_faults().await;
-    assert_eq!(stopped.body, json!({ "deliveries": SENT, "more": true }));
-    recover(&settings, &endpoint).await.refused(409, "recovery_running");
+    scene.world.settle().await;
+    assert_eq!(scene.receiver.hooks().len(), FAILED);
     let trail = settings.get("/settings/audit?limit=1").await.expect(200).body;
-    assert_eq!(trail["data"][0]["detail"]["deliveries"], SENT);
-    // Less than the lease, so that the attempt at the last delivery ends the turn.
-    scene.receiver.otherwise(Answer::status(204));
-    scene.world.advance_s(30).await;
-    assert_eq!(recover(&settings, &endpoint).await.expect(202).body, json!({ "deliveries": FAILED - SENT }));
-    scene.world.advance_s(30).await;
-    let distinct: BTreeSet<String> = scene.webhook_ids().into_iter().collect();
-    assert_eq!((scene.webhook_ids().len(), distinct.len()), (FAILED, FAILED));
+    assert_eq!(trail["data"][0]["detail"]["deliveries"], FAILED);
+    assert_eq!(recover(&settings, &endpoint).await.expect(202).body["deliveries"], 0);
 }
 
 #[tokio::test]

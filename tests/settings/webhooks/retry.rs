@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use crate::delivery::endpoint_states::EndpointScene;
-use crate::world::{ATTEMPTS, Answer, Endpoint, Fact, list};
+use crate::world::{ATTEMPTS, Answer, Endpoint, list};
 
 const HOUR_S: u64 = 3_600;
 const DAY_S: u64 = 24 * HOUR_S;
@@ -199,7 +199,7 @@ async fn an_accepted_retry_is_made_after_any_crash() {
 }
 
 #[tokio::test]
-async fn a_recovery_sends_everything_that_failed_since_a_time_once() {
+async fn a_recovery_sends_every_failed_delivery_since_a_time_once() {
     let scene = EndpointScene::new().await;
     let (ada, endpoint, settings) = scene.coach().await;
     scene.receiver.otherwise(Answer::status(500));
@@ -226,61 +226,6 @@ async fn a_recovery_sends_everything_that_failed_since_a_time_once() {
     for wrong in [json!({}), json!({ "since": "yesterday" }), json!({ "since": 5 })] {
         settings.post(&path(&endpoint, "recover"), wrong).await.refused_for("since");
     }
-}
-
-#[tokio::test]
-async fn a_recovery_selects_deliveries_by_the_time_of_their_failure() {
-    let scene = EndpointScene::new().await;
-    let (ada, endpoint, settings) = scene.coach().await;
-    scene.receiver.otherwise(Answer::status(500));
-    let long_ago = scene.world.timestamp_in(-7 * 24 * 3600).await;
-    let late = Fact::client("ada", "late").with("occurred_at", long_ago.clone()).with("created_at", long_ago);
-    scene.world.apply([late]).await;
-    scene.event("c1").await;
-    scene.world.advance_s(DAY_S).await;
-    // Both have been waiting for a day, and end now.
-    let since = scene.world.timestamp_in(0).await;
-    settings.patch(&format!("/settings/webhooks/{}", endpoint.id), json!({ "enabled": false })).await.expect(200);
-    settings.patch(&format!("/settings/webhooks/{}", endpoint.id), json!({ "enabled": true })).await.expect(200);
-    scene.receiver.otherwise(Answer::status(204));
-    let recovered = settings.post(&path(&endpoint, "recover"), json!({ "since": since })).await.expect(202);
-    assert_eq!(recovered.body["deliveries"], 2);
-    scene.world.settle().await;
-    let later = scene.world.timestamp_in(1).await;
-    for since in [since, later] {
-        let again = settings.post(&path(&endpoint, "recover"), json!({ "since": since })).await.expect(202);
-        assert_eq!(again.body["deliveries"], 0);
-    }
-    assert!(ada.deliveries(&endpoint).await.iter().all(|delivery| delivery["status"] == "delivered"));
-}
-
-/// `cargo test -p behaviour --features long-simulation recovery` recovers more of them.
-const MANY: usize = if cfg!(feature = "long-simulation") { 1_010 } else { 310 };
-
-#[tokio::test]
-async fn a_recovery_sends_hundreds_of_failed_deliveries() {
-    let scene = EndpointScene::new().await;
-    let (ada, endpoint, settings) = scene.coach().await;
-    let at = format!("/settings/webhooks/{}", endpoint.id);
-    settings.patch(&at, json!({ "enabled": false })).await.expect(200);
-    scene.world.apply((0..MANY).map(|number| Fact::client("ada", &format!("c{number}")))).await;
-    settings.patch(&at, json!({ "enabled": true })).await.expect(200);
-    let since = json!({ "since": "2026-01-01T00:00:00Z" });
-    let mut recovered = 0;
-    // On a slow machine, one call does not get to the end.
-    loop {
-        let part = settings.post(&path(&endpoint, "recover"), since.clone()).await.expect(202).body;
-        recovered += part["deliveries"].as_u64().unwrap();
-        scene.world.advance_s(60).await;
-        if part["more"] != true {
-            break;
-        }
-    }
-    assert_eq!(recovered, MANY as u64);
-    assert_eq!(scene.receiver.hooks().len(), MANY);
-    let failed = settings.get(&path(&endpoint, "deliveries?status=failed")).await.expect(200);
-    assert_eq!(failed.body["data"], json!([]));
-    drop(ada);
 }
 
 #[tokio::test]

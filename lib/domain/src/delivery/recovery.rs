@@ -1,12 +1,27 @@
-//! Recoveries: failed deliveries of an endpoint that are sent again.
+//! Recoveries: failed deliveries of an endpoint begin a new retry chain.
+//!
+//! A recovery is for the deliveries that were created in a period, which is the period of the log's filters. It leaves
+//! out test events, and what a recovery sent again within [`RECOVERY_PAUSE`]. So a coach who switches an endpoint off
+//! and on and recovers in a loop sends nothing twice.
 
-use serde::Serialize;
+use std::ops::Range;
 
-use super::RECOVERY_PAUSE;
+use chrono::TimeDelta;
+use serde::{Deserialize, Serialize};
+
+use super::DELIVERY_RETENTION;
 use crate::event::EventName;
 use crate::fields::{Fields, Invalid};
+use crate::id::{DeliveryId, RecoveryId};
 use crate::openapi::{Body, Field};
 use crate::time::Timestamp;
+
+/// Time during which a recovery leaves out deliveries that an earlier recovery sent again.
+pub const RECOVERY_PAUSE: TimeDelta = TimeDelta::hours(1);
+/// Time for which one page of a recovery locks its endpoint against another recovery.
+pub const RECOVERY_LOCK: TimeDelta = TimeDelta::seconds(60);
+/// Failed deliveries that a recovery looks at to count. It sends all, however many there are.
+pub const MOST_COUNTED: usize = 10_000;
 
 /// The body of `POST /settings/webhooks/{id}/recover`.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,25 +32,57 @@ pub struct RecoveryRequest {
 }
 
 /// The failed deliveries that a recovery is for.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecoverySelection {
-    /// The earliest failure.
+    /// The earliest creation.
     pub since: Timestamp,
-    /// The failure before which the selection ends.
+    /// The creation before which the selection ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
     /// The events. `None` selects all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub types: Option<Vec<EventName>>,
 }
 
-/// The result of a recovery.
-#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+/// A recovery.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recovery {
+    pub id: RecoveryId,
+    #[serde(flatten)]
+    pub selection: RecoverySelection,
+    /// The time of the request. The recovery is for what it would have sent at that time, however long it takes.
+    pub begun_at: Timestamp,
+}
+
+/// A failed delivery, as far as a recovery depends on it.
+#[derive(Debug, Clone, Copy)]
+pub struct FailedDelivery<'a> {
+    pub id: &'a DeliveryId,
+    pub event_type: &'a str,
+    /// A test event.
+    pub test: bool,
+    /// The client is erased, and with it what could be sent.
+    pub erased: bool,
+    /// The time at which a recovery last sent the delivery again.
+    pub recovered_at: Option<Timestamp>,
+}
+
+/// The deliveries that a recovery found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Recovered {
-    /// Number of enqueued deliveries, or with `dry_run` of deliveries that a recovery would enqueue.
+    /// Number of deliveries that are sent again, or with `dry_run` would be.
     pub deliveries: usize,
-    /// Present and true if time ran out, or the store stopped answering, before the end: another recovery continues.
+    /// Present and true if there are too many failed deliveries to count: those beyond are sent again, too.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     pub more: bool,
+}
+
+impl Recovered {
+    /// Returns true if there is nothing to send again.
+    pub fn is_empty(&self) -> bool {
+        self.deliveries == 0 && !self.more
+    }
 }
 
 impl RecoveryRequest {
@@ -56,13 +103,14 @@ impl RecoveryRequest {
         Body::new([
             (
                 "since",
-                Field::timestamp().required().about(
-                    "Deliveries that failed at or after this time are sent again, whenever their event happened.",
-                ),
+                Field::timestamp()
+                    .required()
+                    .about("Failed deliveries that were created at or after this time are sent again."),
             ),
             (
                 "until",
-                Field::timestamp().about("Only deliveries that failed before this time. Default: all since then."),
+                Field::timestamp()
+                    .about("Only deliveries that were created before this time. Default: all since then."),
             ),
             ("types", Field::list_of(&names, 1).about("Only deliveries of these events. Default: all.")),
             ("dry_run", Field::boolean().default_value(false).about("True: count the deliveries, and send nothing.")),
@@ -71,28 +119,34 @@ impl RecoveryRequest {
     }
 }
 
-impl RecoverySelection {
-    /// Returns true for a delivery of this event that failed at `failed_at`, if a recovery that began at `begun_at`
-    /// sends it again. A recovery leaves out deliveries that fail after its begin, or that it or an earlier one sent
-    /// again.
-    pub fn includes(
-        &self,
-        event_type: &str,
-        failed_at: Timestamp,
-        recovered_at: Option<Timestamp>,
-        begun_at: Timestamp,
-    ) -> bool {
-        self.since <= failed_at
-            && failed_at <= self.last(begun_at)
-            && self.types.as_ref().is_none_or(|types| types.iter().any(|name| name.as_str() == event_type))
-            && recovered_at.is_none_or(|at| at + RECOVERY_PAUSE <= begun_at)
+impl Recovery {
+    /// Returns true if the recovery sends this delivery again. The count and the job ask here.
+    pub fn includes(&self, delivery: &FailedDelivery<'_>) -> bool {
+        let FailedDelivery { id, event_type, test, erased, recovered_at } = *delivery;
+        let types = self.selection.types.as_ref();
+        self.ids().contains(id)
+            && types.is_none_or(|types| types.iter().any(|name| name.as_str() == event_type))
+            && !test
+            && !erased
+            && recovered_at.is_none_or(|at| at + RECOVERY_PAUSE <= self.begun_at)
     }
 
-    /// The latest failure of a selection in a recovery that began at `begun_at`.
-    pub fn last(&self, begun_at: Timestamp) -> Timestamp {
-        let before = |until: Timestamp| Timestamp::from_ms(until.ms().saturating_sub(1));
-        self.until.map_or(begun_at, |until| before(until).min(begun_at))
+    /// Returns the ids of deliveries that were created in the selected time, before the recovery began, and not too
+    /// long before: ids lead with the time of creation. The range may be empty.
+    pub fn ids(&self) -> Range<DeliveryId> {
+        let since = self.selection.since.max(self.begun_at + -DELIVERY_RETENTION);
+        let end = self.begun_at + TimeDelta::milliseconds(1);
+        let end = self.selection.until.map_or(end, |until| until.min(end));
+        DeliveryId::first_at(since.ms())..DeliveryId::first_at(end.ms())
     }
+}
+
+/// Returns the whole seconds after which a recovery may begin, from 1 to the length of a lock. A lock has more than its
+/// length left if the asker's request arrived before the lock began.
+pub fn recovery_ends_in_s(until: Timestamp, now: Timestamp) -> u32 {
+    const MS: i64 = 1000;
+    let left_ms = until.ms().saturating_sub(now.ms()).min(RECOVERY_LOCK.num_milliseconds());
+    u32::try_from((left_ms + MS - 1) / MS).unwrap_or_default().max(1)
 }
 
 #[cfg(test)]
@@ -101,6 +155,7 @@ mod tests {
 
     use super::*;
     use crate::event::{ComputedType, EventType};
+    use crate::id::{EndpointId, EventId};
 
     fn parse(body: Value) -> Result<RecoveryRequest, Invalid> {
         RecoveryRequest::parse(Fields::body(&body).unwrap())
@@ -141,38 +196,92 @@ mod tests {
         assert_eq!(asked.selection.types.as_deref(), Some(&types[..]));
     }
 
-    /// The time of failure, then of an earlier recovery, in milliseconds.
+    /// A recovery of the events `new_client` that were created from 10 to 20 days, and that began after 25 days.
+    fn recovery() -> Recovery {
+        let types = Some(vec![EventType::NewClient.into()]);
+        let selection = RecoverySelection { since: day(10), until: Some(day(20)), types };
+        Recovery { id: RecoveryId::from_uuid(uuid::Uuid::nil()), selection, begun_at: day(25) }
+    }
+
+    fn day(days: i64) -> Timestamp {
+        Timestamp::from_ms(days * 86_400_000)
+    }
+
+    fn created(ms: i64) -> DeliveryId {
+        DeliveryId::derive(ms, &EventId::parse("evt_1").unwrap(), &EndpointId::parse("we_1").unwrap())
+    }
+
     #[rstest::rstest]
-    #[case(9, None, false)]
-    #[case(10, None, true)]
-    #[case(19, None, true)]
-    #[case(20, None, false)]
-    #[case(15, Some(1_000), true)]
-    #[case(15, Some(1_001), false)]
-    fn a_selection_has_failures_since_its_beginning_and_before_its_end(
-        #[case] failed_at: i64,
-        #[case] recovered_at: Option<i64>,
-        #[case] is_selected: bool,
+    #[case::before(-1, false)]
+    #[case::first(0, true)]
+    #[case::last(10 * 86_400_000 - 1, true)]
+    #[case::end(10 * 86_400_000, false)]
+    fn a_recovery_is_for_deliveries_created_since_a_time_and_before_another(
+        #[case] ms_since: i64,
+        #[case] is_included: bool,
     ) {
-        let now = Timestamp::from_ms(1_000) + RECOVERY_PAUSE;
-        let [since, until] = [10, 20].map(Timestamp::from_ms);
-        let selection = RecoverySelection { since, until: Some(until), types: Some(vec![EventType::NewClient.into()]) };
-        let includes = |selection: &RecoverySelection, event_type: &str| {
-            let recovered_at = recovered_at.map(Timestamp::from_ms);
-            selection.includes(event_type, Timestamp::from_ms(failed_at), recovered_at, now)
-        };
-        assert_eq!(includes(&selection, "new_client"), is_selected);
-        assert!(!includes(&selection, "phase_advanced"));
-        assert_eq!(includes(&RecoverySelection { types: None, ..selection }, "phase_advanced"), is_selected);
+        let id = created(day(10).ms() + ms_since);
+        let delivery =
+            FailedDelivery { id: &id, event_type: "new_client", test: false, erased: false, recovered_at: None };
+        assert_eq!(recovery().includes(&delivery), is_included);
+        assert_eq!(recovery().ids().contains(&id), is_included);
     }
 
     #[test]
-    fn failures_after_the_beginning_of_a_recovery_are_left_out() {
-        let at = Timestamp::from_ms;
-        let selection = RecoverySelection { since: at(0), until: None, types: None };
-        assert!(selection.includes("new_client", at(50), None, at(50)));
-        assert!(!selection.includes("new_client", at(51), None, at(50)));
-        let ends_later = RecoverySelection { until: Some(at(99)), ..selection };
-        assert!(!ends_later.includes("new_client", at(51), None, at(50)));
+    fn a_recovery_leaves_out_other_events_tests_erased_clients_and_what_was_just_recovered() {
+        let id = created(day(15).ms());
+        let delivery =
+            FailedDelivery { id: &id, event_type: "new_client", test: false, erased: false, recovered_at: None };
+        let an_hour_ago = day(25) + -RECOVERY_PAUSE;
+        let of_all = Recovery { selection: RecoverySelection { types: None, ..recovery().selection }, ..recovery() };
+        for (recovery, delivery, is_included) in [
+            (recovery(), delivery, true),
+            (recovery(), FailedDelivery { event_type: "phase_advanced", ..delivery }, false),
+            (of_all, FailedDelivery { event_type: "phase_advanced", ..delivery }, true),
+            (recovery(), FailedDelivery { test: true, ..delivery }, false),
+            (recovery(), FailedDelivery { erased: true, ..delivery }, false),
+            (recovery(), FailedDelivery { recovered_at: Some(an_hour_ago), ..delivery }, true),
+            (
+                recovery(),
+                FailedDelivery { recovered_at: Some(Timestamp::from_ms(an_hour_ago.ms() + 1)), ..delivery },
+                false,
+            ),
+            // A page that is repeated later finds what it sent before.
+            (recovery(), FailedDelivery { recovered_at: Some(day(26)), ..delivery }, false),
+        ] {
+            assert_eq!(recovery.includes(&delivery), is_included, "{recovery:?} {delivery:?}");
+        }
+    }
+
+    #[test]
+    fn a_recovery_ends_at_its_beginning_and_goes_back_as_far_as_deliveries_are_kept() {
+        let selection = RecoverySelection { since: day(0), until: None, types: None };
+        for until in [None, Some(day(99))] {
+            let selection = RecoverySelection { until, ..selection.clone() };
+            let ids = Recovery { selection, begun_at: day(40), ..recovery() }.ids();
+            assert!(ids.contains(&created(day(40).ms())) && !ids.contains(&created(day(40).ms() + 1)));
+            assert!(ids.contains(&created(day(10).ms())) && !ids.contains(&created(day(10).ms() - 1)));
+        }
+        let backwards = RecoverySelection { since: day(20), until: Some(day(10)), types: None };
+        assert!(Recovery { selection: backwards, ..recovery() }.ids().is_empty());
+    }
+
+    #[rstest::rstest]
+    #[case(60_000, 0, 60)]
+    #[case(60_000, 1, 60)]
+    #[case(60_000, 59_000, 1)]
+    #[case(60_000, 59_001, 1)]
+    // The lock has ended meanwhile, or the asker's clock is ahead.
+    #[case(60_000, 60_000, 1)]
+    #[case(60_000, 90_000, 1)]
+    fn a_lock_has_ended_after_the_reported_seconds(#[case] until: i64, #[case] now: i64, #[case] expected_s: u32) {
+        let [until, now] = [until, now].map(Timestamp::from_ms);
+        assert_eq!(recovery_ends_in_s(until, now), expected_s);
+        assert!(now + TimeDelta::seconds(expected_s.into()) >= until);
+    }
+
+    #[test]
+    fn a_lock_that_began_after_the_askers_arrival_ends_within_its_length() {
+        assert_eq!(recovery_ends_in_s(Timestamp::from_ms(60_020), Timestamp::from_ms(0)), 60);
     }
 }

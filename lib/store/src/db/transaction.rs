@@ -42,6 +42,8 @@ pub enum Part {
     Programme,
     /// A check-in, a client's grades, or doses.
     Record,
+    /// The lock of an endpoint's recoveries.
+    Recovery,
     /// The API key that another one replaces.
     ReplacedKey,
     Team,

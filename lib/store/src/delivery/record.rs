@@ -145,12 +145,6 @@ impl StoredAttempt {
         self.at + TimeDelta::milliseconds(self.duration_ms.into())
     }
 
-    /// The approximate size in bytes.
-    pub(super) fn size(&self) -> usize {
-        const MEMBERS: usize = 100;
-        MEMBERS + self.excerpt.as_ref().map_or(0, |excerpt| excerpt.0.len())
-    }
-
     /// The line without the receiver's answer.
     pub(super) fn without_excerpt(&self) -> Self {
         Self { excerpt: None, ..self.clone() }

@@ -55,7 +55,7 @@ pub(super) enum RestartCause {
 impl DeliveryItem {
     /// The end of the time in which a chain can begin, in seconds. Retention that earlier chains added does not extend
     /// it.
-    pub(super) fn restarts_until(&self) -> i64 {
+    fn restarts_until(&self) -> i64 {
         (self.made_at + DELIVERY_RETENTION).unix_s().min(self.expires_at)
     }
 
@@ -91,12 +91,6 @@ impl Deliveries {
         now: Timestamp,
     ) -> (Write, Content) {
         self.restart_write(endpoint, record, RestartCause::ByHand, now)
-    }
-
-    /// Returns true while the first attempt of a delivery's chain is not recorded.
-    pub async fn waits_for_first_attempt(&self, endpoint: &EndpointId, id: &DeliveryId) -> Result<bool, StoreError> {
-        let found: Option<DeliveryItem> = self.table.get(ENTITY, key(endpoint, id)).await?;
-        Ok(found.is_some_and(|record| record.status == DeliveryStatus::Pending && record.next_attempt == 1))
     }
 
     /// The part of a transaction that stores the delivery of a test event, and its order.
