@@ -5,8 +5,9 @@ import { code, h, userText } from "./dom.js";
 import { eventTypes, titleOf } from "./event-types.js";
 import { count, host, list, time } from "./format.js";
 import { readKeys } from "./key-list.js";
+import { pages } from "./pages.js";
 import * as session from "./session.js";
-import { link, pages } from "./ui.js";
+import { link } from "./ui.js";
 
 const PAGE = 50;
 

@@ -14,12 +14,12 @@ export function get(path, query = {}, signal = undefined) {
 }
 
 /**
- * GET of a page of a list: `{ items, next }`. The service may answer a filter with an empty page and a cursor, so this
- * reads on until a page has items or is the last one.
+ * GET of a page of a list: `{ items, next }`. A page before the end may be short or empty: the service looks at a limited
+ * number of events for each.
  */
 export async function getPage(path, query, signal) {
   const { data: items, next_cursor: next } = await get(path, query, signal);
-  return items.length || !next ? { items, next } : getPage(path, { ...query, cursor: next }, signal);
+  return { items, next };
 }
 
 export const patch = (path, body) => send("PATCH", path, body);

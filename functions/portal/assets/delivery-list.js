@@ -8,8 +8,9 @@ import { LIMITS } from "./domain.js";
 import { fill, h } from "./dom.js";
 import { capital, count, due, host, time } from "./format.js";
 import { isAccepted, outcome, wasSent } from "./outcome.js";
-import { badge, link, pages } from "./ui.js";
-import { deliveryBadge } from "./webhook-status.js";
+import { pages } from "./pages.js";
+import { badge, link } from "./ui.js";
+import { deliveryBadge, isSilent } from "./webhook-status.js";
 
 const PAGE = 50;
 
@@ -21,8 +22,8 @@ export async function deliveryList({ source, page, types, endpoints = null, endp
   const filters = Object.fromEntries(FILTERS.map(name => [name, page.query.get(name)]));
   const results = h("div", {});
   const first = await load(source, filters, page);
-  const hosts = new Map((endpoints ?? []).map(({ id, url }) => [id, url]));
-  const show = delivery => card(delivery, types, hosts, endpoint);
+  const known = new Map((endpoint ? [endpoint] : endpoints).map(one => [one.id, one]));
+  const show = delivery => card(delivery, types, known.get(delivery.endpoint_id), !endpoint);
   const list = (used, read) =>
     pages({
       label: "Sent events",
@@ -30,13 +31,15 @@ export async function deliveryList({ source, page, types, endpoints = null, endp
       load: cursor => load(source, { ...used, cursor }, page),
       show,
       empty: empty(used),
+      limit: PAGE,
+      soFar: read => `Looked at up to ${count(read * LIMITS.lookedAt, "event")} so far, newest first.`,
     });
   fill(results, list(filters, first));
   const apply = async used => {
     const read = await load(source, used, page);
     remember(used);
     fill(results, list(used, read));
-    announce(`${count(read.items.length, "event")}${read.next ? ", and there are more" : ""}.`);
+    announce(`${count(read.items.length, "event")}${read.next ? ", and there may be more" : ""}.`);
   };
   return h("div", {}, filterForm({ filters, types, endpoints, apply, page }), results);
 }
@@ -46,18 +49,18 @@ const load = (source, query, { signal }) => getPage(source, { ...query, limit: P
 const empty = filters =>
   h("p", {}, Object.values(filters).some(Boolean) ? "No event fits the filter." : `Nothing was sent in the last ${LIMITS.deliveriesKeptDays} days.`);
 
-function card(delivery, types, hosts, endpoint) {
-  const { id, endpoint_id: endpointId, attempts } = delivery;
+/** `endpoint`: the webhook, if it is not deleted; `isOfMany`: the list is of all webhooks. */
+function card(delivery, types, endpoint, isOfMany) {
+  const { id, attempts } = delivery;
   const last = attempts.at(-1);
-  const url = hosts.get(endpointId);
   // Many events have the same title: in a list of links, the time tells them apart.
   const title = [titleOf(types, delivery.type), h("span", { class: "unseen" }, " of ", time(delivery.created_at))];
   const tries = attempts.filter(wasSent).length;
   return [
     h(
-      endpoint ? "h3" : "h2",
+      isOfMany ? "h2" : "h3",
       {},
-      endpoint || url ? link(path`#/webhooks/${endpointId}/deliveries/${id}`, title) : title,
+      endpoint ? link(path`#/webhooks/${endpoint.id}/deliveries/${id}`, title) : title,
       " ",
       deliveryBadge(delivery),
       delivery.test && [" ", badge("calm", "Test")],
@@ -66,11 +69,17 @@ function card(delivery, types, hosts, endpoint) {
       "p",
       {},
       time(delivery.created_at),
-      !endpoint && [", to ", url ? host(url) : "a deleted webhook"],
+      isOfMany && [", to ", endpoint ? host(endpoint.url) : "a deleted webhook"],
       ". ",
       tries > 1 && `Tried ${tries} times. `,
       last && !isAccepted(last) && `${capital(outcome(last))}.`,
-      delivery.next_attempt_at && [` The ${last ? "next" : "first"} try is `, due(delivery.next_attempt_at), "."],
+      delivery.next_attempt_at && [` The ${last ? "next" : "first"} try is `, due(nextTry(delivery, endpoint)), "."],
     ),
   ];
+}
+
+/** Nothing is sent to a receiver that does not answer before its next try. */
+function nextTry({ next_attempt_at: at }, endpoint) {
+  const until = endpoint && isSilent(endpoint) ? endpoint.breaker_open_until : at;
+  return new Date(until) > new Date(at) ? until : at;
 }

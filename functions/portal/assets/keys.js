@@ -5,7 +5,8 @@ import { code, h, userText } from "./dom.js";
 import { ending, lastUse, scopeTitle, statusBadge } from "./key-words.js";
 import { readKeys } from "./key-list.js";
 import { count } from "./format.js";
-import { link, notice, pages } from "./ui.js";
+import { pages } from "./pages.js";
+import { link, notice } from "./ui.js";
 
 export async function keys(_, { signal }) {
   const [workspace, first] = await Promise.all([get("/settings/workspace", {}, signal), readKeys(null, signal)]);

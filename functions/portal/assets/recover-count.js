@@ -8,8 +8,8 @@ import { count, host, list, time } from "./format.js";
 import { notice } from "./ui.js";
 import { waitingWords } from "./webhook-trouble.js";
 
-/** Returns the notice for a count without events. `waiting`: what waits. */
-export const none = waiting =>
+/** Returns the notice for a count without events. `endpoint`: the webhook as it is now. */
+export const none = endpoint =>
   notice(
     "calm",
     "There is nothing to send again",
@@ -19,7 +19,7 @@ export const none = waiting =>
       "No event of that time has failed. ",
       "Test events, events of erased clients, and those that were sent again in the last hour are left out.",
     ),
-    waitingWords(waiting),
+    waitingWords(endpoint),
   );
 
 /**
@@ -27,7 +27,7 @@ export const none = waiting =>
  * answer of the service, with `more` if there are too many to count.
  */
 export function question({ endpoint, types, base, wanted, found, page }) {
-  const events = `${found.more ? "at least " : ""}${count(found.deliveries, "event")}`;
+  const events = `${found.more ? "more than " : ""}${count(found.deliveries, "event")}`;
   return h(
     "section",
     { class: "notice warn" },
@@ -36,9 +36,9 @@ export function question({ endpoint, types, base, wanted, found, page }) {
       {
         submit: `Send ${events} again`,
         send: async (_, once) => {
-          const { deliveries: sent, more } = await once.post(`${base}/recover`, wanted);
-          const least = more ? "At least " : "";
-          page.go(path`/webhooks/${endpoint.id}`, `${least}${count(sent, "event is", "events are")} on the way to the other system.`);
+          const { deliveries: number, more } = await once.post(`${base}/recover`, wanted);
+          const least = more ? "More than " : "";
+          page.go(path`/webhooks/${endpoint.id}`, `${least}${count(number, "event is", "events are")} being sent again.`);
         },
       },
       h(
@@ -48,7 +48,7 @@ export function question({ endpoint, types, base, wanted, found, page }) {
         host(endpoint.url),
         ", with the ids that they had: a system that got one of them already can tell.",
       ),
-      h("p", {}, "They happened since ", time(wanted.since), wanted.until && [" and before ", time(wanted.until)], "."),
+      h("p", {}, "They were created since ", time(wanted.since), wanted.until && [" and before ", time(wanted.until)], "."),
       wanted.types && h("p", {}, `Only: ${list(wanted.types.map(type => titleOf(types, type)))}.`),
     ),
   );

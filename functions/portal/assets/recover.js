@@ -11,7 +11,7 @@ import { none, question } from "./recover-count.js";
 import { link, notice, showAndAnnounce } from "./ui.js";
 import { start } from "./webhook-actions.js";
 import { hostName } from "./webhook-status.js";
-import { readWaiting, recoverSince } from "./webhook-trouble.js";
+import { troubleSince } from "./webhook-trouble.js";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -37,7 +37,7 @@ function countForm(endpoint, types, base, page) {
   const opened = Date.now();
   // The links of notices name the time. The webhook itself forgets it when it is started or gets another address.
   const linked = page.query.get("since");
-  const since = Number.isNaN(Date.parse(linked)) ? recoverSince(endpoint) : linked;
+  const since = Number.isNaN(Date.parse(linked)) ? troubleSince(endpoint) : linked;
   let choice = 0;
   const choose = since => fill(custom, since === "custom" && dates());
   const node = form(
@@ -51,7 +51,7 @@ function countForm(endpoint, types, base, page) {
         const found = await new IdempotentPost().post(`${base}/recover`, { ...wanted, dry_run: true });
         const content = found.deliveries || found.more
           ? question({ endpoint, types, base, wanted, found, page })
-          : none(await readWaiting(endpoint, page.signal));
+          : none(await get(base, {}, page.signal));
         if (counted !== choice) return;
         fill(resultArea, content);
         const heading = resultArea.querySelector("h2");
@@ -62,6 +62,7 @@ function countForm(endpoint, types, base, page) {
     choices({
       name: "since",
       legend: "Which failed events?",
+      hint: "By the time when they were created. An event may fail more than a day later, after its last try.",
       kind: "radio",
       required: true,
       chosen: [since ?? String(LIMITS.deliveriesKeptDays)],

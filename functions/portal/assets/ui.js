@@ -100,27 +100,5 @@ export function facts(pairs) {
 /** A list of things, one card each. `label` names the list for screen readers. */
 export const cards = (label, items) => h("ul", { class: "cards", "aria-label": label }, items.map(card));
 
-const card = content => h("li", { class: "card" }, content);
-
-/**
- * A list that is read page by page. `load(cursor)` returns `{ items, next }`; `first` is the page that was read
- * already; `show(item)` returns the content of a card; `empty` is shown if there is nothing.
- */
-export function pages({ label, first, load, show, empty }) {
-  if (!first.items.length && !first.next) return h("div", { class: "empty" }, empty);
-  const items = cards(label, first.items.map(show));
-  let next = first.next;
-  const more = action("Show more", async () => {
-    const page = await load(next);
-    const added = page.items.map(item => card(show(item)));
-    items.append(...added);
-    next = page.next;
-    more.hidden = !next;
-    const target = added[0] ?? items.lastElementChild;
-    target.setAttribute("tabindex", "-1");
-    target.focus();
-    announce(added.length ? `${added.length} more.` : "There are no more.");
-  });
-  more.hidden = !next;
-  return h("div", {}, items, more);
-}
+/** One thing of a list. */
+export const card = content => h("li", { class: "card" }, content);

@@ -6,6 +6,7 @@ import { confirm, showSecret } from "./dialogs.js";
 import { h } from "./dom.js";
 import { ago, count, host } from "./format.js";
 import { action, button, link } from "./ui.js";
+import { waitingCount } from "./webhook-status.js";
 import { recoverAddress } from "./webhook-trouble.js";
 
 const base = endpoint => path`/settings/webhooks/${endpoint.id}`;
@@ -37,7 +38,7 @@ export const pauseOrStart = (endpoint, page) =>
       words: [
         h("p", {}, host(endpoint.url), " gets no events until you start it again. ", used),
         endpoint.last_24h.pending > 0 &&
-          h("p", {}, `What waits now will fail: ${count(endpoint.last_24h.pending, "event")}.`),
+          h("p", {}, `What waits now will fail: ${waitingCount(endpoint.last_24h.pending)}.`),
         h("p", {}, `Events of that time are kept for ${LIMITS.deliveriesKeptDays} days. You can send them afterwards.`),
       ],
       run: () => patch(base(endpoint), { enabled: false }),
@@ -100,7 +101,7 @@ export async function lastUse(endpoint) {
   if (!page) return null;
   const [latest] = page.items;
   const at = latest?.attempts.at(-1)?.at ?? latest?.created_at;
-  return at
-    ? ["The last event was delivered ", ago(at), "."]
-    : `No event was delivered in the last ${LIMITS.deliveriesKeptDays} days.`;
+  if (at) return ["The last event was delivered ", ago(at), "."];
+  if (page.next) return `None of the newest ${count(LIMITS.lookedAt, "event")} was delivered.`;
+  return `No event was delivered in the last ${LIMITS.deliveriesKeptDays} days.`;
 }

@@ -6,7 +6,8 @@ import { h } from "./dom.js";
 import { ago, time } from "./format.js";
 import { link, notice } from "./ui.js";
 import { start } from "./webhook-actions.js";
-import { isFailing, readTrouble, reason, recoverAddress, waitingWords } from "./webhook-trouble.js";
+import { isSilent } from "./webhook-status.js";
+import { isFailing, readTrouble, reason, recoverAddress, silence, waitingWords } from "./webhook-trouble.js";
 
 /** Returns a notice for a webhook that fails or gets nothing, or null. */
 export async function banner(endpoint, page) {
@@ -14,6 +15,7 @@ export async function banner(endpoint, page) {
   if (endpoint.disabled_reason_code === "by_hand") return paused(endpoint, page);
   if (!isFailing(endpoint)) return null;
   const trouble = await readTrouble(endpoint, page.signal);
+  if (isSilent(endpoint)) return silent(endpoint, trouble);
   return endpoint.status === "enabled" ? failing(endpoint, trouble) : stopped(endpoint, trouble, page);
 }
 
@@ -24,6 +26,21 @@ const repair = ({ id }) =>
 
 const sendFailed = endpoint => h("li", {}, link(recoverAddress(endpoint), "Send the failed events again"), ".");
 
+const nothingSince = ({ failing_since: since }) => ["The other system has accepted nothing since ", time(since), " (", ago(since), "). "];
+
+const stopsAfter = `If nothing gets through for ${LIMITS.failingDays} days, sending stops.`;
+
+const silent = (endpoint, trouble) =>
+  notice(
+    "bad",
+    "The other system does not answer",
+    silence(endpoint, "The other system"),
+    h("p", {}, nothingSince(endpoint), stopsAfter),
+    reason(trouble.failure),
+    waitingWords(endpoint),
+    h("ol", {}, repair(endpoint), h("li", {}, "Send a test event below, to see that it works. It waits for the next try, too.")),
+  );
+
 const failing = (endpoint, trouble) =>
   notice(
     "bad",
@@ -31,16 +48,12 @@ const failing = (endpoint, trouble) =>
     h(
       "p",
       {},
-      "The other system has accepted nothing since ",
-      time(endpoint.failing_since),
-      " (",
-      ago(endpoint.failing_since),
-      "). ",
+      nothingSince(endpoint),
       `What does not get through is tried again up to ${LIMITS.retries} times, over about ${LIMITS.retryHours} hours. `,
-      `If nothing gets through for ${LIMITS.failingDays} days, sending stops.`,
+      stopsAfter,
     ),
     reason(trouble.failure),
-    waitingWords(trouble.waiting),
+    waitingWords(endpoint, trouble.waiting),
     h(
       "ol",
       {},

@@ -1,5 +1,6 @@
 // The states of webhooks and deliveries, in words.
 
+import { LIMITS } from "./domain.js";
 import { h } from "./dom.js";
 import { address, count, host, list } from "./format.js";
 import { badge } from "./ui.js";
@@ -16,10 +17,14 @@ export const hasProblem = endpoint =>
   Boolean(endpoint.failing_since) ||
   (endpoint.status === "disabled" && endpoint.disabled_reason_code !== "by_hand");
 
+/** Returns true if nothing is sent at the moment, because the receiver does not answer. */
+export const isSilent = endpoint => endpoint.status === "enabled" && Boolean(endpoint.breaker_open_until);
+
 /** The status of a webhook in a word. */
 export function statusBadge(endpoint) {
   if (endpoint.status === "gone") return badge("bad", "Gone");
   if (endpoint.status === "disabled") return badge(...(DISABLED[endpoint.disabled_reason_code] ?? DISABLED.failing));
+  if (isSilent(endpoint)) return badge("bad", "Does not answer");
   return endpoint.failing_since ? badge("bad", "Failing") : badge("good", "On");
 }
 
@@ -29,15 +34,19 @@ export const deliveryBadge = ({ status }) => badge(...(DELIVERY[status] ?? ["cal
 /** The choices of a status filter. */
 export const DELIVERY_CHOICES = Object.entries(DELIVERY).map(([status, [, word]]) => [status, word]);
 
+/** "3 events": the number of events that wait, which are counted up to a limit. */
+export const waitingCount = (pending, noun = "event", plural = undefined) =>
+  `${pending >= LIMITS.countedPending ? "at least " : ""}${count(pending, noun, plural)}`;
+
 /** "12 delivered, 1 failed and 2 waiting", or "nothing to send". */
 export function lastDay({ delivered, failed, pending }) {
   if (!delivered && !failed && !pending) return "nothing to send";
   const parts = [
-    [delivered, "delivered"],
-    [failed, "failed"],
-    [pending, "waiting"],
-  ].filter(([number]) => number);
-  return list(parts.map(([number, word]) => `${count(number, word, word)}`));
+    delivered && count(delivered, "delivered", "delivered"),
+    failed && count(failed, "failed", "failed"),
+    pending && waitingCount(pending, "waiting", "waiting"),
+  ];
+  return list(parts.filter(Boolean));
 }
 
 /** The data that each payload mode sends, and what follows from that. */

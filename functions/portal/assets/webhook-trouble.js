@@ -1,40 +1,68 @@
-// The reason why a webhook fails, and its events that wait. They are read by themselves: a list may have a filter.
+// The trouble of a webhook: the reason why it fails, and its events that wait or failed. It is read by itself: a list may
+// have a filter.
 
 import { getPage, path } from "./api.js";
+import { LIMITS } from "./domain.js";
 import { h } from "./dom.js";
 import { count, due, time } from "./format.js";
 import { advice, isAccepted, outcome, wasSent } from "./outcome.js";
 import { link } from "./ui.js";
+import { isSilent, waitingCount } from "./webhook-status.js";
 
-const PAGE = 50;
-/** Longer than the service tries an event, with the waits that receivers ask for. */
-const LONGEST_CHAIN_MS = 2 * 24 * 3_600_000;
+// Events of one webhook that are read. More of them would tell no other reason.
+const PAGE = 5;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+// Longest time from an event's creation to its last try. Tries come a little later than planned, to spread them.
+const TRIED_MS = LIMITS.retryHours * 1.25 * HOUR_MS;
 
 /** Returns true if the webhook fails, or was stopped because it failed. */
 export const isFailing = endpoint =>
   endpoint.status === "enabled" ? Boolean(endpoint.failing_since) : endpoint.disabled_reason_code === "failing";
 
-/** Returns true for a failed event that can be sent again with others: no test event, and its client is not erased. */
-export const canRecover = ({ test, attempts }) => !test && attempts.at(-1)?.error !== "not sent: client erased";
+/** Returns true if the webhook fails, or events of its last day have failed. */
+export const hasTrouble = endpoint => isFailing(endpoint) || (endpoint.status === "enabled" && endpoint.last_24h.failed > 0);
 
-/** Reads the events of a webhook that wait: `{ items, next }`. */
-export const readWaiting = (endpoint, signal) => read(endpoint, { status: "pending" }, signal);
+/** Sorts webhooks: those that fail first, then those that have stopped, then those with failed events. */
+export const byUrgency = endpoints => endpoints.toSorted((one, other) => urgency(other) - urgency(one));
 
-/**
- * Reads `{ waiting, failed, failure }`: the events that wait and those that failed, `{ items, next }` each, and the
- * latest failure of both.
- */
-export async function readTrouble(endpoint, signal) {
-  const [waiting, failed] = await Promise.all([
-    endpoint.status === "enabled" ? readWaiting(endpoint, signal) : { items: [], next: null },
-    // After a stop each new event is an entry that was not sent. The reason is in those before.
-    read(endpoint, { status: "failed", until: endpoint.disabled_at }, signal),
-  ]);
-  return { waiting, failed, failure: latestFailure([...waiting.items, ...failed.items]) };
+function urgency(endpoint) {
+  if (isFailing(endpoint)) return endpoint.status === "enabled" ? 3 : 2;
+  return hasTrouble(endpoint) ? 1 : 0;
 }
 
-const read = (endpoint, query, signal) =>
-  getPage(path`/settings/webhooks/${endpoint.id}/deliveries`, { ...query, limit: PAGE }, signal);
+/**
+ * Reads `{ waiting, failed, failure }`: a page of the events that wait, or of those that failed, and the latest failure
+ * of them. One request.
+ */
+export async function readTrouble(endpoint, signal) {
+  const query = troubleQuery(endpoint);
+  const page = await getPage(path`/settings/webhooks/${endpoint.id}/deliveries`, { ...query, limit: PAGE }, signal);
+  return { [query.status === "pending" ? "waiting" : "failed"]: page, failure: latestFailure(page.items) };
+}
+
+function troubleQuery(endpoint) {
+  // After a stop each new event is an entry that was not sent. The reason is in those before.
+  if (endpoint.status !== "enabled") return { status: "failed", until: endpoint.disabled_at };
+  if (!isFailing(endpoint)) return { status: "failed", since: failedSince() };
+  if (!endpoint.last_24h.pending) return { status: "failed" };
+  // While the receiver does not answer, new events only wait. The reason is in those with which the trouble began.
+  const begun = new Date(new Date(endpoint.failing_since).getTime() + MINUTE_MS);
+  return { status: "pending", until: isSilent(endpoint) ? begun.toISOString() : null };
+}
+
+/** The creation of the oldest event that can have failed for good in the last 24 hours. */
+export const failedSince = () => creationBefore(Date.now() - DAY_MS);
+
+/**
+ * Returns true for an event that failed in the last 24 hours and can be sent again with others: no test event, and its
+ * client is not erased.
+ */
+export function isRecoverable({ test, attempts }) {
+  const last = attempts.at(-1);
+  return !test && last && last.error !== "not sent: client erased" && Date.now() - new Date(last.at) < DAY_MS;
+}
 
 /** Returns the latest failed attempt with its `delivery`, or null. */
 export function latestFailure(deliveries) {
@@ -58,30 +86,44 @@ export const reason = failure =>
     ),
   );
 
-/** Says how many events wait, and when the next one is sent. */
-export function waitingWords({ items, next }) {
-  if (!items.length) return null;
-  const at = items.map(delivery => delivery.next_attempt_at).filter(Boolean).sort()[0];
+/** Says that the receiver does not answer, and when the next try is. `where`: the receiver, for a sentence. */
+export const silence = (endpoint, where) =>
+  h(
+    "p",
+    {},
+    where,
+    " does not answer; the next try is at ",
+    time(endpoint.breaker_open_until),
+    " (",
+    due(endpoint.breaker_open_until),
+    "). Nothing is lost meanwhile: new events wait, and are sent by themselves as soon as it answers again.",
+  );
+
+/** Says how many events wait, and when the next one is sent. `waiting`: a page of them, if it was read. */
+export function waitingWords(endpoint, waiting = { items: [] }) {
+  const { pending } = endpoint.last_24h;
+  if (!pending) return null;
+  const at = waiting.items.map(delivery => delivery.next_attempt_at).filter(Boolean).sort()[0];
   return h(
     "p",
     {},
-    `Waiting: ${next ? "at least " : ""}${count(items.length, "event")}. You need not do anything for that`,
-    at && [": the next try is ", due(at), " (", time(at), ")"],
+    `Waiting: ${waitingCount(pending)}. You need not do anything for that`,
+    at && !isSilent(endpoint) && [": the next try is ", due(at), " (", time(at), ")", waiting.next && " at the latest"],
     ".",
   );
 }
 
-/**
- * The time since which failed events are to be sent again, if the webhook has or had trouble. The first ones that failed
- * had been tried before: they are older than the trouble.
- */
-export function recoverSince(endpoint) {
-  const began = endpoint.failing_since ?? endpoint.disabled_at;
-  return began && new Date(Date.parse(began) - LONGEST_CHAIN_MS).toISOString();
+/** The creation of the oldest event that can have failed in the present trouble, or null. */
+export function troubleSince(endpoint) {
+  const since = endpoint.failing_since ?? endpoint.disabled_at;
+  return since && creationBefore(since);
 }
 
-/** The address of the screen that sends failed events again, with all that failed since the trouble began. */
+/** The address of the screen that sends failed events again, with all that failed in the present trouble. */
 export function recoverAddress(endpoint) {
-  const since = recoverSince(endpoint);
+  const since = troubleSince(endpoint);
   return `${path`#/webhooks/${endpoint.id}/recover`}${since ? `?since=${encodeURIComponent(since)}` : ""}`;
 }
+
+/** The creation of the oldest event that can have been tried at a time. */
+const creationBefore = time => new Date(new Date(time) - TRIED_MS).toISOString();

@@ -3,9 +3,9 @@
 import { get, path } from "./api.js";
 import { eventTypes, titleOf } from "./event-types.js";
 import { h, userText } from "./dom.js";
-import { ago, host, list } from "./format.js";
+import { ago, due, host, list, time } from "./format.js";
 import { cards, facts, link, notice } from "./ui.js";
-import { MODES, hasProblem, lastDay, statusBadge } from "./webhook-status.js";
+import { MODES, hasProblem, isSilent, lastDay, statusBadge } from "./webhook-status.js";
 
 export async function webhooks(_, { signal }) {
   const [{ endpoints }, workspace, types] = await Promise.all([
@@ -64,6 +64,7 @@ function card(endpoint, types) {
       ],
       ["Data", MODES[endpoint.payload_mode][0]],
       ["Last 24 hours", lastDay(endpoint.last_24h)],
+      ["Next try", isSilent(endpoint) && [time(endpoint.breaker_open_until), " (", due(endpoint.breaker_open_until), ")"]],
       ["Failing since", endpoint.status === "enabled" && endpoint.failing_since && ago(endpoint.failing_since)],
       [`${OFF[endpoint.disabled_reason_code]} since`, endpoint.disabled_at && ago(endpoint.disabled_at)],
     ]),
