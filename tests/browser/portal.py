@@ -21,6 +21,7 @@ import portal_frames
 import portal_interruptions
 import portal_keys
 import portal_session
+import portal_traffic
 import portal_webhooks
 from local_stack import stack
 from playwright.sync_api import sync_playwright
@@ -36,6 +37,7 @@ MODULES = (
     portal_frames,
     portal_coaches,
     portal_dates,
+    portal_traffic,
 )
 FLOWS = [flow for module in MODULES for flow in module.FLOWS]
 # Groups of flows that are played side by side, since a flow mostly waits for its page.

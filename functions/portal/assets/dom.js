@@ -1,21 +1,17 @@
 // Builds DOM nodes. Nothing in the portal uses innerHTML: the page's policy requires Trusted Types.
 
+const SVG = "http://www.w3.org/2000/svg";
+
 /**
  * Creates an element. Properties: `class`; `on<event>` with a function; `true` sets an empty attribute; `false`, `null`
  * and `undefined` set none; `value`, `checked` and `indeterminate` are set as DOM properties; anything else is an
  * attribute. Children: nodes, text, numbers, nested arrays; `null`, `undefined` and `false` are skipped.
  */
-export function h(tag, props, ...children) {
-  const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(props ?? {})) {
-    if (value === false || value === null || value === undefined) continue;
-    if (typeof value === "function") node.addEventListener(name.slice(2), value);
-    else if (name === "value" || name === "checked" || name === "indeterminate") node[name] = value;
-    else node.setAttribute(name, value === true ? "" : String(value));
-  }
-  node.append(...flat(children));
-  return node;
-}
+export const h = (tag, props, ...children) => build(document.createElement(tag), props, children);
+
+/** Creates an element of SVG, as `h` does. */
+export const svg = (tag, props, ...children) => build(document.createElementNS(SVG, tag), props, children);
+
 
 /** Replaces all children of `node`; children as for `h`. */
 export function fill(node, ...children) {
@@ -35,6 +31,17 @@ export const code = (text, props) => h("code", { dir: "ltr", ...props }, text);
 export const uniqueId = prefix => `${prefix}-${(nextId += 1)}`;
 
 let nextId = 0;
+
+function build(node, props, children) {
+  for (const [name, value] of Object.entries(props ?? {})) {
+    if (value === false || value === null || value === undefined) continue;
+    if (typeof value === "function") node.addEventListener(name.slice(2), value);
+    else if (name === "value" || name === "checked" || name === "indeterminate") node[name] = value;
+    else node.setAttribute(name, value === true ? "" : String(value));
+  }
+  node.append(...flat(children));
+  return node;
+}
 
 function flat(children) {
   return children.flat(Infinity).filter(child => child !== null && child !== undefined && child !== false);

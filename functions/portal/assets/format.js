@@ -17,6 +17,11 @@ const DAY = new Intl.DateTimeFormat(ENGLISH, { dateStyle: "medium" });
 // "1 day ago" and not "yesterday": 30 hours ago may be two days back in the calendar.
 const RELATIVE = new Intl.RelativeTimeFormat(ENGLISH, { numeric: "always" });
 const NUMBER = new Intl.NumberFormat(ENGLISH);
+const COMPACT = new Intl.NumberFormat(ENGLISH, { notation: "compact" });
+const WEEKDAY = new Intl.DateTimeFormat(ENGLISH, { weekday: "short" });
+const WEEKDAY_AND_DATE = new Intl.DateTimeFormat(ENGLISH, { weekday: "short", month: "short", day: "numeric" });
+const HOUR = new Intl.DateTimeFormat(ENGLISH, { hour: "numeric" });
+const CLOCK = new Intl.DateTimeFormat(ENGLISH, { hour: "numeric", minute: "2-digit" });
 const UNITS = [
   ["day", 86400],
   ["hour", 3600],
@@ -35,6 +40,21 @@ export const dayBefore = iso => element(iso, DAY.format(new Date(iso) - 1));
 
 /** Shows when something is due: "in 5 minutes", or "now" if the time has come. */
 export const due = iso => (new Date(iso) > Date.now() ? ago(iso) : element(iso, "now"));
+
+/** "Sat": the day of a `Date`. */
+export const weekday = at => WEEKDAY.format(at);
+
+/** "Sat, Nov 28": the day of a `Date`. */
+export const day = at => WEEKDAY_AND_DATE.format(at);
+
+/** "6 AM", or "6:30 AM" where the clocks differ by half an hour: the time of a `Date`. */
+export const clock = at => (at.getMinutes() ? CLOCK : HOUR).format(at);
+
+/** "1,200" */
+export const number = value => NUMBER.format(value);
+
+/** "1.2K" */
+export const compact = value => COMPACT.format(value);
 
 /** "1 key", "2 keys": `noun` is the singular, `plural` the plural if it is not `noun` + "s". */
 export const count = (number, noun, plural = `${noun}s`) => `${NUMBER.format(number)} ${number === 1 ? noun : plural}`;

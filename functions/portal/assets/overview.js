@@ -1,6 +1,7 @@
 // The screen "Overview": problems first, then what there is.
 
 import { get } from "./api.js";
+import { dayBars } from "./bars.js";
 import { h, userText } from "./dom.js";
 import { count, time } from "./format.js";
 import { readKeys } from "./key-list.js";
@@ -14,10 +15,11 @@ const READ_TROUBLES = 2;
 
 export async function overview(_, { signal, refresh }) {
   const now = new Date();
-  const [workspace, { items: keys }, { endpoints: unsorted }] = await Promise.all([
+  const [workspace, { items: keys }, { endpoints: unsorted }, { data: hours }] = await Promise.all([
     get("/settings/workspace", {}, signal),
     readKeys(null, signal),
     get("/settings/webhooks", {}, signal),
+    get("/settings/deliveries/activity", { hours: 24 }, signal),
   ]);
   const endpoints = byUrgency(unsorted);
   const read = async endpoint => [endpoint.id, await readTrouble(endpoint, signal)];
@@ -30,6 +32,7 @@ export async function overview(_, { signal, refresh }) {
     content: [
       problems.length ? h("section", { "aria-label": "Problems" }, problems) : hasIntegrations && allWell(),
       hasIntegrations ? figures(workspace, endpoints) : firstSteps(workspace),
+      endpoints.length > 0 && section("The last 24 hours", dayBars(hours)),
       h("p", { class: "hint" }, "As of ", time(now.toISOString()), "."),
       h(
         "p",

@@ -1,6 +1,7 @@
 // One webhook: its problem and the way out, its settings, and the events that were sent to it.
 
 import { get, path } from "./api.js";
+import { weekBars } from "./bars.js";
 import { eventTypes, titleOf } from "./event-types.js";
 import { deliveryList } from "./delivery-list.js";
 import { LIMITS } from "./domain.js";
@@ -14,11 +15,14 @@ import { recoverAddress } from "./webhook-trouble.js";
 import { MODES, hostName, lastDay, statusBadge, wholeAddress } from "./webhook-status.js";
 import { testPanel } from "./webhook-test.js";
 
+const WEEK_HOURS = 7 * 24;
+
 export async function webhook({ id }, page) {
   const base = path`/settings/webhooks/${id}`;
   const [endpoint, types] = await Promise.all([get(base, {}, page.signal), eventTypes()]);
-  const [notice, log, oldSecretUntil] = await Promise.all([
+  const [notice, { data: hours }, log, oldSecretUntil] = await Promise.all([
     banner(endpoint, page),
+    get(`${base}/activity`, { hours: WEEK_HOURS }, page.signal),
     deliveryList({ source: `${base}/deliveries`, page, types, endpoint }),
     endOfOldSecret(endpoint, page.signal),
   ]);
@@ -30,6 +34,7 @@ export async function webhook({ id }, page) {
       notice,
       settings(endpoint, types, oldSecretUntil, page),
       endpoint.status === "enabled" && section("Try it", testPanel(endpoint, types, page)),
+      section("The last 7 days", weekBars(hours)),
       section(
         "Sent events",
         h(

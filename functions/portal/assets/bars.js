@@ -1,0 +1,142 @@
+// Bars of what was sent over time: delivered events upwards, and failed tries downwards and hatched. A table says the
+// same to those who do not see the bars.
+
+import { h, svg, uniqueId } from "./dom.js";
+import { clock, compact, count, day, number, weekday } from "./format.js";
+
+// Pixels.
+const TOP = 8;
+const HEIGHT = 120;
+const TICKS = 24;
+const LEAST_SIDE = 24;
+const LEAST_BAR = 3;
+// The part of its place that a bar fills.
+const FILLED = 0.76;
+const QUARTER_HOURS = 6;
+
+/** The last 24 hours, hour by hour. `hours`: `[{ at, delivered, failed }]` of each hour, oldest first. */
+export function dayBars(hours) {
+  const parts = grouped(hours, at => at.getTime());
+  const name = at => `${weekday(at)}, ${clock(at)}`;
+  const tick = at => at.getHours() % QUARTER_HOURS === 0 && clock(at);
+  return bars({ period: "the last 24 hours", column: "Hour from", parts, rows: parts, name, nameOfRow: name, tick });
+}
+
+/** The last seven days, in quarters of days. The table has a row for each day. `hours` as for `dayBars`. */
+export function weekBars(hours) {
+  const parts = grouped(hours, at => `${at.toDateString()} ${Math.floor(at.getHours() / QUARTER_HOURS)}`);
+  const rows = grouped(hours, at => at.toDateString());
+  const name = at => `${day(at)}, from ${clock(at)}`;
+  return bars({ period: "the last 7 days", column: "Day", parts, rows, name, nameOfRow: day, tick: () => false });
+}
+
+/** Adds up neighbours with the same `key(at)`. The result has `at` as a `Date`, in the time zone of the browser. */
+function grouped(hours, key) {
+  const groups = [];
+  for (const { at: iso, delivered, failed } of hours) {
+    const at = new Date(iso);
+    const last = groups.at(-1);
+    if (last && key(last.at) === key(at)) {
+      last.delivered += delivered;
+      last.failed += failed;
+    } else groups.push({ at, delivered, failed });
+  }
+  return groups;
+}
+
+/**
+ * `parts` are drawn, and `rows` are in the table. `name(at)` and `nameOfRow(at)` name them; `tick(at)` is the text below
+ * a bar, or false. A bar with which a day begins has the name of the day.
+ */
+function bars({ period, column, parts, rows, name, nameOfRow, tick }) {
+  const delivered = rows.reduce((sum, row) => sum + row.delivered, 0);
+  const failed = rows.reduce((sum, row) => sum + row.failed, 0);
+  if (!delivered && !failed) return h("p", { class: "empty" }, `Nothing was sent in ${period}.`);
+  return h(
+    "figure",
+    { class: "bars" },
+    h(
+      "figcaption",
+      {},
+      h("span", { class: "delivered" }, `${count(delivered, "event")} delivered`),
+      h("span", { class: "failed" }, count(failed, "failed try", "failed tries")),
+    ),
+    plot(parts, name, tick),
+    h("details", {}, h("summary", {}, "The same as a table"), table(period, column, rows, nameOfRow)),
+  );
+}
+
+function table(period, column, rows, name) {
+  const head = text => h("th", { scope: "col" }, text);
+  const row = ({ at, delivered, failed }) =>
+    h("tr", {}, h("th", { scope: "row" }, name(at)), h("td", {}, number(delivered)), h("td", {}, number(failed)));
+  return h(
+    "table",
+    {},
+    h("caption", { class: "unseen" }, `Sent in ${period}`),
+    h("thead", {}, h("tr", {}, head(column), head("Delivered"), head("Failed tries"))),
+    h("tbody", {}, rows.map(row)),
+  );
+}
+
+/** Draws the bars. Places along the line are percentages, so that texts keep their size at any width. */
+function plot(parts, name, tick) {
+  const [up, down] = ["delivered", "failed"].map(side => roundUp(Math.max(...parts.map(part => part[side]))));
+  const least = most => (most ? LEAST_SIDE : 0);
+  const upHeight = Math.min(Math.max((HEIGHT * up) / (up + down), least(up)), HEIGHT - least(down));
+  const line = TOP + upHeight;
+  const end = TOP + HEIGHT;
+  const hatch = uniqueId("hatch");
+  const level = (y, value) => [
+    svg("line", { x1: 0, x2: "100%", y1: y, y2: y, class: value ? null : "zero" }),
+    svg("text", { x: "100%", y, dx: 6, dy: 4 }, compact(value)),
+  ];
+  const column = 100 / parts.length;
+  const bar = (part, at) => {
+    const place = { x: percent(column * (at + (1 - FILLED) / 2)), width: percent(column * FILLED) };
+    const rise = length(part.delivered, up, upHeight);
+    const fall = length(part.failed, down, HEIGHT - upHeight);
+    return svg(
+      "g",
+      {},
+      svg("title", {}, `${name(part.at)}: ${number(part.delivered)} delivered, ${count(part.failed, "failed try", "failed tries")}`),
+      svg("rect", { x: percent(column * at), width: percent(column), y: TOP, height: HEIGHT, class: "place" }),
+      rise > 0 && svg("rect", { ...place, y: line - rise, height: rise, class: "delivered" }),
+      fall > 0 && svg("rect", { ...place, y: line, height: fall, class: "failed", fill: `url(#${hatch})` }),
+    );
+  };
+  const mark = ({ at }, index) => {
+    const begins = beginsDay(at, parts[index - 1]?.at);
+    const text = begins ? weekday(at) : tick(at);
+    const x = percent(column * index);
+    if (!text) return null;
+    return [svg("line", { x1: x, x2: x, y1: begins ? TOP : end, y2: end + 6 }), svg("text", { x, y: end, dx: 3, dy: 16 }, text)];
+  };
+  return svg(
+    "svg",
+    { class: "plot", "aria-hidden": "true", height: TOP + HEIGHT + TICKS },
+    svg(
+      "pattern",
+      { id: hatch, width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
+      svg("rect", { width: 2, height: 5, class: "hatch" }),
+    ),
+    parts.map(mark),
+    up > 0 && level(TOP, up),
+    down > 0 && level(end, down),
+    parts.map(bar),
+    level(line, 0),
+  );
+}
+
+const percent = value => `${value.toFixed(3)}%`;
+
+const length = (value, most, pixels) => (value ? Math.max((value / most) * pixels, LEAST_BAR) : 0);
+
+const beginsDay = (at, before) => (before ? at.toDateString() !== before.toDateString() : at.getHours() === 0);
+
+/** Returns the next number that is easy to read: 1, 2 or 5, and zeros. */
+function roundUp(value) {
+  if (!value) return 0;
+  const power = 10 ** Math.floor(Math.log10(value));
+  return [1, 2, 5, 10].map(factor => factor * power).find(rounded => rounded >= value);
+}
