@@ -3,16 +3,13 @@
 //! The page has no list of its own.
 
 use domain::api_key::{Permission, Scope};
-use domain::delivery::{ATTEMPT_TIMEOUT, DELIVERY_RETENTION, MAX_COUNTED_PENDING};
+use domain::delivery::{ATTEMPT_TIMEOUT, DELIVERY_RETENTION, MAX_COUNTED_PENDING, MAX_READ_DELIVERIES};
 use domain::endpoint::{MAX_DESCRIPTION_CHARS, SECRET_OVERLAP};
 use domain::endpoint_health::PATIENCE;
 use domain::key::{MAX_KEY_NAME_CHARS, ROTATION_OVERLAP};
 use domain::receiver_url::MAX_URL_CHARS;
 use domain::retry::{CHAIN_HOURS, MAX_ATTEMPTS};
 use serde_json::{Value, json};
-
-/// Deliveries that the service looks at for one page of a log with a filter.
-const LOOKED_AT: usize = 2_000;
 
 /// Renders the module.
 pub(crate) fn module() -> String {
@@ -30,7 +27,7 @@ pub(crate) fn module() -> String {
         "retryHours": CHAIN_HOURS,
         "failingDays": PATIENCE.num_days(),
         "countedPending": MAX_COUNTED_PENDING,
-        "lookedAt": LOOKED_AT,
+        "lookedAt": MAX_READ_DELIVERIES,
     });
     format!(
         "export const SCOPES = {};\nexport const PERMISSIONS = {};\nexport const LIMITS = {limits};\n",

@@ -110,6 +110,8 @@ pub struct Ordered {
     pub delivery_id: DeliveryId,
 }
 
+/// The most deliveries that a page of the log reads to find those that it shows.
+pub const MAX_READ_DELIVERIES: usize = 2_000;
 /// The most waiting deliveries that are counted.
 pub const MAX_COUNTED_PENDING: i32 = 1_000;
 

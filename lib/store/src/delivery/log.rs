@@ -7,7 +7,7 @@
 use std::ops::RangeInclusive;
 
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
-use domain::delivery::{DeliveryFilter, DeliveryStatus, DeliveryView};
+use domain::delivery::{DeliveryFilter, DeliveryStatus, DeliveryView, MAX_READ_DELIVERIES};
 use domain::id::{CoachId, DeliveryId, EndpointId, EventId};
 use domain::subject::Subject;
 use domain::time::Timestamp;
@@ -19,8 +19,6 @@ use super::record::{ENTITY, StoredAttempt, endpoint_of, id_of, partition, sort_k
 use crate::db::{self, Item, StoreError, from_item, s, sk_of, text};
 use crate::page::PAGE_BYTES;
 
-/// The most deliveries that a page reads to find those that it shows.
-const MAX_READ_DELIVERIES: usize = 2_000;
 /// Deliveries of the index that are read whole at once: as many as one BatchGetItem reads.
 const WHOLE_ITEMS: usize = 100;
 
