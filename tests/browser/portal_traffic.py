@@ -145,6 +145,9 @@ def waits_for_an_answer(kit, hand):
         visitor.sees("The last time, the other system hung up before it answered.")
         visitor.sees(re.compile(r"The first try is in \d+ minutes\."))
         visitor.look("webhook-no-answer")
+        visitor.follow(re.compile("^New client"))
+        visitor.sees(re.compile(r"Next try.+ \(in \d+ minutes\)"))
+        visitor.go_back()
         assert "breaker" not in visitor.frame.locator("main").inner_text()
         kit.receiver.answers[where] = 200
         before = kit.receiver.count(where)

@@ -10,7 +10,7 @@ import { capital, count, due, host, time } from "./format.js";
 import { isAccepted, outcome, wasSent } from "./outcome.js";
 import { pages } from "./pages.js";
 import { badge, link } from "./ui.js";
-import { deliveryBadge, isSilent } from "./webhook-status.js";
+import { deliveryBadge, nextTry } from "./webhook-status.js";
 
 const PAGE = 50;
 
@@ -53,6 +53,7 @@ const empty = filters =>
 function card(delivery, types, endpoint, isOfMany) {
   const { id, attempts } = delivery;
   const last = attempts.at(-1);
+  const next = nextTry(delivery, endpoint);
   // Many events have the same title: in a list of links, the time tells them apart.
   const title = [titleOf(types, delivery.type), h("span", { class: "unseen" }, " of ", time(delivery.created_at))];
   const tries = attempts.filter(wasSent).length;
@@ -73,13 +74,7 @@ function card(delivery, types, endpoint, isOfMany) {
       ". ",
       tries > 1 && `Tried ${tries} times. `,
       last && !isAccepted(last) && `${capital(outcome(last))}.`,
-      delivery.next_attempt_at && [` The ${last ? "next" : "first"} try is `, due(nextTry(delivery, endpoint)), "."],
+      next && [` The ${last ? "next" : "first"} try is `, due(next), "."],
     ),
   ];
-}
-
-/** Nothing is sent to a receiver that does not answer before its next try. */
-function nextTry({ next_attempt_at: at }, endpoint) {
-  const until = endpoint && isSilent(endpoint) ? endpoint.breaker_open_until : at;
-  return new Date(until) > new Date(at) ? until : at;
 }

@@ -9,7 +9,7 @@ import { h, userText } from "./dom.js";
 import { capital, due, duration, host, time } from "./format.js";
 import { advice, isAccepted, outcome, wasSent } from "./outcome.js";
 import { action, badge, facts, link, notice, section, showAndAnnounce } from "./ui.js";
-import { deliveryBadge } from "./webhook-status.js";
+import { deliveryBadge, isSilent, nextTry } from "./webhook-status.js";
 
 export async function deliveryScreen({ id, delivery: deliveryId }, page) {
   const base = path`/settings/webhooks/${id}`;
@@ -26,7 +26,7 @@ export async function deliveryScreen({ id, delivery: deliveryId }, page) {
     parent: endpoint
       ? { href: path`/webhooks/${id}`, text: ["Webhook to ", host(endpoint.url)] }
       : { href: "/deliveries", text: "Sent events" },
-    content: [about(delivery), sendAgainControl(delivery, endpoint, source, page), attempts(delivery), forDevelopers(delivery)],
+    content: [about(delivery, nextTry(delivery, endpoint)), sendAgainControl(delivery, endpoint, source, page), attempts(delivery), forDevelopers(delivery)],
   };
 }
 
@@ -36,10 +36,10 @@ function noneIfDeleted(error) {
   return null;
 }
 
-const about = delivery =>
+const about = (delivery, next) =>
   facts([
     ["Created", time(delivery.created_at)],
-    ["Next try", delivery.next_attempt_at && [time(delivery.next_attempt_at), " (", due(delivery.next_attempt_at), ")"]],
+    ["Next try", next && [time(next), " (", due(next), ")"]],
   ]);
 
 function sendAgainControl(delivery, endpoint, source, page) {
@@ -66,7 +66,7 @@ function sendAgainControl(delivery, endpoint, source, page) {
       if (!isDelivered) await retry(once);
       showAndAnnounce(progress, "calm", "Sending…");
       const sent = await follow(source, previous, page.signal);
-      if (sent) await page.refresh(...confirmation(sent.attempts.at(-1), previous));
+      if (sent) await page.refresh(...confirmation(sent.attempts.at(-1), previous, endpoint));
     },
     { kind: isDelivered ? undefined : "main", id: "send-again" },
   );
@@ -88,8 +88,10 @@ const confirmAnother = retry =>
   });
 
 /** Returns what the screen says after the event was sent again, and the kind of the notice. */
-function confirmation(attempt, previous) {
-  if (!attempt || attempt.at === previous?.at)
+function confirmation(attempt, previous, endpoint) {
+  const isWaiting = !attempt || attempt.at === previous?.at;
+  if (isWaiting && isSilent(endpoint)) return ["The other system does not answer. It will be sent again with the next try.", "warn"];
+  if (isWaiting)
     return ["It will be sent again in a moment. Come back in a minute to see whether it got through.", "warn"];
   if (isAccepted(attempt)) return ["It was sent again, and the other system accepted it.", "good"];
   return [`It was sent again, but it failed: ${outcome(attempt)}.`, "bad"];

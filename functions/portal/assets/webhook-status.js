@@ -20,6 +20,15 @@ export const hasProblem = endpoint =>
 /** Returns true if nothing is sent at the moment, because the receiver does not answer. */
 export const isSilent = endpoint => endpoint.status === "enabled" && Boolean(endpoint.breaker_open_until);
 
+/**
+ * Returns when a delivery is tried next, or null. Nothing is sent before the next try to a receiver that does not
+ * answer. `endpoint`: null if it was deleted.
+ */
+export function nextTry({ next_attempt_at: at }, endpoint) {
+  const isHeld = at && endpoint && isSilent(endpoint) && new Date(endpoint.breaker_open_until) > new Date(at);
+  return isHeld ? endpoint.breaker_open_until : at;
+}
+
 /** The status of a webhook in a word. */
 export function statusBadge(endpoint) {
   if (endpoint.status === "gone") return badge("bad", "Gone");
