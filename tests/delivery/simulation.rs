@@ -171,7 +171,7 @@ impl<'w> Run<'w> {
                 let receiver = self.targets.remove(number).receiver;
                 let sent = receiver.hooks().len();
                 self.deleted.push((receiver, sent));
-                self.add_target(number % 2 == 0).await;
+                self.add_target(number.is_multiple_of(2)).await;
             }
             _ => {}
         }
