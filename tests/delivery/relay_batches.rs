@@ -37,7 +37,8 @@ impl RelayScene {
     }
 
     async fn check_in(&self, id: &str) {
-        self.world.apply([check_in(id, 2, json!({}), json!({}))]).await;
+        let now = self.world.timestamp_in(0).await;
+        self.world.apply([check_in(id, 2, json!({}), json!({})).with("submitted_at", now)]).await;
         self.world.settle().await;
     }
 
