@@ -1,5 +1,5 @@
-//! Jobs on the deliveries of an endpoint. A message is one page: its work is done, then the message for the next page is
-//! sent. A crash in between repeats the page.
+//! Jobs on the deliveries of an endpoint. A message is one page: its work is done, then the message for the next page
+//! is sent. A crash in between repeats the page.
 
 use domain::delivery::{DeliveryJob, JobWork, Recovery};
 use domain::endpoint::EndpointStatus;

@@ -27,7 +27,7 @@ export const none = endpoint =>
  * answer of the service, with `more` if there are too many to count.
  */
 export function question({ endpoint, types, base, wanted, found, page }) {
-  const events = `${found.more ? "more than " : ""}${count(found.deliveries, "event")}`;
+  const events = `${found.more ? "at least " : ""}${count(found.deliveries, "event")}`;
   return h(
     "section",
     { class: "notice warn" },
@@ -37,7 +37,7 @@ export function question({ endpoint, types, base, wanted, found, page }) {
         submit: `Send ${events} again`,
         send: async (_, once) => {
           const { deliveries: number, more } = await once.post(`${base}/recover`, wanted);
-          const least = more ? "More than " : "";
+          const least = more ? "At least " : "";
           page.go(path`/webhooks/${endpoint.id}`, `${least}${count(number, "event is", "events are")} being sent again.`);
         },
       },

@@ -32,12 +32,18 @@ impl EndpointScene {
         self.world.advance_s(HOUR_S).await;
     }
 
-    /// Asserts that a recovery began one chain for each of the deliveries, and that each is delivered.
-    async fn assert_each_recovered_once(&self, deliveries: usize) {
+    /// The items of all deliveries.
+    async fn stored_deliveries(&self) -> Vec<Value> {
         let mut items = self.world.items("deliveries", "ENDPOINT#").await;
         items.retain(|item| item["sk"]["S"].as_str().unwrap().starts_with("DELIVERY#"));
-        assert_eq!(items.len(), deliveries);
-        for item in items {
+        items
+    }
+
+    /// Asserts that a recovery began one chain for each of the deliveries, and that each is delivered.
+    async fn assert_each_recovered_once(&self, deliveries: usize) {
+        let stored = self.stored_deliveries().await;
+        assert_eq!(stored.len(), deliveries);
+        for item in stored {
             assert_eq!((&item["chain"]["N"], &item["status"]["S"]), (&json!("2"), &json!("delivered")));
         }
     }
@@ -289,7 +295,7 @@ async fn a_count_stops_at_ten_thousand_failed_deliveries_and_says_so() {
     let scene = EndpointScene::new().await;
     let (_, endpoint, settings) = scene.coach().await;
     scene.fail(&settings, &endpoint, 1).await;
-    let one = scene.world.items("deliveries", "ENDPOINT#").await.remove(0);
+    let one = scene.stored_deliveries().await.remove(0);
     let copy = |number: usize| {
         let (id, mut item) = (format!("{}{number:08}", &one["id"]["S"].as_str().unwrap()[..28]), one.clone());
         item["sk"]["S"] = format!("DELIVERY#{id}").into();
