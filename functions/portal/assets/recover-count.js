@@ -4,11 +4,11 @@ import { path } from "./api.js";
 import { h } from "./dom.js";
 import { titleOf } from "./event-types.js";
 import { form } from "./forms.js";
-import { count, host, list, time } from "./format.js";
+import { capital, count, host, list, time } from "./format.js";
 import { notice } from "./ui.js";
 import { waitingWords } from "./webhook-trouble.js";
 
-/** Returns the notice for a count without events. `endpoint`: the webhook as it is now. */
+/** Returns the notice for a count without events. `endpoint` as it is now. */
 export const none = endpoint =>
   notice(
     "calm",
@@ -27,7 +27,8 @@ export const none = endpoint =>
  * answer of the service, with `more` if there are too many to count.
  */
 export function question({ endpoint, types, base, wanted, found, page }) {
-  const events = `${found.more ? "at least " : ""}${count(found.deliveries, "event")}`;
+  const atLeast = ({ more }) => (more ? "at least " : "");
+  const events = `${atLeast(found)}${count(found.deliveries, "event")}`;
   return h(
     "section",
     { class: "notice warn" },
@@ -36,9 +37,9 @@ export function question({ endpoint, types, base, wanted, found, page }) {
       {
         submit: `Send ${events} again`,
         send: async (_, once) => {
-          const { deliveries: number, more } = await once.post(`${base}/recover`, wanted);
-          const least = more ? "At least " : "";
-          page.go(path`/webhooks/${endpoint.id}`, `${least}${count(number, "event is", "events are")} being sent again.`);
+          const sent = await once.post(`${base}/recover`, wanted);
+          const words = `${atLeast(sent)}${count(sent.deliveries, "event is", "events are")} being sent again.`;
+          page.go(path`/webhooks/${endpoint.id}`, capital(words));
         },
       },
       h(

@@ -11,7 +11,7 @@ import { none, question } from "./recover-count.js";
 import { link, notice, showAndAnnounce } from "./ui.js";
 import { start } from "./webhook-actions.js";
 import { hostName } from "./webhook-status.js";
-import { troubleSince } from "./webhook-trouble.js";
+import { recoverSince } from "./webhook-trouble.js";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -37,7 +37,7 @@ function countForm(endpoint, types, base, page) {
   const opened = Date.now();
   // The links of notices name the time. The webhook itself forgets it when it is started or gets another address.
   const linked = page.query.get("since");
-  const since = Number.isNaN(Date.parse(linked)) ? troubleSince(endpoint) : linked;
+  const since = Number.isNaN(Date.parse(linked)) ? recoverSince(endpoint) : linked;
   let choice = 0;
   const choose = since => fill(custom, since === "custom" && dates());
   const node = form(

@@ -2,7 +2,6 @@
 // have a filter.
 
 import { getPage, path } from "./api.js";
-import { LIMITS } from "./domain.js";
 import { h } from "./dom.js";
 import { count, due, time } from "./format.js";
 import { advice, isAccepted, outcome, wasSent } from "./outcome.js";
@@ -12,10 +11,9 @@ import { isSilent, waitingCount } from "./webhook-status.js";
 // Events of one webhook that are read. More of them would tell no other reason.
 const PAGE = 5;
 const MINUTE_MS = 60_000;
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
-// Longest time from an event's creation to its last try. Tries come a little later than planned, to spread them.
-const TRIED_MS = LIMITS.retryHours * 1.25 * HOUR_MS;
+const DAY_MS = 24 * 3_600_000;
+// Longer than the service tries an event, with the waits that receivers ask for.
+const LONGEST_CHAIN_MS = 2 * DAY_MS;
 
 /** Returns true if the webhook fails, or was stopped because it failed. */
 export const isFailing = endpoint =>
@@ -114,16 +112,16 @@ export function waitingWords(endpoint, waiting = { items: [] }) {
 }
 
 /** The creation of the oldest event that can have failed in the present trouble, or null. */
-export function troubleSince(endpoint) {
+export function recoverSince(endpoint) {
   const since = endpoint.failing_since ?? endpoint.disabled_at;
   return since && creationBefore(since);
 }
 
 /** The address of the screen that sends failed events again, with all that failed in the present trouble. */
 export function recoverAddress(endpoint) {
-  const since = troubleSince(endpoint);
+  const since = recoverSince(endpoint);
   return `${path`#/webhooks/${endpoint.id}/recover`}${since ? `?since=${encodeURIComponent(since)}` : ""}`;
 }
 
 /** The creation of the oldest event that can have been tried at a time. */
-const creationBefore = time => new Date(new Date(time) - TRIED_MS).toISOString();
+const creationBefore = time => new Date(new Date(time) - LONGEST_CHAIN_MS).toISOString();
