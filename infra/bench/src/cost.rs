@@ -29,7 +29,8 @@ impl Cost {
             self.dollars += prices::INVOCATION + prices::GB_SECOND * gb_seconds;
             self.dollars += if event.is_request { prices::API_REQUEST } else { 0.0 };
             // A batch is received with one request, and deleted with another.
-            self.dollars += if event.messages > 0 { 2.0 * prices::QUEUE_REQUEST } else { 0.0 };
+            let request = if event.function == "deliver" { prices::FIFO_QUEUE_REQUEST } else { prices::QUEUE_REQUEST };
+            self.dollars += if event.messages > 0 { 2.0 * request } else { 0.0 };
             // A fact comes to its queue by the bus.
             let facts = if event.function == "ingest" { event.messages } else { 0 };
             self.dollars += facts as f64 * (prices::BUS_EVENT + prices::QUEUE_REQUEST);
@@ -39,7 +40,12 @@ impl Cost {
             self.read_units += call.read_units;
             self.write_units += call.write_units;
             self.dollars += call.read_units * prices::READ_UNIT + call.write_units * prices::WRITE_UNIT;
-            self.dollars += if call.operation.starts_with("SendMessage") { prices::QUEUE_REQUEST } else { 0.0 };
+            // Batches go to the FIFO queue of deliveries.
+            self.dollars += match &*call.operation {
+                "SendMessageBatch" => prices::FIFO_QUEUE_REQUEST,
+                "SendMessage" => prices::QUEUE_REQUEST,
+                _ => 0.0,
+            };
         }
         let first = handled.iter().map(|event| event.began).min();
         let last = handled.iter().map(|event| event.ended).max();
@@ -91,7 +97,7 @@ mod tests {
             // At one GB, 10 ms of CPU in 17.3 ms.
             ("clients", true, 0, 10, vec![], "0.0 | 0.0 | 0.0 | 10.00 | 10.0 | 20.0 | 1.44"),
             ("relay", false, 0, 0, vec![write, send], "1.0 | 2.0 | 4.0 | 0.00 | 10.0 | 20.0 | 3.38"),
-            ("deliver", false, 3, 0, vec![], "0.0 | 0.0 | 0.0 | 0.00 | 10.0 | 20.0 | 1.03"),
+            ("deliver", false, 3, 0, vec![], "0.0 | 0.0 | 0.0 | 0.00 | 10.0 | 20.0 | 1.23"),
             ("ingest", false, 1, 0, vec![], "0.0 | 0.0 | 0.0 | 0.00 | 10.0 | 20.0 | 2.43"),
         ] {
             let mut cost = Cost::default();

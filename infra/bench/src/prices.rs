@@ -12,6 +12,7 @@ pub(crate) const GB_SECOND: f64 = 13.333_4;
 pub(crate) const READ_UNIT: f64 = 0.125;
 pub(crate) const WRITE_UNIT: f64 = 0.625;
 pub(crate) const QUEUE_REQUEST: f64 = 0.40;
+pub(crate) const FIFO_QUEUE_REQUEST: f64 = 0.50;
 pub(crate) const BUS_EVENT: f64 = 1.00;
 
 /// Memory at which Lambda gives a function a whole core
@@ -43,6 +44,7 @@ mod tests {
             ("DynamoDB, a million read units", READ_UNIT),
             ("DynamoDB, a million write units", WRITE_UNIT),
             ("SQS, a million requests", QUEUE_REQUEST),
+            ("SQS, a million requests to a FIFO queue", FIFO_QUEUE_REQUEST),
             ("EventBridge, a million custom events", BUS_EVENT),
         ] {
             let row = GUIDE.lines().find_map(|line| line.strip_prefix(&format!("| {name} | $"))).unwrap();
