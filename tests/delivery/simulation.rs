@@ -295,7 +295,8 @@ async fn simulate(seed: u64) {
         "{} events, {lines} attempts, {requests} requests, {deaths} deaths, {failures} failed messages",
         run.clients
     );
-    // A function that dies takes a batch along. A request is repeated if a reused connection is closed without an answer.
+    // A function that dies takes a batch along. A request is repeated if a reused connection is closed without an
+    // answer.
     let most_more = BATCH * deaths + failures + silences;
     assert!(requests - lines <= most_more, "seed {seed}: {requests} requests for {lines} attempts");
     assert!(world.take_messages("deliveries-dlq.fifo").await.is_empty(), "the dead letters are for faults of ours");

@@ -32,7 +32,9 @@ async fn each_request_attempt_fact_and_sweep_has_one_readable_line() {
     world.advance_s(60).await;
     let trigger = json!({ "event": "daily_log_inactivity", "days": 3 });
     world.apply([automation("ada", "silent", trigger, &[&endpoint]).with("id", "fact-7")]).await;
-    world.apply([daily_log(made.str("client_id"), world.now().await.date_naive())]).await;
+    // A day that has begun in every time zone.
+    let day = world.now().await.date_naive() - chrono::TimeDelta::days(1);
+    world.apply([daily_log(made.str("client_id"), day)]).await;
     world.apply([Fact::client("nobody", "c9").with("id", "fact-8")]).await;
     world.anonymous().get("/settings/keys").await.expect(401);
     world.advance_s(4 * 86_400).await;

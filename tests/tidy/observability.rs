@@ -85,7 +85,8 @@ fn kebab(alarm: &str) -> String {
 
 /// The rest of each name after this beginning, up to a sign that no name has.
 fn named<'t>(text: &'t str, beginning: &str) -> BTreeSet<&'t str> {
-    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    // The dot is that of a FIFO queue.
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
     text.split(beginning).skip(1).map(|rest| rest.split(|c| !is_of_name(c)).next().unwrap()).collect()
 }
 

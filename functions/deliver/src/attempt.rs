@@ -86,8 +86,8 @@ impl App {
         Ok(())
     }
 
-    /// Records an attempt in the endpoint's health, and returns what became of the endpoint. A plain failure that cannot
-    /// be recorded is only logged. A 410 that cannot be recorded fails the message.
+    /// Records an attempt in the endpoint's health, and returns what became of the endpoint. A plain failure that
+    /// cannot be recorded is only logged. A 410 that cannot be recorded fails the message.
     async fn endpoint_after(
         &self,
         order: &DeliveryOrder,

@@ -25,8 +25,8 @@ pub struct DeliveryOrder {
     /// The number of times that the order was sent to wait: a queue delays a message for 15 minutes at most.
     pub hop: u32,
     pub due_at: Timestamp,
-    /// True if the order has waited for a probe of its endpoint's breaker. Such orders have one lane together: the first
-    /// is the probe, and the others wait behind it.
+    /// True if the order has waited for a probe of its endpoint's breaker. Such orders have one lane together: the
+    /// first is the probe, and the others wait behind it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub probes: bool,
 }
@@ -41,7 +41,7 @@ pub struct DeliveryState {
     pub next_attempt_at: Option<Timestamp>,
 }
 
-/// What is done with an order.
+/// The decision about an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Turn {
     /// Make the attempt.

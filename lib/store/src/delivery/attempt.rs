@@ -56,8 +56,8 @@ impl Deliveries {
         self.vault.unseal(ENTITY, &body_context(&endpoint_of(pk)?, id), sealed)
     }
 
-    /// Records an attempt: adds its line to the log, and sets what `conclude` says. If the delivery has changed since it
-    /// was read, it is concluded again. Returns the state after that; `None`: the delivery has expired meanwhile.
+    /// Records an attempt: adds its line to the log, and sets what `conclude` says. If the delivery has changed since
+    /// it was read, it is concluded again. Returns the state after that; `None`: the delivery has expired meanwhile.
     pub async fn record(
         &self,
         order: &DeliveryOrder,
