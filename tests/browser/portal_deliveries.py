@@ -198,33 +198,34 @@ FAILURES = {
 def understands_each_failure(kit, hand):
     """The list says in plain words how each hostile receiver has answered."""
     coach = kit.coach()
-    where = f"/{coach.id}-hostile"
-    webhook = coach.webhook(f"{kit.receiver.url}{where}")
-    for answer in FAILURES:
-        kit.receiver.answers[where] = answer
-        coach.api("POST", f"/webhooks/{webhook['id']}/test", {})
-        kit.stack.local("settle", {})
-    unreachable = coach.webhook("http://127.0.0.1:9/nobody")
-    coach.api("POST", f"/webhooks/{unreachable['id']}/test", {})
-    kit.receiver.answers[where] = HANG
-    hanging = coach.api("POST", f"/webhooks/{webhook['id']}/test", {})["delivery_id"]
-    until(lambda: coach.api("GET", f"/webhooks/{webhook['id']}/deliveries/{hanging}")["attempts"], 40, every_s=1)
+    where = lambda answer: f"/{coach.id}-hostile-{answer}"
+
+    def sends_to(url):
+        """Sends a test event. Returns the path of its delivery."""
+        webhook = f"/webhooks/{coach.webhook(url)['id']}"
+        delivery = coach.api("POST", f"{webhook}/test", {})["delivery_id"]
+        return f"{webhook}/deliveries/{delivery}"
+
+    # Each answer has a webhook of its own, so that the retries end as the first try did.
+    for answer in [*FAILURES, HANG]:
+        kit.receiver.answers[where(answer)] = answer
+    hanging, *_ = [sends_to(f"{kit.receiver.url}{where(answer)}") for answer in [HANG, *FAILURES]]
+    sends_to("http://127.0.0.1:9/nobody")
+    until(lambda: coach.api("GET", hanging)["attempts"], 40, every_s=1)
     with kit.visit(coach, hand) as visitor, receiver_without_tls() as address:
-        plain = coach.webhook(address)
-        coach.api("POST", f"/webhooks/{plain['id']}/test", {})
+        sends_to(address)
         kit.stack.local("settle", {})
-        visitor.open(f"/webhooks/{webhook['id']}")
+        visitor.open("/deliveries")
         for words in FAILURES.values():
             visitor.sees(words)
         visitor.sees("The other system took more than 15 seconds to answer.")
-        visitor.look("webhook-hostile-receiver")
-        visitor.go(f"/webhooks/{webhook['id']}/deliveries/{hanging}")
-        visitor.sees("It should answer first and work afterwards.")
-        visitor.go("/deliveries")
         visitor.sees("The other system refused the connection.")
         visitor.sees("The other system offers no secure connection at this address.")
+        visitor.look("deliveries-hostile-receivers")
+        visitor.go(hanging)
+        visitor.sees("It should answer first and work afterwards.")
     # Later flows wait until nothing is under way.
-    kit.receiver.answers[where] = 200
+    kit.receiver.answers[where(HANG)] = 200
 
 
 def sees_an_erased_client(kit, hand):

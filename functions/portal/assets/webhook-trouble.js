@@ -3,7 +3,7 @@
 
 import { getPage, path } from "./api.js";
 import { h } from "./dom.js";
-import { count, due, time } from "./format.js";
+import { due, time } from "./format.js";
 import { advice, isAccepted, outcome, wasSent } from "./outcome.js";
 import { link } from "./ui.js";
 import { isSilent, waitingCount } from "./webhook-status.js";
