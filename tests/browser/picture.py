@@ -13,7 +13,10 @@ from playwright.sync_api import sync_playwright
 from portal_kit import Kit, Mouse, Stack, receiver
 
 FOLDER = "functions/portal/pictures"
-WIDTH, HEIGHT = 1_080, 690
+WIDTH, HEIGHT = 1_080, 826
+HOUR_S = 3_600
+# The messages of each client. The clients write one after the other, an hour apart.
+MESSAGES = (3, 5, 2, 6, 9, 14, 11, 8, 12, 10, 7, 6, 9, 4)
 
 
 def prepare(kit):
@@ -23,9 +26,12 @@ def prepare(kit):
     coach.api("POST", "/keys", {"scope": "crm", "name": "Booking desk", "permissions": ["contacts.read", "bookings.write"]})
     coach.webhook(f"{kit.receiver.url}/records", events=["new_client", "message_received"], description="Patient records")
     coach.webhook(f"{kit.receiver.url}/broken", events=["message_received"], description="Newsletter")
-    kit.receiver.answers["/broken"] = 500
-    grace, *_ = coach.clients("grace", "hedy", "mary")
-    coach.messages(grace, 6)
+    clients = coach.clients(*(f"client-{number}" for number in range(len(MESSAGES))))
+    for client, number in zip(clients, MESSAGES):
+        kit.stack.advance(HOUR_S)
+        if client == clients[-1]:
+            kit.receiver.answers["/broken"] = 500
+        coach.messages(client, number)
     return coach
 
 
