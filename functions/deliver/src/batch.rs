@@ -17,7 +17,7 @@ use crate::{App, DeliverError, Outcomes};
 
 const QUEUE_WAIT_MS: Metric = Metric::logged("queue_wait_ms", Unit::Milliseconds);
 /// Time after which the messages of lanes that have ended are deleted. Before it, Lambda deletes the batch for less.
-const PATIENCE: Duration = Duration::from_millis(500);
+const DELETE_AFTER: Duration = Duration::from_millis(500);
 
 impl App {
     /// Carries out the orders of a batch.
@@ -31,7 +31,7 @@ impl App {
         let mut running: FuturesUnordered<_> =
             lanes.into_values().map(|lane| self.carry_out_lane(lane, &counts)).collect();
         let (mut outcomes, mut undeleted, mut is_late) = (Outcomes::new(), Vec::new(), false);
-        let mut late = pin!(tokio::time::sleep(PATIENCE));
+        let mut late = pin!(tokio::time::sleep(DELETE_AFTER));
         loop {
             tokio::select! {
                 () = &mut late, if !is_late => is_late = true,

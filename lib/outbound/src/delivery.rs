@@ -50,6 +50,13 @@ impl DeliveryQueue {
 
     /// Sends orders, and returns one result per order, in their order.
     pub async fn send_all(&self, orders: &[DeliveryOrder]) -> Vec<Result<(), QueueError>> {
+        if let [order] = orders {
+            // A single order needs no batch.
+            let message = self.0.client().send_message().queue_url(self.0.url()).message_body(text(order));
+            let message = message.message_group_id(order.lane()).message_deduplication_id(order.deduplication_id());
+            let sent = boxed(message.send()).await.map(drop);
+            return vec![sent.map_err(|error| QueueError::new(without_message(error)))];
+        }
         let message = |order: &DeliveryOrder| {
             let entry = SendMessageBatchRequestEntry::builder().message_body(text(order));
             entry.message_group_id(order.lane()).message_deduplication_id(order.deduplication_id())
