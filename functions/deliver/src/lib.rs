@@ -1,12 +1,12 @@
 //! Signs and sends webhooks, and keeps the delivery log.
 //!
 //! A message of the FIFO queue is an order for one attempt. The orders of a lane, a part of an endpoint, are carried
-//! out one after the other, the lanes of a batch at once ([`batch`]). An order reads its delivery and endpoint,
-//! decides, sends, records, and sends the next order ([`attempt`]). The delivery's record decides whether an order
+//! out one after the other, the lanes of a batch at once (`batch`). An order reads its delivery and endpoint,
+//! decides, sends, records, and sends the next order (`attempt`). The delivery's record decides whether an order
 //! still counts: messages arrive twice, late, and after a function died half-way.
 //!
-//! A message of the other queue has waited: an order moves to the FIFO queue ([`waiting`]). Or it asks for a page of a
-//! job on many deliveries ([`job`]).
+//! A message of the other queue has waited: an order moves to the FIFO queue (`waiting`). Or it asks for a page of a
+//! job on many deliveries (`job`).
 
 mod attempt;
 mod batch;
