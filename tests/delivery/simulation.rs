@@ -75,6 +75,7 @@ struct Target {
     endpoint: Endpoint,
     /// All that ever signed.
     secrets: Vec<String>,
+    has_lost_secret: bool,
     /// The first client whose event the endpoint has.
     first_client: u64,
 }
@@ -116,7 +117,7 @@ impl<'w> Run<'w> {
         let receiver = if is_odd { Receiver::start_odd().await } else { Receiver::start().await };
         let endpoint = self.coach.endpoint(&receiver.url(), "identifiers").await;
         let secrets = vec![endpoint.secret.clone()];
-        self.targets.push(Target { receiver, endpoint, secrets, first_client: self.clients });
+        self.targets.push(Target { receiver, endpoint, secrets, has_lost_secret: false, first_client: self.clients });
     }
 
     async fn round(&mut self) {
@@ -159,7 +160,11 @@ impl<'w> Run<'w> {
             }
             5 => {
                 let rotated = self.settings.post(&format!("{path}/rotate-secret"), json!({})).await;
-                self.targets[number].secrets.extend(rotated.body["secret"].as_str().map(str::to_owned));
+                match rotated.body["secret"].as_str() {
+                    Some(secret) => self.targets[number].secrets.push(secret.to_owned()),
+                    // The rotation may have happened, and its answer is lost.
+                    None => self.targets[number].has_lost_secret = true,
+                }
             }
             6 if earlier_clients > 0 => {
                 let client = self.chance.below(earlier_clients);
@@ -263,10 +268,11 @@ async fn simulate(seed: u64) {
     run.end().await;
     let (mut requests, mut lines, mut silences) = (0, 0, 0);
     let mut events = BTreeSet::new();
-    for Target { receiver, endpoint, secrets, first_client } in &run.targets {
+    for Target { receiver, endpoint, secrets, has_lost_secret, first_client } in &run.targets {
         let mut sent: BTreeMap<String, usize> = BTreeMap::new();
         for hook in receiver.hooks() {
-            assert!(secrets.iter().any(|secret| hook.is_signed_with(secret)), "signed for another endpoint");
+            let is_signed = secrets.iter().any(|secret| hook.is_signed_with(secret));
+            assert!(is_signed || *has_lost_secret, "signed for another endpoint");
             *sent.entry(hook.header("webhook-id").to_owned()).or_default() += 1;
         }
         let deliveries = log_of(&run.coach, endpoint).await;
