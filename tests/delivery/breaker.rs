@@ -38,8 +38,11 @@ impl Calls {
         }
     }
 
+    /// The calls of one operation by invocations that carry out orders. The others move orders that have waited.
     fn count(&self, operation: &str) -> usize {
-        self.0.values().flatten().filter(|call| call["operation"] == operation).count()
+        let is = |call: &Value, operation: &str| call["operation"] == operation;
+        let carriers = self.0.values().filter(|calls| calls.iter().any(|call| is(call, "BatchGetItem")));
+        carriers.flatten().filter(|call| is(call, operation)).count()
     }
 }
 
