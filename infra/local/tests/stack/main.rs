@@ -159,8 +159,13 @@ async fn the_clock_stops_at_every_due_time() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failed_message_is_retried_after_its_visibility_time_out_and_moves_to_the_dead_letters() {
     let local = Local::start(&["--ephemeral"]).await;
-    local.send("deliveries", "fail", 0).await;
-    local.send("deliveries", "fine", 0).await;
+    let url = local.0.stack.timeline.aws.sqs().url("deliveries.fifo");
+    for body in ["fail", "fine"] {
+        let message = json!({
+            "QueueUrl": url, "MessageBody": body, "MessageGroupId": body, "MessageDeduplicationId": body,
+        });
+        local.aws("AmazonSQS.SendMessage", message).await;
+    }
     local.post("/_local/settle", json!({})).await;
     let failures = |local: &Local| {
         let records = local.seen("deliver").into_iter().flat_map(|event| event["Records"].as_array().unwrap().clone());
@@ -171,7 +176,7 @@ async fn a_failed_message_is_retried_after_its_visibility_time_out_and_moves_to_
     assert_eq!(failures(&local), 2);
     local.post("/_local/clock", json!({"advance_s": 26 * 3_600})).await;
     assert_eq!(failures(&local), 500);
-    let url = local.0.stack.timeline.aws.sqs().url("deliveries-dlq");
+    let url = local.0.stack.timeline.aws.sqs().url("deliveries-dlq.fifo");
     let dead = local.aws("AmazonSQS.ReceiveMessage", json!({"QueueUrl": url})).await;
     assert_eq!(dead["Messages"][0]["Body"], "fail");
     local.0.end().await;
