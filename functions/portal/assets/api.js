@@ -14,8 +14,8 @@ export function get(path, query = {}, signal = undefined) {
 }
 
 /**
- * GET of a page of a list: `{ items, next }`. A page before the end may be short or empty: the service looks at a limited
- * number of events for each.
+ * GET of a page of a list: `{ items, next }`. A page before the end may be short or empty: the service looks at a
+ * limited number of events for each.
  */
 export async function getPage(path, query, signal) {
   const { data: items, next_cursor: next } = await get(path, query, signal);
@@ -35,9 +35,9 @@ export const forgetRequests = () => unclear.clear();
 
 /**
  * One form or button that posts: however often it is sent, the same content has one effect. The content keeps its
- * `Idempotency-Key` after an unclear outcome, even if another form sends it, and after success in this form. It gets a
- * new key after a refusal, which the service would repeat. Create another `IdempotentPost` to do the same thing a
- * second time.
+ * `Idempotency-Key` after an unclear outcome, even if another form sends it, and after success in this form. It
+ * gets a new key after a refusal, which the service would repeat. Create another `IdempotentPost` to do the same
+ * thing a second time.
  */
 export class IdempotentPost {
   #done = {};

@@ -1,5 +1,5 @@
-// Bars of what was sent over time: delivered events upwards, and failed tries downwards and hatched. A table says the
-// same to those who do not see the bars.
+// Bars of what was sent over time: delivered events upwards, and failed tries downwards and hatched. A table says
+// the same to those who do not see the bars.
 
 import { h, svg, uniqueId } from "./dom.js";
 import { clock, compact, count, day, number, weekday } from "./format.js";
@@ -45,8 +45,8 @@ function grouped(hours, key) {
 }
 
 /**
- * `parts` are drawn, and `rows` are in the table. `name(at)` and `nameOfRow(at)` name them; `tick(at)` is the text below
- * a bar, or false. A bar with which a day begins has the name of the day.
+ * `parts` are drawn, and `rows` are in the table. `name(at)` and `nameOfRow(at)` name them; `tick(at)` is the text
+ * below a bar, or false. A bar with which a day begins has the name of the day.
  */
 function bars({ period, column, parts, rows, name, nameOfRow, tick }) {
   const delivered = rows.reduce((sum, row) => sum + row.delivered, 0);

@@ -5,9 +5,9 @@ import { fill, h } from "./dom.js";
 import { action, card, cards } from "./ui.js";
 
 /**
- * `load(cursor)` returns `{ items, next }`; `first` is the page that was read already; `show(item)` returns the content
- * of a card; `empty` is shown if there is nothing. A list with a filter may end a page before it has `limit` items:
- * `soFar(pages)` says how far the service has looked by then.
+ * `load(cursor)` returns `{ items, next }`; `first` is the page that was read already; `show(item)` returns the
+ * content of a card; `empty` is shown if there is nothing. A list with a filter may end a page before it has
+ * `limit` items: `soFar(pages)` says how far the service has looked by then.
  */
 export function pages({ label, first, load, show, empty, limit = 0, soFar = null }) {
   const items = cards(label, []);

@@ -1,5 +1,5 @@
-// The trouble of a webhook: the reason why it fails, and its events that wait or failed. It is read by itself: a list may
-// have a filter.
+// The trouble of a webhook: the reason why it fails, and its events that wait or failed. It is read by itself: a
+// list may have a filter.
 
 import { getPage, path } from "./api.js";
 import { h } from "./dom.js";
@@ -31,8 +31,8 @@ function urgency(endpoint) {
 }
 
 /**
- * Reads `{ waiting, failed, failure }`: a page of the events that wait, or of those that failed, and the latest failure
- * of them. One request.
+ * Reads `{ waiting, failed, failure }`: a page of the events that wait, or of those that failed, and the latest
+ * failure of them. One request.
  */
 export async function readTrouble(endpoint, signal) {
   const query = troubleQuery(endpoint);
@@ -54,8 +54,8 @@ function troubleQuery(endpoint) {
 export const failedSince = () => creationBefore(Date.now() - DAY_MS);
 
 /**
- * Returns true for an event that failed in the last 24 hours and can be sent again with others: no test event, and its
- * client is not erased.
+ * Returns true for an event that failed in the last 24 hours and can be sent again with others: no test event, and
+ * its client is not erased.
  */
 export function isRecoverable({ test, attempts }) {
   const last = attempts.at(-1);
