@@ -27,6 +27,7 @@ pub mod email;
 pub mod endpoint;
 pub mod endpoint_health;
 pub mod event;
+pub mod event_access;
 pub mod fact;
 pub mod fact_time;
 mod fact_values;

@@ -28,6 +28,7 @@ use std::collections::HashMap;
 use domain::api_key::{ApiKey, Permission, Scope};
 use domain::audit::AuditDetail;
 use domain::country::Country;
+use domain::event_access::EventAccess;
 use domain::id::{CoachId, KeyId};
 use domain::key::KeyStatus;
 use domain::time::Timestamp;
@@ -49,6 +50,9 @@ pub struct KeyRecord {
     pub name: String,
     pub scope: Scope,
     pub permissions: Vec<Permission>,
+    /// The events that the key may read. `None`: no events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events: Option<EventAccess>,
     /// Prefix and last characters of the secret.
     pub display: String,
     pub created_at: Timestamp,
@@ -157,6 +161,7 @@ mod tests {
             name: "EMR".to_owned(),
             scope: Scope::Partner,
             permissions: Vec::new(),
+            events: None,
             display: "svc_live_…abcd".to_owned(),
             created_at: Timestamp::from_ms(1),
             expires_at: None,

@@ -27,6 +27,7 @@ impl KeyRecord {
             name: draft.name.clone(),
             scope: draft.scope,
             permissions: draft.permissions.clone(),
+            events: None,
             display: key.display(),
             created_at: now,
             expires_at: draft.expires_at.map(Timestamp::ms),
