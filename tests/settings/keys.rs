@@ -1,6 +1,7 @@
 //! `/settings/keys`: create, change, rotate and revoke keys.
 
 mod changes;
+mod events;
 mod lists;
 mod rings;
 
@@ -9,11 +10,12 @@ use std::future::IntoFuture;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use crate::world::{Reply, World, list, members, time, until};
+use crate::world::{CRM_PERMISSIONS, PARTNER_PERMISSIONS, Reply, World, list, members, time, until};
 
-const VIEW: [&str; 12] = [
+const VIEW: [&str; 13] = [
     "created_at",
     "display",
+    "events",
     "expires_at",
     "id",
     "last_used_at",
@@ -98,8 +100,43 @@ async fn a_crm_key_has_the_permissions_that_were_selected() {
     let mut shown: Vec<Value> = list(made.body["permissions"].clone());
     shown.sort_by_key(Value::to_string);
     assert_eq!(json!(shown), permissions);
-    let partner = ada.new_key(json!({ "name": "P", "scope": "partner", "permissions": [] })).await;
-    assert_eq!(partner.body["permissions"], json!([]));
+}
+
+#[tokio::test]
+async fn a_partner_key_has_the_permissions_that_were_selected_or_all() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    for none in [json!({}), json!({ "permissions": null }), json!({ "permissions": [] })] {
+        let mut body = json!({ "name": "P", "scope": "partner" });
+        body.as_object_mut().unwrap().extend(none.as_object().unwrap().clone());
+        assert_eq!(ada.new_key(body).await.body["permissions"], json!(PARTNER_PERMISSIONS));
+    }
+    let permissions = json!(["login_links.create", "clients.read", "clients.read"]);
+    let made = ada.new_key(json!({ "name": "P", "scope": "partner", "permissions": permissions })).await;
+    assert_eq!(made.body["permissions"], json!(["clients.read", "login_links.create"]));
+    let rotated = ada.settings().await.post(&format!("/settings/keys/{}/rotate", made.str("id")), json!({})).await;
+    assert_eq!(rotated.expect(201).body["permissions"], made.body["permissions"]);
+    let shown: Vec<Value> = list(ada.settings().await.get("/settings/keys").await.body["keys"].clone());
+    assert_eq!(shown.iter().filter(|key| key["permissions"] == json!(PARTNER_PERMISSIONS)).count(), 3);
+}
+
+#[tokio::test]
+async fn a_key_takes_no_permission_of_the_other_scope() {
+    let world = World::start().await;
+    let settings = world.coach("ada").await.settings().await;
+    for (scope, own, others) in [
+        ("partner", PARTNER_PERMISSIONS[0], CRM_PERMISSIONS.as_slice()),
+        ("crm", CRM_PERMISSIONS[0], PARTNER_PERMISSIONS.as_slice()),
+    ] {
+        for other in others {
+            for permissions in [json!([other]), json!([own, other])] {
+                let body = json!({ "name": "x", "scope": scope, "permissions": permissions });
+                let refused = settings.post("/settings/keys", body).await.refused_for("permissions");
+                assert!(refused.text.contains(other), "{}", refused.text);
+            }
+        }
+    }
+    assert_eq!(settings.get("/settings/keys").await.expect(200).body["keys"], json!([]));
 }
 
 #[tokio::test]
@@ -110,6 +147,7 @@ async fn invalid_key_fields_are_refused_by_name() {
     for (field, body) in [
         ("name", json!({ "name": "\u{200b}", "scope": "partner" })),
         ("permissions", json!({ "name": "x", "scope": "crm" })),
+        ("permissions", json!({ "name": "x", "scope": "partner", "permissions": ["clients.delete"] })),
         ("expires_at", json!({ "name": "x", "scope": "partner", "expires_at": past })),
     ] {
         settings.post("/settings/keys", body).await.refused_for(field);

@@ -18,6 +18,9 @@ pub(crate) const EMITTED: [&str; 6] = [
     "phase_advanced",
     "message_received",
 ];
+/// All permissions of a partner key.
+pub(crate) const PARTNER_PERMISSIONS: [&str; 4] =
+    ["clients.read", "clients.write", "records.read", "login_links.create"];
 /// All permissions of a CRM key.
 pub(crate) const CRM_PERMISSIONS: [&str; 7] = [
     "contacts.read",

@@ -102,8 +102,10 @@ impl Command for Create<'_> {
             Reply::created(&NewKey { record: view(record.clone(), now), key })
         };
         Ok(Decision::secret(answer(Some(&key))?, answer(None)?)
-            .write(app.keys.create(&record, &key))
-            .write(found.old.as_ref().map(|old| app.keys.retire(old, &record.key_id, now)))
+            .write(match &found.old {
+                None => app.keys.create(&record, &key),
+                Some(old) => app.keys.replace(old, &record, &key, now),
+            })
             .write([app.workspaces.check_unchanged(workspace), app.audit(session, action, target, detail)]))
     }
 
@@ -133,12 +135,20 @@ impl Command for Change<'_> {
     async fn read(&self, session: &Session) -> Result<ChangeRead, Problem> {
         let change = KeyChange::parse(Fields::body(self.inbound.json()?)?, session.now)?;
         let record = find(self.app, session, self.inbound).await?;
-        let workspace = match (record.status(session.now), change.expires_at) {
-            (KeyStatus::Revoked, _) => return Err(Problem::KeyRevoked),
-            (KeyStatus::Expired | KeyStatus::Replaced, Some(_)) => return Err(Problem::KeyNotActive),
+        match record.status(session.now) {
+            KeyStatus::Revoked => return Err(Problem::KeyRevoked),
+            KeyStatus::Expired | KeyStatus::Replaced if change.expires_at.is_some() => {
+                return Err(Problem::KeyNotActive);
+            }
+            KeyStatus::Expired | KeyStatus::Replaced if change.events.is_some() => {
+                return Err(Problem::KeyEventsFixed);
+            }
+            KeyStatus::Expired | KeyStatus::Replaced | KeyStatus::Active => {}
+        }
+        let workspace = match change.expires_at {
             // Another expiry copies the workspace's state into the key.
-            (KeyStatus::Active, Some(_)) => Some(workspace(self.app, session).await?),
-            (KeyStatus::Expired | KeyStatus::Replaced | KeyStatus::Active, None) => None,
+            Some(_) => Some(workspace(self.app, session).await?),
+            None => None,
         };
         Ok(ChangeRead { change, record, workspace })
     }
@@ -147,7 +157,7 @@ impl Command for Change<'_> {
         let (ChangeRead { change, record, .. }, workspace) = (found, found.workspace.as_ref());
         let detail = AuditDetail { changed: Some(change.fields()), ..record.audit_detail() };
         Ok(Decision::reply(About::Nobody, Reply::ok(&view(record.changed(change), session.now))?)
-            .write(self.app.keys.change(&session.coach, record, change, workspace, session.now))
+            .write(self.app.keys.change(record, change, workspace, session.now))
             .write(workspace.map(|workspace| self.app.workspaces.check_unchanged(workspace)))
             .write([self.app.audit(session, AuditAction::KeyUpdated, &record.key_id, detail)]))
     }
@@ -207,6 +217,7 @@ fn view(record: KeyRecord, now: Timestamp) -> KeyView {
         name: record.name,
         scope: record.scope,
         permissions: record.permissions,
+        events: record.events,
         display: record.display,
         created_at: record.created_at,
         expires_at,

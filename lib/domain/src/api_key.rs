@@ -25,8 +25,13 @@ crate::named! {
         /// `/v1/crm/*`.
         Crm = "crm",
     }
-    /// A permission of a CRM key.
+    /// A permission of a key. Each belongs to a scope.
     Permission {
+        ClientsRead = "clients.read",
+        ClientsWrite = "clients.write",
+        /// Compliance, check-ins and daily logs.
+        RecordsRead = "records.read",
+        LoginLinksCreate = "login_links.create",
         ContactsRead = "contacts.read",
         ContactsWrite = "contacts.write",
         OpportunitiesRead = "opportunities.read",
@@ -47,14 +52,44 @@ impl Scope {
 }
 
 impl Permission {
+    /// Returns the permissions of a scope.
+    pub fn of(scope: Scope) -> Vec<Self> {
+        Self::ALL.into_iter().filter(|permission| permission.scope() == scope).collect()
+    }
+
+    /// Returns the scope of the keys that may have the permission.
+    pub fn scope(self) -> Scope {
+        match self {
+            Self::ClientsRead | Self::ClientsWrite | Self::RecordsRead | Self::LoginLinksCreate => Scope::Partner,
+            Self::ContactsRead
+            | Self::ContactsWrite
+            | Self::OpportunitiesRead
+            | Self::OpportunitiesWrite
+            | Self::BookingsRead
+            | Self::BookingsWrite
+            | Self::WorkflowsRead => Scope::Crm,
+        }
+    }
+
     /// Returns true for permissions to write.
     pub fn is_write(self) -> bool {
-        matches!(self, Self::ContactsWrite | Self::OpportunitiesWrite | Self::BookingsWrite)
+        matches!(
+            self,
+            Self::ClientsWrite
+                | Self::LoginLinksCreate
+                | Self::ContactsWrite
+                | Self::OpportunitiesWrite
+                | Self::BookingsWrite
+        )
     }
 
     /// Returns the permission in words for a coach, as an infinitive: "See contacts".
     pub fn title(self) -> &'static str {
         match self {
+            Self::ClientsRead => "See clients",
+            Self::ClientsWrite => "Add clients, and switch them on and off",
+            Self::RecordsRead => "See compliance, check-ins and daily logs",
+            Self::LoginLinksCreate => "Sign clients in",
             Self::ContactsRead => "See contacts",
             Self::ContactsWrite => "Add and change contacts",
             Self::OpportunitiesRead => "See opportunities",

@@ -42,6 +42,12 @@ impl Invalid {
     pub fn whole(message: impl Into<String>) -> Self {
         Self { field: None, message: message.into() }
     }
+
+    /// Names the object that holds the field, as in `events.types`.
+    fn within(self, object: &str) -> Self {
+        let Self { field: Some(field), message } = self else { return self };
+        Self { field: Some(format!("{object}.{field}")), message: format!("{object}.{message}") }
+    }
 }
 
 /// Creates the list of fields that a change sets, from each name and whether the change has it.
@@ -193,6 +199,17 @@ impl<'a> Fields<'a> {
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Result<T, Invalid> {
         parse(self.required_text(name, max)?).map_err(|rule| self.refuse(name, rule))
+    }
+
+    /// Reads an object within the object. The errors of its fields name both, as in `events.types`.
+    pub fn nested<T>(
+        &self,
+        name: &str,
+        parse: impl FnOnce(Fields<'a>) -> Result<T, Invalid>,
+    ) -> Result<Option<T>, Invalid> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        let object = value.as_object().ok_or_else(|| self.refuse(name, "must be an object"))?;
+        parse(Fields { object }).map(Some).map_err(|invalid| invalid.within(name))
     }
 
     pub fn boolean(&self, name: &str) -> Result<Option<bool>, Invalid> {

@@ -5,6 +5,7 @@ use chrono::TimeDelta;
 use serde::Serialize;
 
 use crate::api_key::{Permission, Scope};
+use crate::event_access::EventAccess;
 use crate::fields::{Fields, Invalid, named_fields};
 use crate::id::KeyId;
 use crate::time::Timestamp;
@@ -15,7 +16,7 @@ pub const MAX_LIVE_KEYS: usize = 50;
 pub const ROTATION_OVERLAP: TimeDelta = TimeDelta::hours(24);
 pub const MAX_KEY_NAME_CHARS: usize = 100;
 
-const FIELDS: [&str; 4] = ["name", "scope", "permissions", "expires_at"];
+const FIELDS: [&str; 5] = ["name", "scope", "permissions", "expires_at", "events"];
 const MAX_SCOPE_CHARS: usize = 16;
 
 /// A key to create.
@@ -23,9 +24,11 @@ const MAX_SCOPE_CHARS: usize = 16;
 pub struct KeyDraft {
     pub name: String,
     pub scope: Scope,
-    /// Sorted and unique. Empty for a partner key.
+    /// Sorted and unique, at least one.
     pub permissions: Vec<Permission>,
     pub expires_at: Option<Timestamp>,
+    /// `None`: the key may not read events.
+    pub events: Option<EventAccess>,
 }
 
 impl KeyDraft {
@@ -34,38 +37,51 @@ impl KeyDraft {
         fields.only(&FIELDS)?;
         let name = fields.required_visible_text("name", MAX_KEY_NAME_CHARS)?.to_owned();
         let scope = fields.required("scope", MAX_SCOPE_CHARS, Scope::parse)?;
-        let permissions = fields.list("permissions", &Permission::ALL, Permission::as_str)?.unwrap_or_default();
-        if scope == Scope::Partner && !permissions.is_empty() {
-            return Err(Invalid::field(
-                "permissions",
-                "belong to keys of scope crm; a partner key opens all partner operations",
-            ));
-        }
-        if scope == Scope::Crm && permissions.is_empty() {
-            return Err(Invalid::field("permissions", "must name at least one permission for a key of scope crm"));
-        }
+        let permissions = permissions(fields, scope)?;
         let expires_at = expiry(fields, now)?;
-        Ok(Self { name, scope, permissions, expires_at })
+        Ok(Self { name, scope, permissions, expires_at, events: fields.nested("events", EventAccess::parse)? })
     }
 
     pub fn schema() -> crate::openapi::Body {
         use crate::openapi::{Body, Field};
         let permissions = Permission::ALL.map(Permission::as_str);
+        let of = |scope| Permission::of(scope).into_iter().map(Permission::as_str).collect::<Vec<_>>();
         Body::new([
             ("name", Field::visible_text(MAX_KEY_NAME_CHARS).required().about("The coach's name for the key.")),
             ("scope", Field::one_of(&Scope::ALL.map(Scope::as_str)).required().about("The scope of the key.")),
             (
                 "permissions",
                 Field::list_of(&permissions, 0).about(
-                    "The permissions of a CRM key, at least one. A partner key takes no permissions and opens all \
-                     partner operations.",
+                    "The permissions of the key, all of its scope. A CRM key needs at least one. A partner key without \
+                     any gets all permissions of its scope.",
                 ),
             ),
             ("expires_at", Field::timestamp().about("When the key expires, in the future. Default: never.")),
+            ("events", events_schema().about("The events that the key may read. Default: none.")),
         ])
         .closed()
-        .empty_when("permissions", "scope", Scope::Partner.as_str())
+        .names_when("permissions", ("scope", Scope::Partner.as_str()), &of(Scope::Partner), &of(Scope::Crm))
     }
+}
+
+/// Reads the permissions of a key of the scope. None given: a partner key has all of its scope.
+fn permissions(fields: Fields<'_>, scope: Scope) -> Result<Vec<Permission>, Invalid> {
+    let named = fields.list("permissions", &Permission::ALL, Permission::as_str)?.unwrap_or_default();
+    if let Some(other) = named.iter().find(|permission| permission.scope() != scope) {
+        let (other, of) = (other.as_str(), other.scope().as_str());
+        return Err(fields.refuse("permissions", format_args!("must be of the key's scope; {other} is of scope {of}")));
+    }
+    match (scope, named.is_empty()) {
+        (Scope::Partner, true) => Ok(Permission::of(scope)),
+        (Scope::Crm, true) => {
+            Err(fields.refuse("permissions", "must name at least one permission for a key of scope crm"))
+        }
+        (Scope::Partner | Scope::Crm, false) => Ok(named),
+    }
+}
+
+fn events_schema() -> crate::openapi::Field {
+    crate::openapi::Field::object(EventAccess::schema())
 }
 
 /// Reads the expiry of a key; omitted or null is `None`: never.
@@ -83,27 +99,43 @@ pub struct KeyChange {
     pub name: Option<String>,
     /// `Some(None)`: the key never expires.
     pub expires_at: Option<Option<Timestamp>>,
+    /// `Some(None)`: the key may not read events.
+    pub events: Option<Option<EventAccess>>,
 }
 
 impl KeyChange {
     /// Parses the body of `PATCH /settings/keys/{id}`.
     pub fn parse(fields: Fields<'_>, now: Timestamp) -> Result<Self, Invalid> {
-        const FIELDS: [&str; 2] = ["name", "expires_at"];
+        const FIELDS: [&str; 3] = ["name", "expires_at", "events"];
         fields.only(&FIELDS)?;
         if !FIELDS.iter().any(|name| fields.mentions(name)) {
-            return Err(Invalid::whole("The body must set at least one of name and expires_at."));
+            return Err(Invalid::whole("The body must set at least one of name, expires_at and events."));
         }
         if fields.mentions("name") && !fields.has("name") {
             return Err(Invalid::field("name", "must not be null; leave it out to keep it"));
         }
         let name = fields.visible_text("name", MAX_KEY_NAME_CHARS)?.map(str::to_owned);
         let expires_at = expiry(fields, now)?;
-        Ok(Self { name, expires_at: fields.mentions("expires_at").then_some(expires_at) })
+        let events = fields.nested("events", EventAccess::parse)?;
+        Ok(Self {
+            name,
+            expires_at: fields.mentions("expires_at").then_some(expires_at),
+            events: fields.mentions("events").then_some(events),
+        })
     }
 
     /// Returns the names of the fields that the change sets.
     pub fn fields(&self) -> Vec<String> {
-        named_fields([("name", self.name.is_some()), ("expires_at", self.expires_at.is_some())])
+        named_fields([
+            ("name", self.name.is_some()),
+            ("expires_at", self.expires_at.is_some()),
+            ("events", self.events.is_some()),
+        ])
+    }
+
+    /// Returns true if the change sets what the key opens or until when. Only an active key takes such a change.
+    pub fn needs_active_key(&self) -> bool {
+        self.expires_at.is_some() || self.events.is_some()
     }
 
     pub fn schema() -> crate::openapi::Body {
@@ -111,8 +143,9 @@ impl KeyChange {
         Body::change([
             ("name", Field::visible_text(MAX_KEY_NAME_CHARS).about("The coach's name for the key.")),
             ("expires_at", Field::timestamp().about("When the key expires, in the future. Null: never.")),
+            ("events", events_schema().about("The events that the key may read. Null: none.")),
         ])
-        .clearing(&["expires_at"])
+        .clearing(&["expires_at", "events"])
     }
 }
 
@@ -134,8 +167,11 @@ pub struct KeyView {
     pub id: KeyId,
     pub name: String,
     pub scope: Scope,
-    /// The permissions of a CRM key. Empty for a partner key.
+    /// The permissions of the key, at least one.
     pub permissions: Vec<Permission>,
+    /// The events that the key may read. Null: none.
+    #[schema(required)]
+    pub events: Option<EventAccess>,
     /// The first and last characters of the key, for recognition.
     pub display: String,
     pub created_at: Timestamp,

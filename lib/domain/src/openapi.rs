@@ -92,6 +92,11 @@ impl Field {
         Self::of(json!({ "type": "string", "format": "date-time" }))
     }
 
+    /// Creates an object of these fields.
+    pub fn object(body: Body) -> Self {
+        Self::of(body.into_json())
+    }
+
     pub fn one_of(names: &[&str]) -> Self {
         Self::of(json!({ "type": "string", "enum": names }))
     }
@@ -176,11 +181,14 @@ impl Body {
         self
     }
 
-    /// Requires an empty list if another field has this value, and otherwise at least one item.
-    pub fn empty_when(mut self, list: &str, other: &str, value: &str) -> Self {
+    /// Allows these names in a list if another field has this value. Otherwise the list is of the other names, at least
+    /// one.
+    pub fn names_when(mut self, list: &str, (other, value): (&str, &str), names: &[&str], otherwise: &[&str]) -> Self {
+        let items = |names: &[&str]| json!({ "type": "string", "enum": names });
         self.0["if"] = json!({ "properties": { other: { "const": value } } });
-        self.0["then"] = json!({ "properties": { list: { "maxItems": 0 } } });
-        self.0["else"] = json!({ "required": [list], "properties": { list: { "type": "array", "minItems": 1 } } });
+        self.0["then"] = json!({ "properties": { list: { "items": items(names) } } });
+        let needed = json!({ "type": "array", "items": items(otherwise), "minItems": 1 });
+        self.0["else"] = json!({ "required": [list], "properties": { list: needed } });
         self
     }
 
@@ -208,10 +216,12 @@ impl Body {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api_key::Permission;
     use crate::booking::{AvailabilityRequest, BookingDraft, CancelDraft, RescheduleDraft};
     use crate::client_draft::{ClientDraft, activation_schema, parse_activation};
     use crate::contact::{ContactDraft, ContactPatch};
     use crate::endpoint::{EndpointChange, EndpointDraft};
+    use crate::event_access::EventAccess;
     use crate::fields::{Fields, Invalid};
     use crate::key::{KeyChange, KeyDraft};
     use crate::opportunity::{OpportunityDraft, OpportunityPatch};
@@ -277,6 +287,7 @@ mod tests {
     fn cases() -> Vec<Case> {
         let key = json!({ "name": "CRM", "scope": "crm", "permissions": ["contacts.read"] });
         let endpoint = json!({ "url": "https://a.example/", "events": ["new_client"], "payload_mode": "identifiers" });
+        let events = json!({ "types": ["new_client"], "payload_mode": "identifiers" });
         let time = json!({ "leadId": UUID, "calendarId": UUID, "date": "2027-03-01", "time": "09:30" });
         vec![
             case!("CreateClient", ClientDraft, json!({ "email": "ada@example.com" })),
@@ -288,6 +299,9 @@ mod tests {
             }),
             Case::new("UpdateKey", KeyChange::schema(), json!({ "name": "CRM" }), |body| {
                 KeyChange::parse(Fields::body(body)?, Timestamp::from_ms(0)).map(drop)
+            }),
+            Case::new("EventAccess", EventAccess::schema(), events, |body| {
+                EventAccess::parse(Fields::body(body)?).map(drop)
             }),
             Case::new("CreateEndpoint", EndpointDraft::schema(), endpoint, |body| {
                 EndpointDraft::parse(Fields::body(body)?, Reach::Public).map(drop)
@@ -520,13 +534,25 @@ mod tests {
     }
 
     #[test]
-    fn a_partner_key_takes_no_permissions() {
+    fn a_key_takes_the_permissions_of_its_scope() {
         let case = cases().into_iter().find(|case| case.name == "CreateKey").unwrap();
         assert_eq!(case.schema["if"]["properties"]["scope"]["const"], "partner");
-        assert_eq!(case.schema["then"]["properties"]["permissions"]["maxItems"], 0);
-        let body = |permissions: Value| json!({ "name": "n", "scope": "partner", "permissions": permissions });
-        assert!((case.parse)(&body(json!([]))).is_ok());
-        assert!((case.parse)(&body(json!(["contacts.read"]))).is_err());
+        let partner = &case.schema["then"]["properties"]["permissions"]["items"]["enum"];
+        // The smallest body is a CRM key's.
+        let crm = &case.schema["properties"]["permissions"]["items"]["enum"];
+        assert_eq!(partner.as_array().unwrap().len() + crm.as_array().unwrap().len(), Permission::ALL.len());
+        for (scope, own, other) in [("partner", partner, crm), ("crm", crm, partner)] {
+            let taken = |permissions: Value| {
+                (case.parse)(&json!({ "name": "n", "scope": scope, "permissions": permissions })).is_ok()
+            };
+            assert!(taken(own.clone()));
+            for permission in other.as_array().unwrap() {
+                assert!(!taken(json!([own[0], permission])), "{scope} {permission}");
+            }
+            for none in [json!([]), Value::Null] {
+                assert_eq!(taken(none), scope == "partner");
+            }
+        }
         assert!((case.parse)(&json!({ "name": "n", "scope": "partner" })).is_ok());
     }
 }

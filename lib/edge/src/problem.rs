@@ -119,6 +119,11 @@ pub enum Problem {
         "This key has expired or is replaced: neither its expiry can change, nor can it be rotated. Create a new key."
     )]
     KeyNotActive,
+    #[error(
+        "This key has expired or is replaced: the events that it may read cannot change. Change those of the key that \
+         replaced it."
+    )]
+    KeyEventsFixed,
     #[error("A workspace has at most {} webhook endpoints. Delete one first.", MAX_ENDPOINTS)]
     EndpointLimit,
     #[error("The receiver answered 410 Gone, which is for good. Register a new endpoint.")]
@@ -220,7 +225,7 @@ impl Problem {
             Self::KeyLimit => Code::KeyLimitReached,
             Self::KeyNotLive => Code::KeyNotLive,
             Self::KeyRevoked => Code::KeyRevoked,
-            Self::KeyNotActive => Code::KeyNotActive,
+            Self::KeyNotActive | Self::KeyEventsFixed => Code::KeyNotActive,
             Self::EndpointLimit => Code::EndpointLimitReached,
             Self::EndpointGone => Code::EndpointGone,
             Self::EndpointDisabled => Code::EndpointDisabled,

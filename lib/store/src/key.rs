@@ -8,14 +8,15 @@
 //!    update returns the item, which shows the reason.
 //! 2. `drop_windows` UpdateItem: removes counters of past minutes.
 //! 3. `page` Query of the base table, which shows a new key at once, then BatchGetItem: module `list`.
-//! 4. `get` BatchGetItem. `create`, `retire` Parts of a transaction on the ring and the workspace's version: at most
+//! 4. `get` BatchGetItem. `create`, `replace` Parts of a transaction on the ring and the workspace's version: at most
 //!    50 live keys, with current entitlements. On a full ring, GetItem, BatchGetItem and UpdateItem of `make_room`
 //!    first remove expired keys.
 //! 5. `revoke` Parts of a transaction on the ring.
-//! 6. `change` Parts of a transaction. Another expiry also keeps the key on the ring, on the workspace's version:
-//!    module `change`.
+//! 6. `change` Parts of a transaction. Another expiry also keeps the key on the ring, on the workspace's version. Other
+//!    events change the ring too: module `change`.
 //! 7. `copy_entitlements` GetItem of the ring, BatchGetItem, UpdateItem of each live key with an older copy.
 //! 8. `count_live` GetItem of the ring, BatchGetItem.
+//! 9. `may_read_events` GetItem of the ring.
 
 mod change;
 mod lifecycle;

@@ -12,12 +12,12 @@ const DAY_S: u64 = 86_400;
 /// key, and the workspace again.
 const CALLS_BEFORE: usize = 4;
 
-fn path(key: &Reply) -> String {
+pub(super) fn path(key: &Reply) -> String {
     format!("/settings/keys/{}", key.str("id"))
 }
 
 /// The key as the list shows it.
-async fn listed(settings: &Caller, key: &Reply) -> Value {
+pub(super) async fn listed(settings: &Caller, key: &Reply) -> Value {
     let keys = list(settings.get("/settings/keys").await.expect(200).body["keys"].clone());
     keys.into_iter().find(|listed| listed["id"] == key.body["id"]).unwrap()
 }
@@ -28,7 +28,7 @@ fn state(key: &Value) -> [&Value; 3] {
 }
 
 /// Runs a call up to its transaction, then `meanwhile`, then the rest.
-async fn overtaken(world: &World, call: crate::world::Call, meanwhile: impl AsyncFnOnce()) -> Reply {
+pub(super) async fn overtaken(world: &World, call: crate::world::Call, meanwhile: impl AsyncFnOnce()) -> Reply {
     world.faults(json!({ "function": "settings", "spared_calls": CALLS_BEFORE, "stalled_calls": 1 })).await;
     let calling = tokio::spawn(call.into_future());
     world.until_stalled().await;

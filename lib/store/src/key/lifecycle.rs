@@ -27,7 +27,7 @@ impl KeyRecord {
             name: draft.name.clone(),
             scope: draft.scope,
             permissions: draft.permissions.clone(),
-            events: None,
+            events: draft.events.clone(),
             display: key.display(),
             created_at: now,
             expires_at: draft.expires_at.map(Timestamp::ms),
@@ -49,13 +49,38 @@ impl KeyRecord {
             scope: self.scope,
             permissions: self.permissions.clone(),
             expires_at: self.expires_at.map(Timestamp::from_ms),
+            events: self.events.clone(),
         }
+    }
+
+    /// The record once a new key has replaced it: it ends after the overlap, or earlier if it was to end earlier.
+    fn replaced(&self, new: &KeyId, now: Timestamp) -> Self {
+        let overlap_end = (now + ROTATION_OVERLAP).ms();
+        let ends_at = self.expires_at.map_or(overlap_end, |at| at.min(overlap_end));
+        Self { expires_at: Some(ends_at), replaced_by: Some(new.clone()), ..self.clone() }
     }
 }
 
 impl Keys {
     /// Parts of a transaction: store a new key, if the ring has room. The workspace must be checked beside them.
-    pub fn create(&self, record: &KeyRecord, key: &ApiKey) -> [Write; 3] {
+    pub fn create(&self, record: &KeyRecord, key: &ApiKey) -> Vec<Write> {
+        self.add(record, key, None).into()
+    }
+
+    /// Parts of a transaction: store a new key in place of an old one, which ends after the overlap. The new key has the
+    /// name, the expiry and the events that were read, so the old key must still have them, and no other rotation has
+    /// replaced it. The workspace must be checked beside them.
+    pub fn replace(&self, old: &KeyRecord, record: &KeyRecord, key: &ApiKey, now: Timestamp) -> Vec<Write> {
+        let replaced = old.replaced(&record.key_id, now);
+        let update = self.table.write(item_key(&old.key_id)).set("replaced_by", s(record.key_id.as_str()));
+        let update = update.set_or_remove("expires_at", replaced.expires_at.map(n));
+        let is_active = "attribute_not_exists(revoked_at) AND attribute_not_exists(replaced_by)";
+        let update = update.when(is_active, []).when("#name = :name", [(":name", s(&old.name))]);
+        let retired = when_as_read(update, old).update(Part::ReplacedKey);
+        self.add(record, key, Some(&replaced)).into_iter().chain([retired]).collect()
+    }
+
+    fn add(&self, record: &KeyRecord, key: &ApiKey, replaced: Option<&KeyRecord>) -> [Write; 3] {
         let id = record.key_id.as_str();
         let stored = KeyItem {
             pk: format!("KEY#{id}"),
@@ -65,27 +90,10 @@ impl Keys {
         };
         let entry = coach_key(&record.coach_id, super::list::entry_sort_key(record.created_at, &record.key_id));
         [
-            self.add_to_ring(&record.coach_id, &record.key_id),
+            self.add_to_ring(record, replaced),
             self.table.write(to_item(&stored)).when_absent().put(Part::Key),
             self.table.write(entry).put(Part::Key),
         ]
-    }
-
-    /// Part of a transaction: ends a rotated key after the overlap, or earlier if it was to end earlier. The new key
-    /// has the name and the expiry that were read, so the old key must still have them, and no other rotation has
-    /// replaced it.
-    pub fn retire(&self, old: &KeyRecord, new: &KeyId, now: Timestamp) -> Write {
-        let overlap_end = (now + ROTATION_OVERLAP).ms();
-        let ends_at = old.expires_at.map_or(overlap_end, |at| at.min(overlap_end));
-        let update = self.table.write(item_key(&old.key_id)).set("expires_at", n(ends_at));
-        let update = update.set("replaced_by", s(new.as_str()));
-        let is_active = "attribute_not_exists(revoked_at) AND attribute_not_exists(replaced_by)";
-        let update = update.when(is_active, []).when("#name = :name", [(":name", s(&old.name))]);
-        let update = match old.expires_at {
-            Some(at) => update.when("expires_at = :read", [(":read", n(at))]),
-            None => update.when("attribute_not_exists(expires_at)", []),
-        };
-        update.update(Part::ReplacedKey)
     }
 
     /// Parts of a transaction: end a key at once. Its record stays.
@@ -119,5 +127,17 @@ impl Keys {
         let copy = self.copying_write(id, stored);
         copy.when("attribute_exists(pk) AND workspace_version < :workspace_version", []).update_now().await?;
         Ok(())
+    }
+}
+
+/// Adds the condition that a key still has the expiry and the events that were read.
+pub(super) fn when_as_read<'a>(update: ItemWrite<'a>, read: &KeyRecord) -> ItemWrite<'a> {
+    let update = match read.expires_at {
+        Some(at) => update.when("expires_at = :read_expiry", [(":read_expiry", n(at))]),
+        None => update.when("attribute_not_exists(expires_at)", []),
+    };
+    match &read.events {
+        Some(events) => update.when("#events = :read_events", [(":read_events", to_attribute(events))]),
+        None => update.when("attribute_not_exists(#events)", []),
     }
 }

@@ -1,8 +1,12 @@
-//! A coach's key ring: the ids of the live keys, in the item that limits their number to [`MAX_LIVE_KEYS`].
+//! A coach's key ring: the ids of the live keys, in the item that limits their number to [`MAX_LIVE_KEYS`]. For each key
+//! that may read events, the ring also has an attribute `events_<key_id>`: when the key ends, in milliseconds.
 //!
 //! The transaction that creates a key adds its id. The transaction that revokes a key removes it. An expired key stays
 //! until a new key needs its room. So every live key is on the ring. A write that prolongs the life of a key that may
 //! have expired has to add its id again.
+//!
+//! Each transaction that sets a key's events or expiry sets the key's attribute too, on condition that both are as they
+//! were read. So the attributes equal the records, and one read of the ring finds whether a live key reads events.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use domain::id::{CoachId, KeyId};
@@ -13,35 +17,57 @@ use super::{KeyRecord, Keys, coach_key};
 use crate::db::{Item, ItemWrite, Part, StoreError, Write, n, number, s};
 
 const SORT_KEY: &str = "KEYS";
+const READER_PREFIX: &str = "events_";
+/// The end of a reader that never expires, in milliseconds: later than any time.
+const NEVER_MS: i64 = i64::MAX;
 
 /// The keys on a ring, as of a version.
 #[derive(Default)]
 pub(super) struct Ring {
     version: u64,
     pub(super) ids: Vec<KeyId>,
+    /// The attributes of the keys that may read events, with their ends in milliseconds.
+    readers: Vec<(String, i64)>,
 }
 
 impl Ring {
     pub(super) fn from_item(item: &Item) -> Result<Self, StoreError> {
         let ids = item.get("live_keys").and_then(|ids| ids.as_ss().ok()).into_iter().flatten();
         let ids = ids.map(|id| KeyId::parse(id).map_err(|rule| StoreError::corrupt("key ring", rule)));
-        Ok(Self { version: number(item, "version").unwrap_or_default(), ids: ids.collect::<Result<_, _>>()? })
+        let readers = item.keys().filter(|name| name.starts_with(READER_PREFIX));
+        Ok(Self {
+            version: number(item, "version").unwrap_or_default(),
+            ids: ids.collect::<Result<_, _>>()?,
+            readers: readers.filter_map(|name| Some((name.clone(), number(item, name)?))).collect(),
+        })
     }
 }
 
 impl Keys {
-    /// Part of a transaction: adds a key, if the ring has room.
-    pub(super) fn add_to_ring(&self, coach: &CoachId, id: &KeyId) -> Write {
-        let update = self.ring_write(coach).add("live_keys", set([id]));
+    /// Part of a transaction: adds a key, if the ring has room. The key may replace another one, which then ends.
+    pub(super) fn add_to_ring(&self, key: &KeyRecord, replaced: Option<&KeyRecord>) -> Write {
+        let update = self.ring_write(&key.coach_id).add("live_keys", set([&key.key_id]));
+        let update = std::iter::once(key).chain(replaced).fold(update, with_reader);
         let has_room = "attribute_not_exists(live_keys) OR size(live_keys) < :most";
         update.when(has_room, [(":most", n(MAX_LIVE_KEYS))]).update(Part::KeyRing)
     }
 
     /// Part of a transaction: keeps a key on the ring, or adds the key again if the ring has room.
-    pub(super) fn keep_on_ring(&self, coach: &CoachId, id: &KeyId) -> Write {
-        let update = self.ring_write(coach).add("live_keys", set([id]));
+    pub(super) fn keep_on_ring(&self, key: &KeyRecord) -> Write {
+        let id = &key.key_id;
+        let update = with_reader(self.ring_write(&key.coach_id), key).add("live_keys", set([id]));
         let has_place = "attribute_not_exists(live_keys) OR contains(live_keys, :id) OR size(live_keys) < :most";
         update.when(has_place, [(":id", s(id.as_str())), (":most", n(MAX_LIVE_KEYS))]).update(Part::KeyRing)
+    }
+
+    /// Part of a transaction: notes whether a key may read events.
+    pub(super) fn note_reader(&self, key: &KeyRecord) -> Write {
+        with_reader(self.ring_write(&key.coach_id), key).update(Part::KeyRing)
+    }
+
+    /// Returns true if a live key of the coach may read events.
+    pub async fn may_read_events(&self, coach: &CoachId, now: Timestamp) -> Result<bool, StoreError> {
+        Ok(self.ring(coach).await?.readers.iter().any(|(_, ends_ms)| *ends_ms > now.ms()))
     }
 
     /// Returns true if the ring holds the key, or has room for it once expired keys are removed.
@@ -56,7 +82,8 @@ impl Keys {
 
     /// Part of a transaction: removes a key, if it is on the ring.
     pub(super) fn remove_from_ring(&self, coach: &CoachId, id: &KeyId) -> Write {
-        self.ring_write(coach).take_out("live_keys", set([id])).update(Part::KeyRing)
+        let update = self.ring_write(coach).take_out("live_keys", set([id]));
+        update.remove([reader(id).as_str()]).update(Part::KeyRing)
     }
 
     fn ring_write(&self, coach: &CoachId) -> ItemWrite<'_> {
@@ -71,7 +98,10 @@ impl Keys {
         if ended.is_empty() {
             return Ok(ring.ids.len() < MAX_LIVE_KEYS);
         }
-        let update = self.ring_write(coach).take_out("live_keys", set(ended));
+        let live: Vec<String> = live.iter().map(|key| reader(&key.key_id)).collect();
+        let ended_readers =
+            ring.readers.iter().map(|(name, _)| name.as_str()).filter(|name| !live.iter().any(|live| live == name));
+        let update = self.ring_write(coach).take_out("live_keys", set(ended)).remove(ended_readers);
         // Refused: another request has changed the ring.
         update.when_version(Some(ring.version)).update_now().await?;
         Ok(true)
@@ -92,6 +122,17 @@ impl Keys {
     async fn ring(&self, coach: &CoachId) -> Result<Ring, StoreError> {
         Ring::from_item(&self.table.item(coach_key(coach, SORT_KEY)).await?.unwrap_or_default())
     }
+}
+
+/// Sets or removes the attribute that says until when a key reads events.
+fn with_reader<'a>(update: ItemWrite<'a>, key: &KeyRecord) -> ItemWrite<'a> {
+    let ends_ms = key.events.as_ref().map(|_| n(key.expires_at.unwrap_or(NEVER_MS)));
+    update.set_or_remove(&reader(&key.key_id), ends_ms)
+}
+
+/// The attribute of a key that may read events.
+fn reader(id: &KeyId) -> String {
+    format!("{READER_PREFIX}{id}")
 }
 
 fn set<'a>(ids: impl IntoIterator<Item = &'a KeyId>) -> AttributeValue {
