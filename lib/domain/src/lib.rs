@@ -28,6 +28,7 @@ pub mod endpoint;
 pub mod endpoint_health;
 pub mod event;
 pub mod event_access;
+pub mod event_feed;
 pub mod fact;
 pub mod fact_time;
 mod fact_values;

@@ -26,6 +26,9 @@ pub const AUDIT_PAGE: PageSize = PageSize { default: 50, max: 200 };
 /// Page size of the delivery log.
 pub const DELIVERY_PAGE: PageSize = PageSize { default: 50, max: 200 };
 
+/// Page size of the event feed.
+pub const EVENT_PAGE: PageSize = PageSize { default: 50, max: 200 };
+
 /// A page of a list of the CRM, in the order of UUIDs.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct CrmPage<T> {

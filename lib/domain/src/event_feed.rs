@@ -1,0 +1,116 @@
+//! The event feed: a coach's emitted events of the last 30 days, in an order that never changes.
+//!
+//! Each event has a position, given when the event is stored in the feed. Positions count up without a gap, so an event
+//! never appears before an event that a reader has passed. `lib/store/src/event_feed.rs` gives the positions and says
+//! why. Here are the query, the cursor, and the choice of the events of a page.
+
+mod cursor;
+mod page;
+mod query;
+
+use chrono::TimeDelta;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::event::{Event, EventName, PayloadMode};
+use crate::id::EventId;
+use crate::time::Timestamp;
+
+pub use cursor::{CursorError, FeedCursor, FeedOrder};
+pub use page::{FeedChoice, FeedReader, Scan};
+pub use query::{FeedQuery, parse_sample_type};
+
+/// Time for which the feed shows an event.
+pub const FEED_RETENTION: TimeDelta = TimeDelta::days(30);
+
+/// The position of an event in the feed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FeedPosition {
+    /// The time at which the event before was stored; of the first event, the time at which the feed began.
+    pub after: Timestamp,
+    /// Counts from 1. Distinguishes events that were stored in the same millisecond.
+    pub number: u64,
+}
+
+impl FeedPosition {
+    /// Returns the position before all events.
+    pub fn origin() -> Self {
+        Self { after: Timestamp::from_ms(0), number: 0 }
+    }
+
+    /// Returns the first position of a feed that begins at this time.
+    pub fn first(began_at: Timestamp) -> Self {
+        Self { after: began_at, number: 1 }
+    }
+
+    /// Returns the position after this one, whose event was stored at this time.
+    pub fn next(self, stored_at: Timestamp) -> Self {
+        Self { after: stored_at, number: self.number + 1 }
+    }
+
+    /// Returns true if no event lies between two positions. A feed that begins again counts from 1 again.
+    fn is_followed_by(self, next: Self) -> bool {
+        next.number == self.number + 1 || next.number == 1
+    }
+}
+
+/// An item of the feed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stored {
+    pub position: FeedPosition,
+    pub stored_at: Timestamp,
+    /// `None` after the erasure of its subject.
+    pub event: Option<Event>,
+}
+
+/// A page of the event feed.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct EventPage {
+    pub data: Vec<FeedEvent>,
+    /// The `cursor` of the next page. In ascending order it is always a string: at the end of the feed it leads to the
+    /// events that are stored later. In descending order it is null at the end.
+    #[schema(required, value_type = Option<String>)]
+    pub next_cursor: Option<FeedCursor>,
+    /// True if the feed has more events of these types at present.
+    pub has_more: bool,
+}
+
+/// An example of an event.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct EventSamples {
+    /// One example.
+    pub data: Vec<FeedEvent>,
+}
+
+/// An event of the feed: the id and the members of the webhook's body.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct FeedEvent {
+    /// The id of the event, the same as `webhook-id` of its deliveries.
+    pub id: EventId,
+    #[serde(rename = "type")]
+    #[schema(value_type = String)]
+    pub event_type: EventName,
+    pub timestamp: Timestamp,
+    /// The content of the event, as in the webhook's body.
+    #[schema(value_type = Object)]
+    pub data: Value,
+}
+
+impl FeedEvent {
+    /// Renders an event for a key of this payload mode.
+    pub fn render(event: &Event, mode: PayloadMode) -> Self {
+        Self {
+            id: event.id.clone(),
+            event_type: event.event_type,
+            timestamp: event.occurred_at,
+            data: Value::Object(event.data_for(mode)),
+        }
+    }
+}
+
+impl Event {
+    /// Returns true if the event belongs in the feed: subscribers get it, not the steps of an automation.
+    pub fn is_in_feed(&self) -> bool {
+        matches!(self.event_type, EventName::Emitted(_)) && self.to.is_empty()
+    }
+}
