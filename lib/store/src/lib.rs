@@ -19,6 +19,7 @@ pub mod delivery;
 mod doses;
 pub mod endpoint;
 pub mod endpoint_ref;
+pub mod event_feed;
 pub mod fact;
 mod fact_order;
 mod group;

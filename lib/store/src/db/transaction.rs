@@ -25,6 +25,8 @@ pub enum Part {
     Endpoint,
     EndpointCount,
     Event,
+    /// A position of the event feed.
+    FeedPosition,
     /// The team that a workspace leaves.
     FormerTeam,
     /// The mark that a fact was applied.
