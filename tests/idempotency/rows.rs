@@ -100,7 +100,7 @@ impl Row {
         match self.access() {
             Access::Partner => 5,
             Access::Session => 4,
-            Access::Crm(_) | Access::Public => 3,
+            Access::Crm(_) | Access::Events | Access::Public => 3,
         }
     }
 
@@ -190,7 +190,7 @@ impl Scene {
             Access::Partner => &self.partner,
             Access::Crm(_) => &self.crm,
             Access::Session => &self.settings,
-            Access::Public => panic!("{} has no caller", row.route),
+            Access::Events | Access::Public => panic!("{} writes nothing", row.route),
         }
     }
 

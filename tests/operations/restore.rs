@@ -13,7 +13,7 @@ const HOUR_S: u64 = 3_600;
 const DAY_S: u64 = 24 * HOUR_S;
 /// The tables that template.yaml backs up continuously. The outbox is last: the local stack publishes an entry as soon
 /// as it is stored.
-const BACKED_UP: [&str; 7] = ["keys", "workspaces", "clients", "records", "crm", "deliveries", "outbox"];
+const BACKED_UP: [&str; 8] = ["keys", "workspaces", "clients", "records", "crm", "deliveries", "events", "outbox"];
 
 /// The backed-up tables of a world.
 struct Backup {

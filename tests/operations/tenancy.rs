@@ -40,6 +40,7 @@ pub(super) struct Tenant {
     ids: Ids,
     partner: Caller,
     crm: Caller,
+    reader: Caller,
     settings: Caller,
 }
 
@@ -78,14 +79,16 @@ impl Tenant {
             ("delivery", delivery),
             ("event", event),
         ];
+        let reader = crate::event_feed::reader(&coach, "contact_details").await;
         let (partner, crm, settings) = (coach.partner_key().await, coach.crm_key().await, coach.settings().await);
-        Self { ids: ids.into(), partner, crm, settings }
+        Self { ids: ids.into(), partner, crm, reader, settings }
     }
 
     fn caller(&self, route: &Route) -> &Caller {
         match route.access {
             Access::Partner => &self.partner,
             Access::Crm(_) => &self.crm,
+            Access::Events => &self.reader,
             Access::Session => &self.settings,
             Access::Public => unreachable!("a public route has no tenant"),
         }

@@ -20,7 +20,7 @@ use store::delivery::{DeliveryCreation, NewDelivery};
 use store::outbox::{Content, Entry};
 
 use crate::App;
-use crate::publish::{Indexed, Outcomes};
+use crate::publish::{Failures, Indexed, Outcomes};
 
 /// Deliveries that are stored and enqueued together: two requests to the queue.
 const GROUP: usize = 20;
@@ -43,12 +43,9 @@ enum Work<'a> {
     Order(&'a DeliveryOrder),
 }
 
-/// Errors, each with the index of its entry.
-type Failures = Vec<(usize, BoxError)>;
-
 impl App {
     /// Creates a delivery for each endpoint that wants an entry's event, and one without attempts for each that misses
-    /// the event. Enqueues the orders of deliveries and of order entries. An entry is done when all its parts are. A
+    /// the event. Stores the event in the feed. Enqueues the orders of deliveries and of order entries. An entry is done when all its parts are. A
     /// failed part does not stop the others.
     pub(crate) async fn enqueue_all(&self, entries: &[Indexed<'_>]) -> Outcomes {
         let endpoints = self.endpoints_of(entries).await;
@@ -69,8 +66,13 @@ impl App {
             outcomes.insert(index, done);
         }
         let groups: Vec<_> = parts.chunks(GROUP).map(|group| self.enqueue_group(group)).collect();
-        let failures: Vec<Failures> = stream::iter(groups).buffered(CONCURRENT_GROUPS).collect().await;
-        outcomes.extend(failures.into_iter().flatten().map(|(index, error)| (index, Err(error))));
+        let enqueue = async {
+            let failures: Vec<Failures> = stream::iter(groups).buffered(CONCURRENT_GROUPS).collect().await;
+            failures
+        };
+        let (enqueued, fed) = join(enqueue, self.feed_all(entries)).await;
+        let failures = enqueued.into_iter().flatten().chain(fed);
+        outcomes.extend(failures.map(|(index, error)| (index, Err(error))));
         outcomes.into_iter().collect()
     }
 

@@ -1,4 +1,5 @@
-//! Publishes outbox entries: events to the delivery queue, one order per endpoint, changes to the bus, notices by mail.
+//! Publishes outbox entries: events to the delivery queue, one order per endpoint, and to the event feed; changes to the
+//! bus; notices by mail.
 //!
 //! Entries arrive in two ways. The table's stream brings them as they are written. The schedule finds entries that the
 //! stream has not published: a record that the stream gave up on, a held entry whose holder died. An entry is deleted
@@ -6,6 +7,7 @@
 
 mod erased;
 mod fan_out;
+mod feed;
 mod invocation;
 mod publish;
 mod unsent;
@@ -26,6 +28,8 @@ use store::client::ClientLookup;
 use store::contact::Contacts;
 use store::delivery::Deliveries;
 use store::endpoint::Endpoints;
+use store::event_feed::EventFeed;
+use store::key::Keys;
 use store::outbox::{Content, Entry, Outbox};
 use store::vault::Vault;
 use store::workspace::Workspaces;
@@ -43,6 +47,8 @@ pub struct App {
     contacts: Contacts,
     endpoints: Endpoints,
     deliveries: Deliveries,
+    keys: Keys,
+    feed: EventFeed,
     queue: DeliveryQueue,
     retries: RetryQueue,
     bus: Bus,
@@ -63,6 +69,8 @@ impl App {
             contacts: Contacts::new(env, &db)?,
             endpoints: Endpoints::new(env, &db, &vault)?,
             deliveries: Deliveries::new(env, &db, &vault)?,
+            keys: Keys::new(env, &db)?,
+            feed: EventFeed::new(env, &db, &vault)?,
             queue: DeliveryQueue::new(env)?,
             retries: RetryQueue::new(env)?,
             bus: Bus::new(env)?,

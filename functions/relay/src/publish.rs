@@ -31,6 +31,8 @@ const CONCURRENT_DELETES: usize = 20;
 
 /// Results, each with the index of its entry.
 pub(crate) type Outcomes = Vec<(usize, Result<(), BoxError>)>;
+/// Errors, each with the index of its entry.
+pub(crate) type Failures = Vec<(usize, BoxError)>;
 /// An entry with its index in the batch.
 pub(crate) type Indexed<'a> = (usize, &'a Entry);
 

@@ -53,6 +53,8 @@ codes! {
         "A lost stage needs a `lostReason`.",
     LostReasonNotAllowed = "lost_reason_not_allowed" BAD_REQUEST
         "An open stage takes no `lostReason`.",
+    CursorExpired = "cursor_expired" BAD_REQUEST
+        "The cursor leads to events that may be deleted. Begin without a cursor.",
     NoLoginEmail = "no_login_email" BAD_REQUEST
         "The client has no e-mail address to sign in with.",
     Unauthorized = "unauthorized" UNAUTHORIZED
@@ -68,7 +70,7 @@ codes! {
     OwnerConfigurationMissing = "owner_configuration_missing" FORBIDDEN
         "The coach has not chosen the pipeline and the initial stage for the API, or they no longer exist.",
     PermissionMissing = "permission_missing" FORBIDDEN
-        "The key lacks the permission that the operation needs.",
+        "The key lacks the permission that the operation needs, or may not read the events.",
     SessionWithoutCoach = "session_without_coach" FORBIDDEN
         "The session is valid, but its token has no usable coach id or subject.",
     NotFound = "not_found" NOT_FOUND

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use axum::response::Response;
 use domain::api_key::{ApiKey, Permission, Scope};
 use domain::country::Country;
+use domain::event_access::EventAccess;
 use domain::id::{CoachId, KeyId};
 use domain::idempotency::Api;
 use domain::rate_limit::{Limit, Quota, REQUEST};
@@ -47,6 +48,16 @@ pub struct CrmCaller {
     pub crm: CrmConfiguration,
     /// The time zone of the workspace's days.
     pub time_zone: ZoneName,
+    /// Time of the request's arrival.
+    pub now: Timestamp,
+}
+
+/// The caller of the event feed.
+#[derive(Debug, Clone)]
+pub struct EventReader {
+    pub coach: CoachId,
+    /// The events that the key may read.
+    pub access: EventAccess,
     /// Time of the request's arrival.
     pub now: Timestamp,
 }
@@ -189,6 +200,19 @@ impl Gate {
         self.answer(inbound, admission, async |caller, ()| work(caller).await).await
     }
 
+    /// Checks the caller of the event feed, whose key of either scope may read events. Then `work` answers.
+    pub async fn events(
+        &self,
+        inbound: &Inbound,
+        work: impl AsyncFnOnce(EventReader) -> Result<Reply, Problem>,
+    ) -> Response {
+        let admission = match presented(&inbound.headers) {
+            Ok(key) => self.check(&key, REQUEST, event_reader).await.map(|admitted| (admitted, ())),
+            Err(problem) => Err(unknown(problem)),
+        };
+        self.answer(inbound, admission, async |reader, ()| work(reader).await).await
+    }
+
     async fn check<C>(
         &self,
         key: &ApiKey,
@@ -263,17 +287,33 @@ fn partner(record: KeyRecord, now: Timestamp) -> Result<Partner, Problem> {
 
 fn crm_caller(record: KeyRecord, permission: Permission, now: Timestamp) -> Result<CrmCaller, Problem> {
     in_scope(&record, Scope::Crm)?;
+    let crm = crm_of(&record)?;
+    if !record.permissions.contains(&permission) {
+        return Err(Problem::PermissionMissing(permission));
+    }
+    Ok(CrmCaller { coach: record.coach_id, crm, time_zone: record.time_zone, now })
+}
+
+fn event_reader(record: KeyRecord, now: Timestamp) -> Result<EventReader, Problem> {
+    if record.scope == Scope::Crm {
+        crm_of(&record)?;
+    }
+    let access = record.events.ok_or(Problem::EventsNotAllowed)?;
+    if record.scope == Scope::Partner && !record.entitlements.partner_api {
+        return Err(Problem::NotEntitled);
+    }
+    Ok(EventReader { coach: record.coach_id, access, now })
+}
+
+/// The configuration of the CRM, if the workspace is entitled to the CRM.
+fn crm_of(record: &KeyRecord) -> Result<CrmConfiguration, Problem> {
     if !record.entitlements.pro_crm {
         return Err(Problem::CrmNotEntitled);
     }
     if !record.entitlements.gym {
         return Err(Problem::GymNotEnabled);
     }
-    let Some(crm) = record.crm else { return Err(Problem::CrmNotConfigured) };
-    if !record.permissions.contains(&permission) {
-        return Err(Problem::PermissionMissing(permission));
-    }
-    Ok(CrmCaller { coach: record.coach_id, crm, time_zone: record.time_zone, now })
+    record.crm.clone().ok_or(Problem::CrmNotConfigured)
 }
 
 /// The permission that the table of routes asks for.

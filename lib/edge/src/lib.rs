@@ -18,7 +18,7 @@ pub mod routes;
 
 pub use code::Code;
 pub use command::{About, Command, Decision, Runner};
-pub use gate::{Caller, CrmCaller, Gate, Partner};
+pub use gate::{Caller, CrmCaller, EventReader, Gate, Partner};
 pub use inbound::Inbound;
 pub use page::Page;
 pub use problem::Problem;

@@ -4,6 +4,8 @@ use std::error::Error;
 
 use domain::api_key::Permission;
 use domain::endpoint::{MAX_ENDPOINTS, MAX_SECRETS, SECRET_OVERLAP};
+use domain::event::EventType;
+use domain::event_feed::FEED_RETENTION;
 use domain::fields::{Invalid, MAX_BODY_BYTES, MAX_JSON_DEPTH};
 use domain::id::{ContactId, StageId};
 use domain::idempotency::MAX_KEY_CHARS;
@@ -45,6 +47,12 @@ pub enum Problem {
     CrmNotConfigured,
     #[error("This key lacks the permission {}. The coach can make a key that has it.", .0.as_str())]
     PermissionMissing(Permission),
+    #[error("This key may not read events. The coach can allow it, by type.")]
+    EventsNotAllowed,
+    #[error("This key may not read events of the type {}. The coach can allow it.", .0.as_str())]
+    EventTypeNotAllowed(EventType),
+    #[error("This cursor is from before the {} days for which events are kept. Begin without it.", FEED_RETENTION.num_days())]
+    CursorExpired,
     #[error("Sign in as a coach to use the settings.")]
     NoSession,
     /// A valid session of nobody.
@@ -195,7 +203,9 @@ impl Problem {
             Self::CrmNotEntitled => Code::CrmNotEntitled,
             Self::GymNotEnabled => Code::GymNotEnabled,
             Self::CrmNotConfigured => Code::OwnerConfigurationMissing,
-            Self::PermissionMissing(_) => Code::PermissionMissing,
+            Self::PermissionMissing(_) | Self::EventsNotAllowed | Self::EventTypeNotAllowed(_) => {
+                Code::PermissionMissing
+            }
             Self::SessionWithoutCoach => Code::SessionWithoutCoach,
             Self::IdempotencyKeyInvalid | Self::Invalid(_) => Code::InvalidRequest,
             Self::IdempotencyKeyRequired => Code::IdempotencyKeyRequired,
@@ -203,6 +213,7 @@ impl Problem {
             Self::BodyTooLarge => Code::BodyTooLarge,
             Self::UnsupportedMediaType | Self::UnsupportedCoding => Code::UnsupportedMediaType,
             Self::InvalidJson(_) | Self::TooDeep => Code::InvalidJson,
+            Self::CursorExpired => Code::CursorExpired,
             Self::NotFound(_) => Code::NotFound,
             Self::UnknownPath => Code::UnknownPath,
             Self::MethodNotAllowed(_) => Code::MethodNotAllowed,

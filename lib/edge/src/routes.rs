@@ -26,6 +26,8 @@ pub enum Access {
     Partner,
     /// A CRM key with this permission.
     Crm(Permission),
+    /// A key of either scope that may read events.
+    Events,
     /// The session of a coach, which the gateway has verified.
     Session,
 }
@@ -71,6 +73,8 @@ pub const ROUTES: &[Route] = &[
     route("PATCH", "/v1/crm/bookings/{id}", Access::Crm(Permission::BookingsWrite)),
     route("DELETE", "/v1/crm/bookings/{id}", Access::Crm(Permission::BookingsWrite)),
     route("GET", "/v1/crm/workflows", Access::Crm(Permission::WorkflowsRead)),
+    route("GET", "/v1/events", Access::Events),
+    route("GET", "/v1/events/samples", Access::Events),
     route("GET", "/settings/workspace", Access::Session),
     route("GET", "/settings/audit", Access::Session),
     route("GET", "/settings/event-types", Access::Session),
@@ -118,7 +122,7 @@ impl Route {
             Access::Crm(_) if self.writes_to_crm() => Idempotency::Required,
             Access::Session if self.method == "POST" => Idempotency::Optional,
             Access::Partner if (self.method, self.path) == ("POST", "/v1/clients") => Idempotency::HeaderOrEmail,
-            Access::Public | Access::Partner | Access::Crm(_) | Access::Session => Idempotency::None,
+            Access::Public | Access::Partner | Access::Crm(_) | Access::Events | Access::Session => Idempotency::None,
         }
     }
 

@@ -23,7 +23,7 @@ use crate::metric;
 
 /// The crates of this workspace that functions link. `LOG_LEVEL` applies to them. All other crates log warnings and
 /// errors.
-pub const OUR_CRATES: [&str; 21] = [
+pub const OUR_CRATES: [&str; 22] = [
     "client_records",
     "clients",
     "crm_bookings",
@@ -34,6 +34,7 @@ pub const OUR_CRATES: [&str; 21] = [
     "docs",
     "domain",
     "edge",
+    "events",
     "ingest",
     "login_links",
     "outbound",

@@ -32,6 +32,7 @@ pub(super) fn name_of(access: Access) -> &'static str {
     match access {
         Access::Partner => "Partner",
         Access::Crm(_) => "Crm",
+        Access::Events => "Reader",
         Access::Session => "Coach",
         Access::Public => "Anyone",
     }
@@ -59,6 +60,7 @@ pub(super) fn security(access: Access) -> Value {
             let needed = [permission.as_str()];
             json!([{ "crmKey": needed }, { "crmKeyHeader": needed }])
         }
+        Access::Events => json!([{ "apiKey": [] }, { "apiKeyHeader": [] }, { "crmKey": [] }, { "crmKeyHeader": [] }]),
         Access::Session => json!([{ "coachSession": [] }]),
         Access::Public => json!([]),
     }
@@ -80,6 +82,15 @@ pub(super) fn refusals(access: Access) -> Vec<Problem> {
             Problem::GymNotEnabled,
             Problem::CrmNotConfigured,
             Problem::PermissionMissing(permission),
+            beyond(Limit::Requests),
+        ],
+        Access::Events => vec![
+            unknown_key,
+            Problem::NotEntitled,
+            Problem::CrmNotEntitled,
+            Problem::GymNotEnabled,
+            Problem::CrmNotConfigured,
+            Problem::EventsNotAllowed,
             beyond(Limit::Requests),
         ],
         Access::Session => vec![

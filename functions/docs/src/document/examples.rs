@@ -72,6 +72,11 @@ static VALUES: LazyLock<BTreeMap<&str, Value>> = LazyLock::new(|| {
             "created_at": at("08:00:00.000"), "last_used_at": at("09:30:00.000"), "status": "active",
         }
         "NewKey": { "last_used_at": null, "key": "svc_live_T0pSecretT0pSecretT0pSecretT0pSe3Yx7Qd" }
+        "EventPage": { "next_cursor": "YXNjLjE3OTUxMDIyMDAwMDAuMTcuMTc5NTE2NzAwMDAwMA", "has_more": false }
+        "FeedEvent": {
+            "id": EVENT_ID, "type": "new_client", "timestamp": at("09:30:00.000"),
+            "data": { "client": { "id": CLIENT_ID }, "created_at": at("09:30:00.000"), "source": "application" },
+        }
         "WorkspaceView": { "coach_id": "coach_7f3a", "name": "Joan Clarke", "crm_configured": true }
         "Entitlements": { "partner_api": true, "pro_crm": true, "gym": true }
         "KeyUsage": { "live": 3, "max": MAX_LIVE_KEYS }

@@ -1,6 +1,7 @@
 //! All operations, by credential.
 
 mod crm;
+mod events;
 mod partner;
 mod public;
 mod settings;
@@ -9,8 +10,7 @@ use super::operation::Operation;
 
 /// Builds all operations.
 pub(super) fn all() -> Vec<Operation> {
-    [partner::operations(), crm::operations(), settings::operations(), public::operations()]
-        .into_iter()
-        .flatten()
-        .collect()
+    let operations =
+        [partner::operations(), crm::operations(), events::operations(), settings::operations(), public::operations()];
+    operations.into_iter().flatten().collect()
 }

@@ -40,10 +40,10 @@ pub(super) static INDEX: LazyLock<Page> = LazyLock::new(|| Page::read(include_st
 pub(super) static EVENTS: LazyLock<Page> = LazyLock::new(|| Page::read(include_str!("../../reference/events.md")));
 
 /// The tags, in the order of the reference page.
-pub(super) static TAGS: LazyLock<[Page; 13]> = LazyLock::new(|| {
+pub(super) static TAGS: LazyLock<[Page; 14]> = LazyLock::new(|| {
     pages! {
         "key" "clients" "client-records" "sign-in" "crm-contacts" "crm-opportunities" "crm-bookings" "crm-workflows"
-        "settings-workspace" "settings-keys" "settings-webhooks" "portal" "documentation"
+        "event-feed" "settings-workspace" "settings-keys" "settings-webhooks" "portal" "documentation"
     }
 });
 

@@ -1,0 +1,40 @@
+//! Operations for keys of either scope that may read events.
+
+use domain::event::EventType;
+use domain::event_feed::{EventPage, EventSamples, FeedOrder};
+use domain::list::EVENT_PAGE;
+use domain::names::one_of;
+use domain::time::TIME_RULE;
+use edge::Problem;
+use serde_json::json;
+
+use crate::document::answer::Answer;
+use crate::document::operation::{CURSOR_RULE, Operation, invalid};
+
+pub(super) fn operations() -> Vec<Operation> {
+    let names = EventType::ALL.map(EventType::as_str);
+    let types = json!({ "type": "string", "pattern": format!("^({0})(,({0}))*$", names.join("|")) });
+    let forbidden = || Problem::EventTypeNotAllowed(EventType::MessageReceived);
+    vec![
+        Operation::new("GET", "/v1/events", "listEvents")
+            .filter("types", types)
+            .filter("since", json!({ "type": "string", "format": "date-time" }))
+            .filter("order", json!({ "type": "string", "enum": FeedOrder::ALL, "default": FeedOrder::Ascending }))
+            .size("limit", "Events in the answer", EVENT_PAGE)
+            .cursor(json!({ "type": "string", "format": "cursor" }), format!("{CURSOR_RULE} in the same order"))
+            .answers(Answer::of::<EventPage>(200))
+            .refuses([
+                invalid("types", format!("{}, separated by commas", one_of(&names))),
+                invalid("since", TIME_RULE),
+                invalid("order", one_of(&FeedOrder::ALL.map(FeedOrder::as_str))),
+                Problem::CursorExpired,
+                forbidden(),
+            ]),
+        Operation::new("GET", "/v1/events/samples", "sampleEvent")
+            .parameter(json!({
+                "name": "type", "in": "query", "required": true, "schema": { "type": "string", "enum": names },
+            }))
+            .answers(Answer::of::<EventSamples>(200))
+            .refuses([invalid("type", one_of(&names)), forbidden()]),
+    ]
+}
