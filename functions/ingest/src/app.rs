@@ -10,6 +10,7 @@ use store::claim::ClaimEraser;
 use store::client::Clients;
 use store::contact::Contacts;
 use store::delivery::Deliveries;
+use store::event_feed::EventFeed;
 use store::fact::SeenFacts;
 use store::key::Keys;
 use store::opportunity::Opportunities;
@@ -41,6 +42,7 @@ pub struct App {
     pub(crate) facts: SeenFacts,
     pub(crate) claims: ClaimEraser,
     pub(crate) deliveries: Deliveries,
+    pub(crate) feed: EventFeed,
     pub(crate) queues: Queues,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) observer: Observer,
@@ -68,6 +70,7 @@ impl App {
             units: Units::new(env, &db, &vault)?,
             facts: SeenFacts::new(env, &db)?,
             claims: ClaimEraser::new(env, &db)?,
+            feed: EventFeed::new(env, &db, &vault)?,
             deliveries: Deliveries::new(env, &db, &vault)?,
             clients,
             workspaces,

@@ -1,9 +1,12 @@
 //! Stores each kind of fact through its module of the store.
 
+use std::collections::BTreeSet;
+
 use domain::booking::CalendarEventSaved;
 use domain::fact::{ClientHappening, Fact, FactBody, Merge};
 use domain::fact_time::FactTime;
 use domain::id::{ClientId, CoachId};
+use domain::subject::Subject;
 use domain::time::Timestamp;
 use futures::future::try_join;
 use futures::stream::{StreamExt, TryStreamExt, iter};
@@ -13,6 +16,7 @@ use store::claim::RecordedSubject;
 use store::contact::{ErasedContacts, MergeOutcome};
 use store::contact_ref::ContactRef;
 use store::delivery::ErasureProgress;
+use store::event_feed::EventFeed;
 use store::fact::{FactContext, Halt};
 use store::unit::{Commit, Once, Unit};
 use store::{Part, StoreError, retry};
@@ -243,22 +247,39 @@ async fn erase(
     after: Option<&str>,
 ) -> Result<Outcome, BoxError> {
     let erased = app.clients.erase(client, now).await?;
-    if let Some(claim) = &erased.claim {
+    if let Some(claim) = &erased.creation_refs.claim {
         app.claims.forget(claim, &RecordedSubject::Client(client.clone())).await?;
         app.clients.forget_claim(client).await?;
     }
     let mut is_done = true;
-    if let Some(lead) = &erased.lead {
+    if let Some(lead) = &erased.creation_refs.lead {
         let erased = app.contacts.erase(lead, occurred_at, now).await?;
         is_done = forget_answers(app, &erased).await?;
     }
-    let rest = (app.records.erase(client), app.deliveries.erase_client(client, after, now));
-    let (records_are_done, deliveries) = try_join(rest.0, rest.1).await?;
-    Ok(match deliveries {
+    let events = erase_events(app, client, &erased.coaches, after, now);
+    let (records_are_done, events) = try_join(app.records.erase(client), events).await?;
+    Ok(match events {
         ErasureProgress::Done if records_are_done && is_done => Outcome::Continues(Next::Pass),
         ErasureProgress::Done => Outcome::Continues(Next::Rest(after.map(str::to_owned))),
         ErasureProgress::Until(last) => Outcome::Continues(Next::Rest(Some(last))),
     })
+}
+
+/// Erases the deliveries of events about a client, then the events in the feeds of its coaches.
+async fn erase_events(
+    app: &App,
+    client: &ClientId,
+    coaches: &BTreeSet<CoachId>,
+    after: Option<&str>,
+    now: Timestamp,
+) -> Result<ErasureProgress, StoreError> {
+    let in_feeds = after.filter(|after| EventFeed::is_erasure_progress(after));
+    if in_feeds.is_none()
+        && let until @ ErasureProgress::Until(_) = app.deliveries.erase_client(client, after, now).await?
+    {
+        return Ok(until);
+    }
+    app.feed.erase(coaches, &Subject::client(client.clone()), in_feeds).await
 }
 
 /// Returns true for a fact whose mark is written with its change, and which needs no look-up before.

@@ -30,6 +30,7 @@ use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 
 pub use create::NewClient;
+pub use erase::ErasedClient;
 pub(crate) use item::ClientState;
 pub use item::{CreationRefs, StoredClient, list_position};
 pub use lookup::{ClientLookup, ClientPage};

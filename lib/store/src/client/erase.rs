@@ -5,7 +5,9 @@
 //! Ingest erases in three passes, the last a quarter of an hour after the second. They catch writes that were under
 //! way: claims, attempts, entries of the relay. Bookings stay as busy time without a contact.
 
-use domain::id::ClientId;
+use std::collections::BTreeSet;
+
+use domain::id::{ClientId, CoachId};
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -15,26 +17,36 @@ use super::item::{ClientState, CreationRefs, StoredClient, client_pk, intake_pk}
 use crate::audit;
 use crate::db::{self, Part, StoreError, Write, retry, to_item};
 
+/// References from a tombstone to what is to be erased elsewhere. Holds ids only.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct ErasedClient {
+    #[serde(flatten)]
+    pub creation_refs: CreationRefs,
+    /// The coaches that the client had. Their event feeds may hold events about the client.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub coaches: BTreeSet<CoachId>,
+}
+
 #[derive(Serialize, Deserialize)]
 struct ClientTombstone {
     pk: String,
     erased_at: Timestamp,
     #[serde(flatten)]
-    creation_refs: CreationRefs,
+    refs: ErasedClient,
 }
 
 impl Clients {
     /// Erases a client, even one that is not stored yet. Returns references to the items that are to be erased
     /// elsewhere. Idempotent.
-    pub async fn erase(&self, id: &ClientId, now: Timestamp) -> Result<CreationRefs, StoreError> {
+    pub async fn erase(&self, id: &ClientId, now: Timestamp) -> Result<ErasedClient, StoreError> {
         retry("the client", || async {
             let (writes, refs) = match self.lookup.state(id).await? {
                 ClientState::Erased => return self.erased(id).await.map(Some),
                 ClientState::Unknown => {
-                    (vec![self.put_tombstone(id, &CreationRefs::default(), None, now)], CreationRefs::default())
+                    (vec![self.put_tombstone(id, &ErasedClient::default(), None, now)], ErasedClient::default())
                 }
                 ClientState::Known(record) => {
-                    let refs = record.creation_refs.clone().unwrap_or_default();
+                    let refs = record.erasure_refs();
                     (self.erasure_writes(*record, &refs, now).await?, refs)
                 }
             };
@@ -43,9 +55,9 @@ impl Clients {
         .await
     }
 
-    async fn erased(&self, id: &ClientId) -> Result<CreationRefs, StoreError> {
+    async fn erased(&self, id: &ClientId) -> Result<ErasedClient, StoreError> {
         let found: Option<ClientTombstone> = self.table.get("tombstone", db::pk(client_pk(id))).await?;
-        Ok(found.map(|tombstone| tombstone.creation_refs).unwrap_or_default())
+        Ok(found.map(|tombstone| tombstone.refs).unwrap_or_default())
     }
 
     /// Removes the claim's key, which derives from an address, from the tombstone. The claim is deleted by now.
@@ -58,7 +70,7 @@ impl Clients {
     async fn erasure_writes(
         &self,
         record: StoredClient,
-        refs: &CreationRefs,
+        refs: &ErasedClient,
         now: Timestamp,
     ) -> Result<Vec<Write>, StoreError> {
         let version = record.version;
@@ -79,8 +91,15 @@ impl Clients {
         Ok(writes)
     }
 
-    fn put_tombstone(&self, id: &ClientId, refs: &CreationRefs, version: Option<u64>, now: Timestamp) -> Write {
-        let tombstone = ClientTombstone { pk: client_pk(id), erased_at: now, creation_refs: refs.clone() };
+    fn put_tombstone(&self, id: &ClientId, refs: &ErasedClient, version: Option<u64>, now: Timestamp) -> Write {
+        let tombstone = ClientTombstone { pk: client_pk(id), erased_at: now, refs: refs.clone() };
         self.table.write(to_item(&tombstone)).when_version(version).put(Part::Client)
+    }
+}
+
+impl StoredClient {
+    fn erasure_refs(&self) -> ErasedClient {
+        let coaches = self.former_coaches.iter().chain([&self.client.coach_id]).cloned().collect();
+        ErasedClient { creation_refs: self.creation_refs.clone().unwrap_or_default(), coaches }
     }
 }

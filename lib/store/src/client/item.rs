@@ -1,5 +1,6 @@
 //! The item of a client, its key, and its position in lists.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use domain::client::{Client, ClientListItem, ClientRegisters, Profile};
@@ -24,6 +25,9 @@ pub struct StoredClient {
     listed_at: String,
     pub(super) registers: ClientRegisters,
     pub(super) creation_refs: Option<CreationRefs>,
+    /// The coaches before the present one, whose event feeds may hold events about the client.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) former_coaches: BTreeSet<CoachId>,
     /// Raised by each event that ends the client's login links. Links of an earlier epoch are dead.
     pub login_epoch: u64,
     pub(super) version: u64,
@@ -59,6 +63,7 @@ impl StoredClient {
             listed_at: list_position(&client),
             registers: ClientRegisters::whole(write),
             creation_refs,
+            former_coaches: BTreeSet::new(),
             login_epoch: 0,
             version: 1,
             client,
@@ -86,6 +91,8 @@ impl StoredClient {
         if !registers.profile.offer(&mut client.profile, profile, at) {
             return None;
         }
+        let mut former_coaches = known.former_coaches.clone();
+        former_coaches.extend((client.coach_id != saved.coach_id).then(|| client.coach_id.clone()));
         (client.coach_id, client.created_at) = (saved.coach_id.clone(), saved.created_at);
         registers.is_active.offer(&mut client.is_active, saved.is_active, at);
         registers.phase.offer(&mut client.phase, saved.phase(), at);
@@ -94,6 +101,7 @@ impl StoredClient {
             active_owner: client.is_active.then(|| client.coach_id.clone()),
             listed_at: list_position(&client),
             registers,
+            former_coaches,
             login_epoch: known.login_epoch + u64::from(known.ends_login_links(&client)),
             version: known.version + 1,
             client,
