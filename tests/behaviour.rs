@@ -5,6 +5,7 @@
 mod crm;
 mod delivery;
 mod docs;
+mod event_feed;
 mod feed;
 mod idempotency;
 mod operations;

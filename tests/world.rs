@@ -179,6 +179,11 @@ impl World {
         self.local.get("/_local/faults").await.expect(200).body
     }
 
+    /// The address of the AWS endpoint.
+    pub(crate) fn aws_url(&self) -> String {
+        self.addresses.aws()
+    }
+
     /// Waits until every call that is set to stall has stalled.
     pub(crate) async fn until_stalled(&self) {
         until("calls stall", async || self.remaining_faults().await["stalled_calls"] == 0).await;

@@ -105,7 +105,7 @@ impl<'w> IntoFuture for CoachBuilder<'w> {
 /// A coach whose workspace the service has stored.
 #[derive(Clone)]
 pub(crate) struct Coach<'w> {
-    world: &'w World,
+    pub(crate) world: &'w World,
     pub(crate) id: String,
 }
 
