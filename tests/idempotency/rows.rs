@@ -76,7 +76,7 @@ impl Row {
     }
 
     pub(super) fn is_partner(&self) -> bool {
-        self.access() == Access::Partner
+        matches!(self.access(), Access::Partner(_))
     }
 
     pub(super) fn method(&self) -> &'static str {
@@ -98,7 +98,7 @@ impl Row {
     /// Fewest calls of a request: authentication, claim, reads, transaction.
     pub(super) fn fewest_calls(&self) -> usize {
         match self.access() {
-            Access::Partner => 5,
+            Access::Partner(_) => 5,
             Access::Session => 4,
             Access::Crm(_) | Access::Events | Access::Public => 3,
         }
@@ -187,7 +187,7 @@ impl Scene {
 
     pub(super) fn caller(&self, row: &Row) -> &Caller {
         match row.access() {
-            Access::Partner => &self.partner,
+            Access::Partner(_) => &self.partner,
             Access::Crm(_) => &self.crm,
             Access::Session => &self.settings,
             Access::Events | Access::Public => panic!("{} writes nothing", row.route),

@@ -86,7 +86,7 @@ impl Tenant {
 
     fn caller(&self, route: &Route) -> &Caller {
         match route.access {
-            Access::Partner => &self.partner,
+            Access::Partner(_) => &self.partner,
             Access::Crm(_) => &self.crm,
             Access::Events => &self.reader,
             Access::Session => &self.settings,

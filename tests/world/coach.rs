@@ -126,6 +126,12 @@ impl Coach<'_> {
         self.world.anonymous().with_bearer(made.str("key"))
     }
 
+    /// A caller with a new partner key that has these permissions.
+    pub(crate) async fn partner_key_with(&self, permissions: &[&str]) -> Caller {
+        let made = self.new_key(json!({ "name": "Automation", "scope": "partner", "permissions": permissions })).await;
+        self.world.anonymous().with_bearer(made.str("key"))
+    }
+
     /// A caller with a new CRM key that has all permissions.
     pub(crate) async fn crm_key(&self) -> Caller {
         self.crm_key_with(&CRM_PERMISSIONS).await

@@ -128,7 +128,7 @@ impl Bench {
     pub(crate) async fn call(&self, method: &Method, path: &str, body: &Value) -> Result<Value, BoxError> {
         let credential = match route(method, path)?.access {
             Access::Public => String::new(),
-            Access::Partner => self.demo.partner_key.clone(),
+            Access::Partner(_) => self.demo.partner_key.clone(),
             Access::Crm(_) => self.demo.crm_key.clone(),
             Access::Events => self.demo.partner_key.clone(),
             Access::Session => self.running.stack.gateway.token(COACH_ID).unwrap_or_default(),

@@ -22,7 +22,7 @@ use store::key::{KeyRecord, Keys, Presented};
 use crate::inbound::{Inbound, arrival};
 use crate::problem::Problem;
 use crate::reply::Reply;
-use crate::routes::{Access, Route, Routed, find};
+use crate::routes::{Access, Routed, find};
 
 mod known_keys;
 
@@ -126,7 +126,8 @@ impl Gate {
         Ok(Self { keys: Keys::new(env, db)?, known: KnownKeys::default(), clock: env.clock() })
     }
 
-    /// Checks the caller of a partner route, runs `read`, and answers with the result of `work`.
+    /// Checks the caller of a partner route, whose key needs the permission of the route, if there is one. Runs `read`
+    /// and answers with the result of `work`.
     ///
     /// If this environment has admitted the key before, `read` runs in parallel with the check, otherwise after it. So
     /// a forged key costs its check alone, and a malformed key no call. `work` has to check who owns what was read.
@@ -157,10 +158,11 @@ impl Gate {
         limits: &[Limit],
         read: impl Future<Output = T>,
     ) -> Result<(Admitted<Partner>, T), Refused> {
+        let Some(Access::Partner(permission)) = access_of(inbound) else { return Err(unknown(misrouted("partner"))) };
         // The key is parsed before any read starts: without a well-formed key no table is called.
         let key = presented(&inbound.headers).map_err(unknown)?;
         let hash = key.hash();
-        let check = self.check(&key, limits, partner);
+        let check = self.check(&key, limits, |record, now| partner(record, permission, now));
         let admission = if self.known.contains(&hash) {
             let (admitted, read) = futures::future::join(check, read).await;
             admitted.map(|admitted| (admitted, read))
@@ -184,7 +186,7 @@ impl Gate {
         work: impl AsyncFnOnce(CrmCaller) -> Result<Reply, Problem>,
     ) -> Response {
         let check = async {
-            let permission = permission_of(inbound).map_err(unknown)?;
+            let Some(Access::Crm(permission)) = access_of(inbound) else { return Err(unknown(misrouted("crm"))) };
             let key = presented(&inbound.headers).map_err(unknown)?;
             let admitted = self.check(&key, REQUEST, |record, now| crm_caller(record, permission, now)).await;
             match admitted {
@@ -277,8 +279,9 @@ fn unknown(problem: Problem) -> Refused {
     Refused { problem, quotas: Vec::new() }
 }
 
-fn partner(record: KeyRecord, now: Timestamp) -> Result<Partner, Problem> {
+fn partner(record: KeyRecord, permission: Option<Permission>, now: Timestamp) -> Result<Partner, Problem> {
     in_scope(&record, Scope::Partner)?;
+    permission.map_or(Ok(()), |permission| permitted(&record.permissions, permission))?;
     if !record.entitlements.partner_api {
         return Err(Problem::NotEntitled);
     }
@@ -288,9 +291,7 @@ fn partner(record: KeyRecord, now: Timestamp) -> Result<Partner, Problem> {
 fn crm_caller(record: KeyRecord, permission: Permission, now: Timestamp) -> Result<CrmCaller, Problem> {
     in_scope(&record, Scope::Crm)?;
     let crm = crm_of(&record)?;
-    if !record.permissions.contains(&permission) {
-        return Err(Problem::PermissionMissing(permission));
-    }
+    permitted(&record.permissions, permission)?;
     Ok(CrmCaller { coach: record.coach_id, crm, time_zone: record.time_zone, now })
 }
 
@@ -316,12 +317,21 @@ fn crm_of(record: &KeyRecord) -> Result<CrmConfiguration, Problem> {
     record.crm.clone().ok_or(Problem::CrmNotConfigured)
 }
 
-/// The permission that the table of routes asks for.
-fn permission_of(inbound: &Inbound) -> Result<Permission, Problem> {
+/// The credential and permission that the table of routes asks for.
+fn access_of(inbound: &Inbound) -> Option<Access> {
     match find(&inbound.method, &inbound.path) {
-        Routed::Known(Route { access: Access::Crm(permission), .. }) => Ok(*permission),
-        _ => Err(Problem::internal("find the permission of a route", "the route takes no CRM key")),
+        Routed::Known(route) => Some(route.access),
+        Routed::OtherMethods(_) | Routed::UnknownPath => None,
     }
+}
+
+/// The fault of a route whose function expects another key than the table of routes.
+fn misrouted(expected: &'static str) -> Problem {
+    Problem::internal("find the permission of a route", format!("the route takes no {expected} key"))
+}
+
+fn permitted(permissions: &[Permission], permission: Permission) -> Result<(), Problem> {
+    if permissions.contains(&permission) { Ok(()) } else { Err(Problem::PermissionMissing(permission)) }
 }
 
 fn in_scope(record: &KeyRecord, needed: Scope) -> Result<(), Problem> {

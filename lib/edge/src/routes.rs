@@ -1,6 +1,6 @@
 //! All routes of the service, each with the credential that a caller has to present.
 //!
-//! The permission check of the CRM, the OpenAPI document and the tests read this table. The function that receives an
+//! The permission checks, the OpenAPI document and the tests read this table. The function that receives an
 //! unknown path or method answers 404 or 405 from it.
 
 use std::fmt;
@@ -22,8 +22,8 @@ pub struct Route {
 pub enum Access {
     /// No credential.
     Public,
-    /// A partner key.
-    Partner,
+    /// A partner key, with this permission if there is one.
+    Partner(Option<Permission>),
     /// A CRM key with this permission.
     Crm(Permission),
     /// A key of either scope that may read events.
@@ -47,19 +47,19 @@ pub enum Idempotency {
 
 /// All routes.
 pub const ROUTES: &[Route] = &[
-    route("GET", "/v1/ping", Access::Partner),
-    route("GET", "/v1/clients", Access::Partner),
-    route("POST", "/v1/clients", Access::Partner),
-    route("GET", "/v1/clients/{clientId}", Access::Partner),
-    route("PATCH", "/v1/clients/{clientId}", Access::Partner),
-    route("POST", "/v1/clients/{clientId}/login-link", Access::Partner),
+    route("GET", "/v1/ping", Access::Partner(None)),
+    route("GET", "/v1/clients", Access::Partner(Some(Permission::ClientsRead))),
+    route("POST", "/v1/clients", Access::Partner(Some(Permission::ClientsWrite))),
+    route("GET", "/v1/clients/{clientId}", Access::Partner(Some(Permission::ClientsRead))),
+    route("PATCH", "/v1/clients/{clientId}", Access::Partner(Some(Permission::ClientsWrite))),
+    route("POST", "/v1/clients/{clientId}/login-link", Access::Partner(Some(Permission::LoginLinksCreate))),
     route("GET", "/login/{token}", Access::Public),
     route("HEAD", "/login/{token}", Access::Public),
     route("POST", "/login/{token}", Access::Public),
     route("GET", "/.well-known/jwks.json", Access::Public),
-    route("GET", "/v1/clients/{clientId}/compliance", Access::Partner),
-    route("GET", "/v1/clients/{clientId}/check-ins", Access::Partner),
-    route("GET", "/v1/clients/{clientId}/daily-logs", Access::Partner),
+    route("GET", "/v1/clients/{clientId}/compliance", Access::Partner(Some(Permission::RecordsRead))),
+    route("GET", "/v1/clients/{clientId}/check-ins", Access::Partner(Some(Permission::RecordsRead))),
+    route("GET", "/v1/clients/{clientId}/daily-logs", Access::Partner(Some(Permission::RecordsRead))),
     route("GET", "/v1/crm/contacts", Access::Crm(Permission::ContactsRead)),
     route("POST", "/v1/crm/contacts", Access::Crm(Permission::ContactsWrite)),
     route("PATCH", "/v1/crm/contacts/{id}", Access::Crm(Permission::ContactsWrite)),
@@ -121,8 +121,17 @@ impl Route {
         match self.access {
             Access::Crm(_) if self.writes_to_crm() => Idempotency::Required,
             Access::Session if self.method == "POST" => Idempotency::Optional,
-            Access::Partner if (self.method, self.path) == ("POST", "/v1/clients") => Idempotency::HeaderOrEmail,
-            Access::Public | Access::Partner | Access::Crm(_) | Access::Events | Access::Session => Idempotency::None,
+            Access::Partner(_) if (self.method, self.path) == ("POST", "/v1/clients") => Idempotency::HeaderOrEmail,
+            Access::Public | Access::Partner(_) | Access::Crm(_) | Access::Events | Access::Session => Idempotency::None,
+        }
+    }
+
+    /// The permission that the caller's key needs.
+    pub fn permission(&self) -> Option<Permission> {
+        match self.access {
+            Access::Partner(permission) => permission,
+            Access::Crm(permission) => Some(permission),
+            Access::Public | Access::Events | Access::Session => None,
         }
     }
 

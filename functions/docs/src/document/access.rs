@@ -1,5 +1,6 @@
 //! Rules by credential: the security, refusals and headers of a route.
 
+use domain::api_key::Permission;
 use domain::rate_limit::{Limit, Quota};
 use edge::Problem;
 use edge::routes::Access;
@@ -30,7 +31,7 @@ pub(super) fn may_come_from_gateway(access: Access, status: u16) -> bool {
 /// Returns the first part of the names of shared responses.
 pub(super) fn name_of(access: Access) -> &'static str {
     match access {
-        Access::Partner => "Partner",
+        Access::Partner(_) => "Partner",
         Access::Crm(_) => "Crm",
         Access::Events => "Reader",
         Access::Session => "Coach",
@@ -55,7 +56,10 @@ pub(super) fn security_schemes() -> Value {
 /// Renders the security of a route.
 pub(super) fn security(access: Access) -> Value {
     match access {
-        Access::Partner => json!([{ "apiKey": [] }, { "apiKeyHeader": [] }]),
+        Access::Partner(permission) => {
+            let needed: Vec<&str> = permission.into_iter().map(Permission::as_str).collect();
+            json!([{ "apiKey": needed }, { "apiKeyHeader": needed }])
+        }
         Access::Crm(permission) => {
             let needed = [permission.as_str()];
             json!([{ "crmKey": needed }, { "crmKeyHeader": needed }])
@@ -72,8 +76,11 @@ pub(super) fn refusals(access: Access) -> Vec<Problem> {
     let beyond = |limit: Limit| Problem::RateLimited(Quota::after(limit, limit.per_minute(), at("09:30:18.000")));
     let mut refusals = match access {
         Access::Public => return Vec::new(),
-        Access::Partner => {
-            vec![unknown_key, Problem::NotEntitled, Problem::WrongScope { needed: "partner" }, beyond(Limit::Requests)]
+        Access::Partner(permission) => {
+            let mut refusals = vec![unknown_key, Problem::WrongScope { needed: "partner" }];
+            refusals.extend(permission.map(Problem::PermissionMissing));
+            refusals.extend([Problem::NotEntitled, beyond(Limit::Requests)]);
+            refusals
         }
         Access::Crm(permission) => vec![
             unknown_key,
@@ -121,7 +128,7 @@ pub(super) fn headers(access: Access, status: u16, replays: bool) -> Vec<String>
     if replays && RECORDED.contains(&status) {
         headers.push(sometimes(REPLAY));
         // The CRM and the settings answer another payload with 409.
-        headers.extend((access == Access::Partner).then(|| sometimes(PAYLOAD_MISMATCH)));
+        headers.extend(matches!(access, Access::Partner(_)).then(|| sometimes(PAYLOAD_MISMATCH)));
     }
     headers
 }

@@ -68,8 +68,8 @@ static VALUES: LazyLock<BTreeMap<&str, Value>> = LazyLock::new(|| {
             "kid": "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k", "use": "sig", "alg": "EdDSA",
         }
         "Key": {
-            "id": KEY_ID, "name": "Booking desk", "scope": "partner", "permissions": [], "display": "svc_live_…x7Qd",
-            "created_at": at("08:00:00.000"), "last_used_at": at("09:30:00.000"), "status": "active",
+            "id": KEY_ID, "name": "Booking desk", "scope": "partner", "permissions": ["clients.read", "clients.write"],
+            "display": "svc_live_…x7Qd", "created_at": at("08:00:00.000"), "last_used_at": at("09:30:00.000"), "status": "active",
         }
         "NewKey": { "last_used_at": null, "key": "svc_live_T0pSecretT0pSecretT0pSecretT0pSe3Yx7Qd" }
         "EventPage": { "next_cursor": "YXNjLjE3OTUxMDIyMDAwMDAuMTcuMTc5NTE2NzAwMDAwMA", "has_more": false }

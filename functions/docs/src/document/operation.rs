@@ -63,7 +63,7 @@ impl Operation {
             "operationId": id, "tags": [prose.tag.top.title], "summary": prose.section.title,
             "security": access::security(route.access),
         });
-        if let Access::Crm(permission) = route.access {
+        if let Some(permission) = route.permission() {
             rendered["x-permission"] = json!(permission.as_str());
             about += &format!("\n\nNeeds the permission `{}`.", permission.as_str());
         }

@@ -95,7 +95,7 @@ fn every_description_of_the_reference_is_in_the_document() {
 }
 
 #[test]
-fn every_crm_operation_names_its_permission_and_every_permission_is_used() {
+fn every_operation_with_a_key_names_its_permission_and_every_permission_is_used() {
     let mut seen: BTreeSet<String> = BTreeSet::new();
     for (path, method, operation) in operations() {
         let Some(noun) = path.strip_prefix("/v1/crm/").map(|rest| rest.split('/').next().unwrap()) else { continue };
@@ -112,6 +112,18 @@ fn every_crm_operation_names_its_permission_and_every_permission_is_used() {
         let unavailable = target(&operation["responses"]["503"]);
         assert_eq!(unavailable.get(problems::CODES).is_some(), !reads, "{method} {path}");
         seen.insert(permission);
+    }
+    for (path, method, operation) in operations().filter(|(path, ..)| path.starts_with("/v1/clients")) {
+        let permission = match (method, path.rsplit('/').next().unwrap()) {
+            ("get", "clients" | "{clientId}") => "clients.read",
+            ("get", _) => "records.read",
+            (_, "login-link") => "login_links.create",
+            _ => "clients.write",
+        };
+        assert_eq!(operation["x-permission"], permission, "{method} {path}");
+        assert_eq!(operation["security"], json!([{ "apiKey": [permission] }, { "apiKeyHeader": [permission] }]));
+        assert!(operation["description"].as_str().unwrap().contains(&format!("`{permission}`")), "{method} {path}");
+        seen.insert(permission.to_owned());
     }
     let place = "the routes in ROUTES of lib/edge/src/routes.rs, by permission";
     assert_same(place, seen, Permission::ALL.map(Permission::as_str));

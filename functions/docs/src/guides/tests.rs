@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use compare::assert_same;
-use domain::api_key::Permission;
+use domain::api_key::{Permission, Scope};
 use domain::audit::AuditAction;
 use domain::event::{EventCatalog, EventKind};
 use domain::fact::{Fact, known_fields};
@@ -11,7 +11,7 @@ use domain::id::EventId;
 use domain::rate_limit::{Limit, WINDOW_S};
 use domain::signature::{SigningSecret, signature_header};
 use edge::Code;
-use edge::routes::{Access, ROUTES};
+use edge::routes::ROUTES;
 use serde_json::{Value, json};
 
 use super::*;
@@ -80,15 +80,19 @@ fn text_of(name: &str) -> String {
 }
 
 #[test]
-fn the_guide_to_the_crm_has_every_permission_with_its_routes() {
-    let text = text_of("crm");
+fn the_guides_to_the_clients_and_to_the_crm_have_every_permission_with_its_routes() {
     for permission in Permission::ALL {
+        let (guide, base) = match permission.scope() {
+            Scope::Partner => ("getting-started", "/v1"),
+            Scope::Crm => ("crm", "/v1/crm"),
+        };
+        let text = text_of(guide);
         let mut rows = text.lines().filter(|line| line.starts_with(&format!("| `{}` | ", permission.as_str())));
         let (row, None) = (rows.next().unwrap(), rows.next()) else { panic!("two rows of {permission:?}") };
         let shown: BTreeSet<&str> = row.split('`').skip(3).step_by(2).collect();
-        let opened = ROUTES.iter().filter(|route| route.access == Access::Crm(permission));
-        let opened = opened.map(|route| format!("{} {}", route.method, route.path.replacen("/v1/crm", "", 1)));
-        let place = format!("the row of `{}` in functions/docs/pages/crm.md", permission.as_str());
+        let opened = ROUTES.iter().filter(|route| route.permission() == Some(permission));
+        let opened = opened.map(|route| format!("{} {}", route.method, route.path.replacen(base, "", 1)));
+        let place = format!("the row of `{}` in functions/docs/pages/{guide}.md", permission.as_str());
         assert_same(&place, shown, opened);
     }
 }

@@ -2,7 +2,7 @@
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
-use domain::api_key::Permission;
+use domain::api_key::{Permission, Scope};
 use domain::event::EventType;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{Method, Request};
@@ -68,7 +68,7 @@ pub async fn load_or_create(running: &Running) -> Result<Demo, SeedError> {
 async fn create(running: &Running, base_url: String) -> Result<Demo, SeedError> {
     let partner = json!({ "name": "Demo partner", "scope": "partner" });
     let partner = call_settings(running, Method::POST, "/settings/keys", partner).await?;
-    let crm = json!({ "name": "Demo CRM", "scope": "crm", "permissions": Permission::ALL });
+    let crm = json!({ "name": "Demo CRM", "scope": "crm", "permissions": Permission::of(Scope::Crm) });
     let crm = call_settings(running, Method::POST, "/settings/keys", crm).await?;
     let endpoint = json!({
         "url": hook_url(&base_url), "events": EventType::ALL, "payload_mode": "contact_details",

@@ -1,4 +1,5 @@
-//! Changes of a key's name, expiry and events. Authentication reads the same item, so the next use of the key sees the change.
+//! Changes of a key's name, expiry and events. Authentication reads the same item, so the next use of the key sees the
+//! change.
 //!
 //! A new expiry may prolong the life of a key that has expired since the request arrived. Meanwhile another request may
 //! have taken its place on the ring, and a change of the workspace may have passed it over. So the transaction keeps

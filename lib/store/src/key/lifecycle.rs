@@ -67,9 +67,9 @@ impl Keys {
         self.add(record, key, None).into()
     }
 
-    /// Parts of a transaction: store a new key in place of an old one, which ends after the overlap. The new key has the
-    /// name, the expiry and the events that were read, so the old key must still have them, and no other rotation has
-    /// replaced it. The workspace must be checked beside them.
+    /// Parts of a transaction: store a new key in place of an old one, which ends after the overlap. The new key has
+    /// the name, the expiry and the events that were read, so the old key must still have them, and no other rotation
+    /// has replaced it. The workspace must be checked beside them.
     pub fn replace(&self, old: &KeyRecord, record: &KeyRecord, key: &ApiKey, now: Timestamp) -> Vec<Write> {
         let replaced = old.replaced(&record.key_id, now);
         let update = self.table.write(item_key(&old.key_id)).set("replaced_by", s(record.key_id.as_str()));

@@ -1,5 +1,5 @@
-//! A coach's key ring: the ids of the live keys, in the item that limits their number to [`MAX_LIVE_KEYS`]. For each key
-//! that may read events, the ring also has an attribute `events_<key_id>`: when the key ends, in milliseconds.
+//! A coach's key ring: the ids of the live keys, in the item that limits their number to [`MAX_LIVE_KEYS`]. For each
+//! key that may read events, the ring also has an attribute `events_<key_id>`: when the key ends, in milliseconds.
 //!
 //! The transaction that creates a key adds its id. The transaction that revokes a key removes it. An expired key stays
 //! until a new key needs its room. So every live key is on the ring. A write that prolongs the life of a key that may

@@ -44,7 +44,9 @@ fn keys() -> Vec<Operation> {
         "expires_at": works_until,
     });
     let revoked = json!({ "status": "revoked", "revoked_at": at("10:00:00.000") });
+    let events = json!({ "types": ["new_client", "check_in_submitted"], "payload_mode": "identifiers" });
     let past = || invalid("expires_at", "must be in the future");
+    let no_events = || invalid("events.types", "must name at least one event");
     vec![
         Operation::new("GET", "/settings/keys", "listKeys")
             .size("limit", "Keys in the answer", KEY_PAGE)
@@ -62,10 +64,17 @@ fn keys() -> Vec<Operation> {
                     "expires_at": "2126-01-01T00:00:00Z",
                 }),
             )
+            .example(
+                "events",
+                json!({
+                    "name": "Practice software", "scope": "partner", "permissions": ["clients.read"], "events": events,
+                }),
+            )
             .answers(Answer::of::<NewKey>(201))
             .refuses([
                 past(),
                 invalid("permissions", "must name at least one permission for a key of scope crm"),
+                no_events(),
                 Problem::KeyLimit,
             ]),
         Operation::new("PATCH", "/settings/keys/{id}", "updateKey")
@@ -73,8 +82,10 @@ fn keys() -> Vec<Operation> {
             .example("name", json!({ "name": "Front desk" }))
             .example("expiry", json!({ "expires_at": "2126-01-01T00:00:00Z" }))
             .example("never", json!({ "expires_at": null }))
-            .answers(Answer::of::<KeyView>(200))
-            .refuses([past(), Problem::KeyRevoked, Problem::KeyNotActive]),
+            .example("events", json!({ "events": events }))
+            .example("no_events", json!({ "events": null }))
+            .answers(Answer::of::<KeyView>(200).example("events", json!({ "events": events })))
+            .refuses([past(), no_events(), Problem::KeyRevoked, Problem::KeyNotActive]),
         Operation::new("POST", "/settings/keys/{id}/rotate", "rotateKey").answers(Answer::of::<NewKey>(201)).refuses([
             Problem::KeyLimit,
             Problem::KeyNotLive,
