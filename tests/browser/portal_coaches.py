@@ -55,7 +55,7 @@ def writes_a_webhook(visitor, things):
 def writes_a_key(visitor, things):
     visitor.go_in_frame("/keys/new")
     visitor.write("Name", "Of Ada")
-    visitor.check("Clients")
+    visitor.check_clients()
     return "Create the key"
 
 
@@ -176,7 +176,7 @@ def goes_on_as_another_coach_only_if_asked(kit, hand):
         link = lambda token: visitor.page.evaluate("token => { location.hash = `token=${token}`; }", token)
         visitor.open("/keys/new")
         visitor.write("Name", "Kept")
-        visitor.check("Clients")
+        visitor.check_clients()
         visitor.refuse(visitor.token)
         with visitor.expecting(401):
             visitor.press("Create the key")
@@ -299,7 +299,8 @@ def names_the_workspace_on_every_screen(kit, hand):
     coach = kit.coach(name="Ada Lovelace")
     with kit.visit(coach, hand, width=360) as visitor:
         visitor.open()
-        for place in ("/keys", "/keys/new", "/webhooks", "/webhooks/new", "/deliveries", "/events", "/verify", "/activity", "/nowhere"):
+        key = coach.api("POST", "/keys", {"name": "Desk", "scope": "partner"})["id"]
+        for place in ("/keys", "/keys/new", f"/keys/{key}/events", "/webhooks", "/webhooks/new", "/deliveries", "/events", "/verify", "/activity", "/nowhere"):
             visitor.go(place)
             expect(visitor.frame.locator("header #workspace")).to_have_text("Workspace: Ada Lovelace")
 
@@ -324,7 +325,7 @@ def signs_in_with_an_id_of_auth0(kit, hand):
     with kit.visit(coach, hand) as visitor:
         visitor.open("/keys/new")
         visitor.write("Name", "Website")
-        visitor.check("Clients")
+        visitor.check_clients()
         visitor.press("Create the key")
         visitor.take_secret("key-secret")
         visitor.go("/activity")

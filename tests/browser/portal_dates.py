@@ -29,7 +29,7 @@ def chooses_a_day_where_the_clocks_change(kit, hand):
             visitor.context.clock.set_system_time(now)
             visitor.go("/keys/new")
             visitor.write("Name", "Website")
-            visitor.check("Clients")
+            visitor.check_clients()
             visitor.check("On a date that I choose")
             field = visitor.frame.get_by_label("Last day")
             expect(field).to_have_attribute("min", first)
@@ -64,7 +64,7 @@ def counts(visitor, things):
 def creates(visitor, things):
     visitor.go("/keys/new")
     visitor.write("Name", "Website")
-    visitor.check("Clients")
+    visitor.check_clients()
     visitor.check("On a date that I choose")
     return [("Last day", "Create the key")]
 

@@ -144,7 +144,7 @@ def keeps_the_focus_in_sight(kit, hand):
             visitor.follow("Keys")
             visitor.follow("Create a key")
             visitor.write("Name", "Website")
-            visitor.check("Clients")
+            visitor.check_clients()
             visitor.press("Create the key")
             visitor.frame.locator("dialog[open]").wait_for()
             dialog_is_within_reach(visitor)
@@ -157,4 +157,26 @@ def keeps_the_focus_in_sight(kit, hand):
             focus_is_in_sight(visitor)
 
 
-FLOWS = [reaches_every_button_of_a_dialog, keeps_the_focus_in_sight]
+def changes_events_in_a_frame(kit, hand):
+    """The choices for events open and close within the frame, which grows and shrinks with them."""
+    for kind in FRAMES:
+        coach = kit.coach()
+        key = coach.api("POST", "/keys", {"name": "Desk", "scope": "partner"})
+        with framed(kit, hand, coach, kind) as visitor:
+            visitor.follow("Keys")
+            visitor.follow("Desk")
+            visitor.follow("Change events")
+            for answer in ("Yes", "No", "Yes"):
+                visitor.check(answer)
+                if kind in ("own", "foreign"):
+                    until(lambda: visitor.page.wait_for_timeout(50) or is_as_high_as_its_page(visitor), 3)
+            visitor.check("New client", "checkbox")
+            visitor.check("Without contact details")
+            visitor.press("Save")
+            visitor.sees("The events of the key are changed.")
+            focus_is_in_sight(visitor)
+            read = [one["events"] for one in coach.api("GET", "/keys")["keys"] if one["id"] == key["id"]]
+            assert read == [{"types": ["new_client"], "payload_mode": "identifiers"}], read
+
+
+FLOWS = [reaches_every_button_of_a_dialog, keeps_the_focus_in_sight, changes_events_in_a_frame]

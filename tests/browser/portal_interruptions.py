@@ -46,7 +46,7 @@ def repeats_after_lost_answers(kit, hand):
     webhook = coach.webhook(f"{kit.receiver.url}/lost")
     with kit.visit(coach, hand) as visitor, visitor.expecting("offline", 404):
         visitor.open("/keys/new")
-        visitor.check("Clients")
+        visitor.check_clients()
         for name in ("One", "Two"):
             visitor.write("Name", name)
             visitor.lose_answer("**/settings/keys")

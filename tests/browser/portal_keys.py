@@ -12,6 +12,12 @@ from playwright.sync_api import expect
 GUIDE = pathlib.Path(__file__).parents[2] / "infra" / "guides" / "portal.md"
 HOSTILE_NAME = ("<b>Key</b> \u202eמפתח 🔑 " + "x" * 100)[:99]  # An emoji counts twice in the field's limit of 100.
 MOST_LIVE = 50
+CLIENT_PERMISSIONS = (
+    "See clients",
+    "Add clients, and switch them on and off",
+    "See compliance, check-ins and daily logs",
+    "Sign clients in",
+)
 MORE_THAN_A_PAGE = 105
 DAY_S = 24 * 3_600
 
@@ -34,6 +40,11 @@ def creates_a_key(kit, hand):
         visitor.press("Create the key")
         assert coach.api("GET", "/keys")["keys"] == [], "no kind is chosen beforehand"
         visitor.check("Clients")
+        assert not visitor.frame.locator("input[type=checkbox]:checked").count(), "nothing is chosen beforehand"
+        visitor.press("Create the key")
+        assert coach.api("GET", "/keys")["keys"] == [], "a key without permissions cannot be created"
+        for permission in CLIENT_PERMISSIONS:
+            visitor.check(permission, "checkbox")
         visitor.check("In one year")
         visitor.look("key-create")
         visitor.double_press("Create the key")
@@ -46,6 +57,7 @@ def creates_a_key(kit, hand):
         keys = coach.api("GET", "/keys")["keys"]
         assert len(keys) == 1, "a double click creates one"
         assert (keys[0]["scope"], keys[0]["expires_at"] is None) == ("partner", False), keys
+        assert (len(keys[0]["permissions"]), keys[0]["events"]) == (len(CLIENT_PERMISSIONS), None), keys
         assert status_of(kit, "/v1/ping", secret) == 200
         visitor.look("key")
         visitor.follow("Overview")
@@ -73,6 +85,64 @@ def creates_a_crm_key(kit, hand):
         key = coach.api("GET", "/keys")["keys"][0]
         assert (key["permissions"], key["expires_at"]) == (["contacts.read"], "2031-03-02T05:00:00.000Z"), key
         assert (status_of(kit, "/v1/crm/contacts", secret), status_of(kit, "/v1/crm/bookings", secret)) == (200, 403)
+
+
+def lets_a_key_read_events(kit, hand):
+    """A key reads the events that were chosen, with or without contact details, until they are taken away."""
+    coach = kit.coach()
+    read = lambda: coach.api("GET", "/keys")["keys"][0]["events"]
+    with kit.visit(coach, hand) as visitor:
+        visitor.open("/keys/new")
+        visitor.write("Name", "Patient records")
+        visitor.check_clients()
+        visitor.check("Yes")
+        visitor.press("Create the key")
+        assert coach.api("GET", "/keys")["keys"] == [], "no event and no data are chosen beforehand"
+        visitor.check("New client", "checkbox")
+        visitor.check("Message received", "checkbox")
+        visitor.check("With contact details")
+        visitor.look("key-create-events")
+        visitor.press("Create the key")
+        visitor.take_secret("key-secret")
+        assert read() == {"types": ["new_client", "message_received"], "payload_mode": "contact_details"}
+        visitor.sees("Message received")
+        visitor.sees("With contact details")
+        visitor.look("key-events")
+        visitor.follow("Change events")
+        visitor.sees_heading("Change which events the key reads")
+        assert visitor.frame.get_by_role("checkbox", name="Message received").is_checked()
+        visitor.check("Check-in submitted", "checkbox")
+        visitor.check("Without contact details")
+        visitor.look("key-events-change")
+        visitor.press("Save")
+        visitor.sees("The events of the key are changed.")
+        assert read() == {"types": ["new_client", "check_in_submitted", "message_received"], "payload_mode": "identifiers"}
+        visitor.follow("Keys")
+        visitor.sees("reads events")
+        visitor.look("keys-events")
+        visitor.follow("Patient records")
+        visitor.follow("Change events")
+        visitor.check("No")
+        visitor.look("key-events-none")
+        visitor.press("Save")
+        visitor.sees("The events of the key are changed.")
+        visitor.sees("None")
+        assert read() is None
+        visitor.follow("Change events")
+        visitor.check("Yes")
+        visitor.check("New client", "checkbox")
+        visitor.check("Without contact details")
+        coach.api("POST", f"/keys/{coach.api('GET', '/keys')['keys'][0]['id']}/rotate")
+        with visitor.expecting(409):
+            visitor.press("Save")
+            visitor.sees("This key has ended or was replaced already, so nothing was changed.")
+        visitor.look("key-events-refused")
+        visitor.press("Cancel", "link")
+        visitor.press("Leave")
+        visitor.sees("This key was replaced")
+        assert not visitor.frame.get_by_role("link", name="Change events", exact=True).count(), "a replaced key keeps its events"
+        visitor.follow("Activity")
+        visitor.sees("changed: events")
 
 
 def changes_a_key(kit, hand):
@@ -187,7 +257,7 @@ def reaches_the_limit(kit, hand):
         visitor.look("keys-limit")
         visitor.go("/keys/new")
         visitor.write("Name", "One more")
-        visitor.check("Clients")
+        visitor.check_clients()
         with visitor.expecting(409):
             visitor.press("Create the key")
             visitor.sees("Revoke one that you do not use")
@@ -210,7 +280,7 @@ def is_not_entitled(kit, hand):
         visitor.check("CRM")
         visitor.sees("CRM keys are refused until your plan includes it.")
         visitor.hears("CRM keys are refused until your plan includes it.")
-        visitor.check("Clients")
+        visitor.check_clients()
         visitor.sees("Keys for clients are refused until your plan includes it.")
         visitor.look("key-create-not-entitled")
         visitor.press("Create the key")
@@ -275,6 +345,7 @@ def is_embedded_by_the_guide(kit, hand):
 FLOWS = [
     creates_a_key,
     creates_a_crm_key,
+    lets_a_key_read_events,
     changes_a_key,
     sees_keys_end,
     reaches_the_limit,

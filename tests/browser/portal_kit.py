@@ -379,6 +379,11 @@ class Visitor:
     def check(self, label, role="radio", nth=0):
         self.hand.check(self.within().get_by_role(role, name=re.compile(f"^{re.escape(label)}")).nth(nth))
 
+    def check_clients(self):
+        """Chooses a key for clients, with one permission."""
+        self.check("Clients")
+        self.check("See clients", "checkbox")
+
     def select(self, label, text):
         self.hand.select(self.within().get_by_label(label, exact=True), text)
 

@@ -7,19 +7,21 @@ import { LIMITS, PERMISSIONS, SCOPES } from "./domain.js";
 import { showSecret } from "./dialogs.js";
 import { fill, h } from "./dom.js";
 import { dropDraft, keepDraft } from "./drafts.js";
+import { eventTypes } from "./event-types.js";
 import { choices, field, form } from "./forms.js";
+import { eventAccess, eventFields } from "./key-events.js";
 import { developerNote, entitlementWarning, expiry, presets, tomorrow } from "./key-words.js";
 import { link } from "./ui.js";
 
 export async function createKey(_, page) {
-  const workspace = await get("/settings/workspace", {}, page.signal);
+  const [workspace, types] = await Promise.all([get("/settings/workspace", {}, page.signal), eventTypes()]);
   const opened = new Date();
   const permissions = h("div", {});
   const warning = h("div", {});
   const chooseScope = scope => {
     fill(warning, entitlementWarning(workspace, scope));
     announce(warning.textContent);
-    fill(permissions, scope === "crm" && permissionChoices());
+    fill(permissions, permissionChoices(scope));
   };
   const node = form(
     {
@@ -32,6 +34,7 @@ export async function createKey(_, page) {
           scope,
           permissions,
           expires_at: expiry(until, date, opened) ?? undefined,
+          events: eventAccess(values),
         });
         dropDraft();
         await showNewKey(key);
@@ -56,19 +59,20 @@ export async function createKey(_, page) {
     }),
     warning,
     permissions,
+    eventFields(types, null),
     expiryFields(null),
   );
   return { title: "Create a key", parent: { href: "/keys", text: "Keys" }, content: keepDraft(node) };
 }
 
-function permissionChoices() {
+function permissionChoices(scope) {
   return choices({
     name: "permissions",
     legend: "What may it do?",
     kind: "checkbox",
     required: true,
     hint: "Choose only what the other system needs. This cannot be changed later: you would create another key.",
-    choices: PERMISSIONS.map(({ name, title }) => ({ value: name, label: title })),
+    choices: PERMISSIONS.filter(permission => permission.scope === scope).map(({ name, title }) => ({ value: name, label: title })),
   });
 }
 

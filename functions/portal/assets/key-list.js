@@ -1,6 +1,7 @@
 // Reads keys. The settings API has no route for one key.
 
 import { get } from "./api.js";
+import { ApiError } from "./request.js";
 
 const PAGE = 100;
 const MOST_PAGES = 20;
@@ -9,6 +10,13 @@ const MOST_PAGES = 20;
 export async function readKeys(cursor, signal) {
   const page = await get("/settings/keys", { cursor, limit: PAGE }, signal);
   return { items: page.keys, next: page.next_cursor };
+}
+
+/** Reads a key by its id. */
+export async function readKey(id, signal) {
+  const key = await findKey(id, signal);
+  if (!key) throw new ApiError("refused", "", { status: 404, code: "not_found" });
+  return key;
 }
 
 /** Finds a key by its id, or returns null. Live keys are all on the first page. */

@@ -39,8 +39,6 @@ export const scopeTitle = scope => SCOPES.find(({ name }) => name === scope)?.ti
 
 /** Lists the abilities of a key in sentences. */
 export function abilities(key) {
-  if (key.scope === "partner") return SCOPES.find(({ name }) => name === key.scope).hint;
-  if (!key.permissions.length) return "Nothing: it was created without permissions.";
   const title = permission => PERMISSIONS.find(({ name }) => name === permission)?.title ?? permission;
   return h(
     "ul",

@@ -1,16 +1,17 @@
 // The screen of one key.
 
-import { ApiError } from "./request.js";
+import { path } from "./api.js";
 import { code, h, userText } from "./dom.js";
+import { eventTypes } from "./event-types.js";
 import { time } from "./format.js";
 import { changeEnd, rename, revoke, rotate } from "./key-actions.js";
-import { findKey } from "./key-list.js";
+import { eventFacts } from "./key-events.js";
+import { readKey } from "./key-list.js";
 import { abilities, ending, isExpiringSoon, isLive, lastUse, scopeTitle, statusBadge, until } from "./key-words.js";
 import { button, facts, link, notice, section } from "./ui.js";
 
 export async function keyScreen({ id }, page) {
-  const key = await findKey(id, page.signal);
-  if (!key) throw new ApiError("refused", "", { status: 404, code: "not_found" });
+  const [key, types] = await Promise.all([readKey(id, page.signal), eventTypes()]);
   return {
     title: key.name,
     heading: [userText(key.name), " ", statusBadge(key)],
@@ -20,6 +21,7 @@ export async function keyScreen({ id }, page) {
       facts([
         ["What it is for", scopeTitle(key.scope)],
         ["What it may do", abilities(key)],
+        ...eventFacts(types, key.events),
         ["It looks like this", code(key.display)],
         ["Created", time(key.created_at)],
         ["Last used", time(key.last_used_at)],
@@ -32,6 +34,7 @@ export async function keyScreen({ id }, page) {
             "p",
             { class: "buttons" },
             button("Rename", () => rename(key, page), { id: "rename" }),
+            key.status === "active" && h("a", { class: "button", href: path`#/keys/${id}/events` }, "Change events"),
             key.status === "active" && button("Change when it ends", () => changeEnd(key, page), { id: "end" }),
             key.status === "active" && button("Replace", () => rotate(key, page), { id: "rotate" }),
           ),

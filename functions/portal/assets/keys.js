@@ -36,7 +36,7 @@ export async function keys(_, { signal }) {
 function card(key) {
   return [
     h("h2", {}, link(`#/keys/${encodeURIComponent(key.id)}`, userText(key.name)), statusBadge(key)),
-    h("p", {}, `${scopeTitle(key.scope)} · `, code(key.display)),
+    h("p", {}, `${scopeTitle(key.scope)} · `, code(key.display), key.events && " · reads events"),
     h("p", { class: "hint" }, lastUse(key), " · ", ending(key)),
   ];
 }

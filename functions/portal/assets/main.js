@@ -14,6 +14,7 @@ import { stateFor } from "./states.js";
 import { activity } from "./activity.js";
 import { createKey } from "./key-create.js";
 import { keyScreen } from "./key.js";
+import { changeEvents } from "./key-events.js";
 import { keys } from "./keys.js";
 import { overview } from "./overview.js";
 import { webhookRoutes } from "./webhook-routes.js";
@@ -23,6 +24,7 @@ const ROUTES = [
   ["/keys", keys],
   ["/keys/new", createKey],
   ["/keys/:id", keyScreen],
+  ["/keys/:id/events", changeEvents],
   ...webhookRoutes,
   ["/activity", activity],
 ];

@@ -5,11 +5,11 @@ import { announce } from "./announce.js";
 import { fill, h, userText } from "./dom.js";
 import { dropDraft, keepDraft } from "./drafts.js";
 import { eventTypes, titleOf } from "./event-types.js";
-import { choices, form, showError, values } from "./forms.js";
+import { form, showError, values } from "./forms.js";
 import { list } from "./format.js";
 import { button, facts, link, notice } from "./ui.js";
 import { secretDialog } from "./webhook-actions.js";
-import { addressField, descriptionField, eventsField } from "./webhook-edit.js";
+import { addressField, dataField, descriptionField, eventsField } from "./webhook-edit.js";
 import { MODES, wholeAddress } from "./webhook-status.js";
 import { testPanel } from "./webhook-test.js";
 
@@ -75,7 +75,6 @@ function steps(types, template, page) {
 }
 
 function fieldsOf(types, template) {
-  const modes = Object.entries(MODES).map(([value, [label, hint]]) => ({ value, label, hint }));
   return [
     { title: "Where to", names: ["url", "description"], nodes: [addressField("", ""), descriptionField(template.description)] },
     { title: "Which events", names: ["events"], nodes: [eventsField(types, template.events ?? []), computed(types)] },
@@ -83,14 +82,7 @@ function fieldsOf(types, template) {
       title: "Which data",
       names: ["payload_mode"],
       nodes: [
-        choices({
-          name: "payload_mode",
-          legend: "Data included",
-          kind: "radio",
-          required: true,
-          choices: modes,
-          chosen: [template.payload_mode],
-        }),
+        dataField(template.payload_mode),
         h(
           "p",
           { class: "notice warn" },

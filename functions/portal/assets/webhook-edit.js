@@ -71,6 +71,16 @@ export const eventsField = (types, chosen) =>
     chosen,
   });
 
+export const dataField = chosen =>
+  choices({
+    name: "payload_mode",
+    legend: "Data included",
+    kind: "radio",
+    required: true,
+    choices: Object.entries(MODES).map(([value, [label, hint]]) => ({ value, label, hint })),
+    chosen: [chosen],
+  });
+
 export const descriptionField = description =>
   field({
     name: "description",

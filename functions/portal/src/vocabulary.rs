@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 /// Renders the module.
 pub(crate) fn module() -> String {
     let scopes = Scope::ALL.map(scope);
-    let permissions = Permission::ALL.map(|permission| json!({ "name": permission, "title": permission.title() }));
+    let permissions = Permission::ALL
+        .map(|permission| json!({ "name": permission, "title": permission.title(), "scope": permission.scope() }));
     let limits = json!({
         "keyName": MAX_KEY_NAME_CHARS,
         "keyOverlapHours": ROTATION_OVERLAP.num_hours(),
@@ -38,9 +39,7 @@ pub(crate) fn module() -> String {
 
 fn scope(scope: Scope) -> Value {
     let (title, hint) = match scope {
-        Scope::Partner => {
-            ("Clients", "Add clients, see them and their activity, switch them on and off, and sign them in.")
-        }
+        Scope::Partner => ("Clients", "Work with clients and what they did, and sign them in, as far as you allow it."),
         Scope::Crm => ("CRM", "Work with contacts, opportunities and appointments, as far as you allow it."),
     };
     json!({ "name": scope, "title": title, "hint": hint })

@@ -1,0 +1,83 @@
+// The events that a key may read: fields, words, and the screen that changes them.
+
+import { patch, path } from "./api.js";
+import { fill, h, userText } from "./dom.js";
+import { keepDraft } from "./drafts.js";
+import { eventChoices, eventTypes, titleOf } from "./event-types.js";
+import { choices, form } from "./forms.js";
+import { readKey } from "./key-list.js";
+import { dataField } from "./webhook-edit.js";
+import { MODES } from "./webhook-status.js";
+
+/** The fields for the events of a key: `reads` (`yes` or `no`), `events` and `payload_mode`. `present`: as of a key. */
+export function eventFields(types, present) {
+  const details = h("div", {});
+  const choose = reads =>
+    fill(
+      details,
+      reads === "yes" && [
+        choices({
+          name: "events",
+          legend: "Which events?",
+          kind: "checkbox",
+          required: true,
+          choices: eventChoices(types),
+          chosen: present?.types,
+        }),
+        dataField(present?.payload_mode),
+      ],
+    );
+  const chosen = present ? "yes" : "no";
+  choose(chosen);
+  return [
+    choices({
+      name: "reads",
+      legend: "May it read events?",
+      kind: "radio",
+      required: true,
+      chosen: [chosen],
+      onchange: choose,
+      hint: "You can change this later.",
+      choices: [
+        { value: "no", label: "No", hint: "Most systems get events sent to them, by a webhook. That needs no key." },
+        { value: "yes", label: "Yes", hint: "The other system itself asks for what has happened since it last asked." },
+      ],
+    }),
+    details,
+  ];
+}
+
+/** Returns the `events` of a key from the values of its fields. */
+export const eventAccess = ({ reads, events, payload_mode }) => (reads === "yes" ? { types: events, payload_mode } : null);
+
+/** Facts about the events of a key: which it may read, and which data they include. */
+export function eventFacts(types, access) {
+  const titles = access?.types.map(type => h("li", {}, titleOf(types, type)));
+  return [
+    ["Events it may read", titles ? h("ul", {}, titles) : "None"],
+    ["Data of the events", access && MODES[access.payload_mode][0]],
+  ];
+}
+
+export async function changeEvents({ id }, page) {
+  const [key, types] = await Promise.all([readKey(id, page.signal), eventTypes()]);
+  const back = path`/keys/${id}`;
+  const content = form(
+    {
+      submit: "Save",
+      cancel: h("a", { class: "button", href: `#${back}` }, "Cancel"),
+      send: async values => {
+        await patch(path`/settings/keys/${id}`, { events: eventAccess(values) });
+        page.go(back, "The events of the key are changed.");
+      },
+    },
+    h("p", {}, "What you save counts at once: a system that asks for an event which you took away is refused."),
+    eventFields(types, key.events),
+  );
+  return {
+    title: `Events of ${key.name}`,
+    heading: "Change which events the key reads",
+    parent: { href: back, text: ["Key ", userText(key.name)] },
+    content: keepDraft(content),
+  };
+}
