@@ -335,7 +335,9 @@ impl Scene {
 
     pub(super) async fn new_key(&self) -> Request {
         let name = format!("Desk {}", self.world.number());
-        ("/settings/keys".to_owned(), json!({ "name": name, "scope": "partner" }))
+        let events = json!({ "types": ["new_client"], "payload_mode": "identifiers" });
+        let body = json!({ "name": name, "scope": "partner", "permissions": ["clients.read"], "events": events });
+        ("/settings/keys".to_owned(), body)
     }
 
     async fn rotation(&self) -> Request {

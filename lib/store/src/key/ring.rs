@@ -41,6 +41,11 @@ impl Ring {
             readers: readers.filter_map(|name| Some((name.clone(), number(item, name)?))).collect(),
         })
     }
+
+    /// Returns true if a live key may read events.
+    fn has_reader(&self, now: Timestamp) -> bool {
+        self.readers.iter().any(|(_, ends_ms)| *ends_ms > now.ms())
+    }
 }
 
 impl Keys {
@@ -67,7 +72,7 @@ impl Keys {
 
     /// Returns true if a live key of the coach may read events.
     pub async fn may_read_events(&self, coach: &CoachId, now: Timestamp) -> Result<bool, StoreError> {
-        Ok(self.ring(coach).await?.readers.iter().any(|(_, ends_ms)| *ends_ms > now.ms()))
+        Ok(self.ring(coach).await?.has_reader(now))
     }
 
     /// Returns true if the ring holds the key, or has room for it once expired keys are removed.
@@ -137,4 +142,26 @@ fn reader(id: &KeyId) -> String {
 
 fn set<'a>(ids: impl IntoIterator<Item = &'a KeyId>) -> AttributeValue {
     AttributeValue::Ss(ids.into_iter().map(|id| id.as_str().to_owned()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ring_has_a_reader_until_the_last_one_ends() {
+        let ids = [1, 2].map(|seed| KeyId::from_hash(&[seed; 32]));
+        let ring = |ends_ms: &[i64]| {
+            let mut item = Item::from([("version".to_owned(), n(3)), ("live_keys".to_owned(), set(&ids))]);
+            item.extend(ids.iter().zip(ends_ms).map(|(id, ends_ms)| (reader(id), n(*ends_ms))));
+            Ring::from_item(&item).unwrap()
+        };
+        for (ends_ms, has_reader) in
+            [(&[][..], false), (&[9], false), (&[10], false), (&[11], true), (&[9, NEVER_MS], true)]
+        {
+            assert_eq!(ring(ends_ms).has_reader(Timestamp::from_ms(10)), has_reader, "{ends_ms:?}");
+        }
+        assert!(!Ring::default().has_reader(Timestamp::from_ms(10)));
+        assert_eq!(ring(&[NEVER_MS]).ids.len(), 2);
+    }
 }
