@@ -1,7 +1,8 @@
-//! Faults, restores, key rotation, logs, privacy, tenancy and answers.
+//! Faults, restores, key rotation, logs, privacy, tenancy, answers and their golden file.
 
 mod answers;
 mod faults;
+mod golden;
 mod key_rotation;
 mod logs;
 mod privacy;

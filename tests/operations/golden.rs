@@ -1,0 +1,103 @@
+//! Golden file: the answers to a fixed walk over every route, compared byte for byte with `golden/answers.txt`.
+//!
+//! `golden/requests.txt` is the walk. The file holds the answers of the interface before the event feed, `external_id`
+//! and incremental reads, so the comparison shows that requests without new parameters are answered as before. Members
+//! that were added since are in [`normal::ADDED`], values that were changed in [`normal::CHANGED`]; both are undone
+//! before the comparison. After a change of an answer that is wanted, write the file anew and read its diff:
+//!
+//! `GOLDEN=write cargo test -p behaviour --test behaviour -- golden`
+
+mod normal;
+mod scenario;
+
+use std::collections::BTreeSet;
+
+use edge::routes::{ROUTES, Routed, find};
+use http::Method;
+
+use crate::operations::golden::scenario::{Line, MARK, Scenario, lines};
+
+const ANSWERS: &str = include_str!("golden/answers.txt");
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/operations/golden/answers.txt");
+
+/// Differences that a failure shows.
+const MOST_SHOWN: usize = 20;
+
+/// Routes that the golden file does not know.
+const NEW_ROUTES: [&str; 5] = [
+    "GET /v1/crm/contacts/{id}",
+    "GET /v1/crm/opportunities/{id}",
+    "GET /v1/crm/bookings/{id}",
+    "GET /v1/events",
+    "GET /v1/events/samples",
+];
+
+/// The requests whose answers differ, each with its first lines that differ.
+fn differences(golden: &str, answered: &str) -> Vec<String> {
+    // Each text ends with one part more, so that a longer one differs by a part.
+    fn parts<'t>(text: &'t str, separator: &'t str) -> impl Iterator<Item = &'t str> {
+        text.split(separator).chain(["(no more)"])
+    }
+    let answers = parts(golden, MARK).zip(parts(answered, MARK));
+    let differing = answers.filter_map(|(golden, answered)| {
+        let (expected, found) = parts(golden, "\n").zip(parts(answered, "\n")).find(|(a, b)| a != b)?;
+        let request = golden.lines().next().unwrap_or_default();
+        Some(format!("{request}\n  golden file: {expected}\n  answer now:  {found}"))
+    });
+    differing.collect()
+}
+
+#[tokio::test]
+async fn an_answer_without_new_parameters_is_the_one_of_the_golden_file() {
+    let answered = Scenario::new().await.walk().await;
+    if std::env::var_os("GOLDEN").is_some_and(|mode| mode == "write") {
+        std::fs::write(FILE, answered).unwrap();
+        return;
+    }
+    let differences = differences(ANSWERS, &answered);
+    assert!(
+        differences.is_empty(),
+        "{} answers are not those of {FILE}. Undo the change, or see the header of this test.\n{}",
+        differences.len(),
+        differences.iter().take(MOST_SHOWN).map(String::as_str).collect::<Vec<_>>().join("\n")
+    );
+}
+
+#[test]
+fn the_walk_visits_every_route_that_is_not_new() {
+    let mut left: BTreeSet<String> = ROUTES.iter().map(ToString::to_string).collect();
+    for (number, line) in lines() {
+        let Line::Request(request) = line else { continue };
+        let path = request.path.split('?').next().unwrap();
+        let path = if path == "$link" { "/login/x" } else { path };
+        if let Routed::Known(route) = find(&Method::from_bytes(request.method.as_bytes()).unwrap(), path) {
+            left.remove(&route.to_string());
+        }
+        assert!(
+            ANSWERS.contains(&format!("\n{MARK}{number} {}\n", request.text)),
+            "{}: write the file anew",
+            request.text
+        );
+    }
+    // Served files with a hash in their names are checked by the portal's own tests.
+    left.retain(|route| !NEW_ROUTES.contains(&route.as_str()) && route != "GET /portal/assets/{file}");
+    assert!(left.is_empty(), "add requests to tests/operations/golden/requests.txt: {left:?}");
+}
+
+#[test]
+fn a_changed_byte_of_any_answer_is_found() {
+    assert!(differences(ANSWERS, ANSWERS).is_empty());
+    for (at, byte) in ANSWERS.bytes().enumerate().step_by(97).filter(|(_, byte)| byte.is_ascii()) {
+        let (before, after) = ANSWERS.split_at(at);
+        let other = char::from(byte ^ 1);
+        for (what, text) in
+            [("change", format!("{before}{other}{}", &after[1..])), ("loss", format!("{before}{}", &after[1..]))]
+        {
+            assert!(!differences(ANSWERS, &text).is_empty(), "the {what} of byte {at} is not found");
+        }
+    }
+    assert_eq!(differences(ANSWERS, ANSWERS.trim_end_matches('\n')).len(), 1);
+    let swapped = ANSWERS.replacen("\"ok\":true,\"coach\":{", "\"coach\":{\"ok\":true,", 1);
+    let found = differences(ANSWERS, &swapped);
+    assert!(found[0].starts_with("1 partner GET /v1/ping\n  golden file: {\"ok\"") && found.len() == 1, "{found:?}");
+}
