@@ -6,140 +6,30 @@ Runs with PYTHONPATH=tests. Needs `standardwebhooks` from PyPI.
 """
 
 import contextlib
-import json
-import os
 import pathlib
-import socket
-import subprocess
 import sys
-import tempfile
 import time
 
+from coach import EVENTS, Coach
 from forgery import forgeries, post, signed
 from languages import commands
 from local_stack import call, stack
+from running import Running
 
-COACH = "verifying"
-EVENTS = ["new_client", "check_in_submitted", "message_received"]
-DEADLINE_S = 20
 # More than the tolerance of signatures.
 AHEAD_S = 360
 
 
-class Coach:
-    """A coach with a workspace, a key and a session."""
-
-    def __init__(self, base_url, aws_url):
-        self.base_url, self.aws_url, self.facts = base_url, aws_url, 0
-        workspace = {
-            "coach_id": COACH,
-            "email": "coach@coaches.example",
-            "name": "Coach",
-            "team_id": None,
-            "canonical_host": "https://coach.example",
-            "time_zone": "America/New_York",
-            "country": "US",
-            "plan": {"client_cap": None},
-            "entitlements": {"partner_api": True, "pro_crm": False, "gym": False},
-            "crm": None,
-        }
-        self.publish("workspace.saved", workspace)
-        self.bearer = "Bearer " + call(f"{base_url}/_local/session", {"coach_id": COACH})["token"]
-        self.key = self.settings("keys", {"name": "Verifying", "scope": "partner"})["key"]
-
-    def settings(self, path, body=None):
-        return call(f"{self.base_url}/settings/{path}", body, authorization=self.bearer)
-
-    def publish(self, name, detail):
-        """Publishes a fact of the application and waits for its effects."""
-        self.facts += 1
-        detail = {"id": f"fact-{self.facts}", "occurred_at": "2026-01-01T00:00:00Z"} | detail
-        entry = {"EventBusName": "partner-api", "Source": "coaching.application", "DetailType": name}
-        put = call(self.aws_url, {"Entries": [entry | {"Detail": json.dumps(detail)}]}, x_amz_target="AWSEvents.PutEvents")
-        assert put["FailedEntryCount"] == 0, put
-        self.settle()
-
-    def settle(self):
-        call(f"{self.base_url}/_local/settle", {})
-
-    def create_client(self, number):
-        """Creates a client by a fact. Returns the number of its events."""
-        client = {
-            "client_id": f"client-{number}",
-            "coach_id": COACH,
-            "email": f"client-{number}@example.com",
-            # Not ASCII: decoding and encoding the body again has to give the same bytes.
-            "full_name": "Zoë 张伟 🙂",
-            "is_active": True,
-            "created_at": "2026-01-01T00:00:00Z",
-            "origin": "import",
-        }
-        absent = ("phone", "goals", "health_notes", "height_in", "weight_lbs")
-        absent += ("current_phase", "phase_started_on", "programme_id")
-        self.publish("client.saved", client | dict.fromkeys(absent))
-        return 1
-
-    def emit_events(self):
-        """Creates clients by facts and by the API, a check-in and a message. Returns the number of events."""
-        count = 0
-        for number in range(3):
-            count += self.create_client(number)
-            body = {"email": f"partner-{number}@example.com", "full_name": "Ada Lovelace"}
-            call(f"{self.base_url}/v1/clients", body, x_api_key=self.key)
-            count += 1
-        check_in = {"client_id": "client-0", "check_in_id": "check-in-1", "submitted_at": "2026-01-02T00:00:00Z"}
-        self.publish("check_in.submitted", check_in | {"scores": {}, "grades": {}})
-        message = {"client_id": "client-0", "message_id": "message-1", "received_at": "2026-01-02T00:00:00Z"}
-        self.publish("message.received", message)
-        return count + 2
-
-
-class Receiver:
+class Receiver(Running):
     """A running receiver with an endpoint of the coach."""
 
     def __init__(self, language, command, coach, scope):
-        self.language, self.coach = language, coach
-        self.folder = pathlib.Path(scope.enter_context(tempfile.TemporaryDirectory()))
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}/coaching"
+        super().__init__(language, scope)
+        self.coach = coach
         wanted = {"url": self.url, "events": EVENTS, "payload_mode": "contact_details"}
         endpoint = coach.settings("webhooks", wanted)
         self.id, self.secret = endpoint["id"], endpoint["secret"]
-        environment = os.environ | {"WEBHOOK_SECRET": self.secret, "PORT": str(self.port)}
-        out, errors = (scope.enter_context((self.folder / name).open("w")) for name in ("output", "errors"))
-        self.process = subprocess.Popen(command, env=environment, cwd=self.folder, stdout=out, stderr=errors)
-        scope.callback(self.stop)
-        self.until(self.is_listening)
-
-    def stop(self):
-        self.process.kill()
-        self.process.wait()
-
-    def output(self):
-        return (self.folder / "output").read_text() + (self.folder / "errors").read_text()
-
-    def until(self, holds):
-        """Waits until the condition holds. Fails after `DEADLINE_S`."""
-        deadline = time.monotonic() + DEADLINE_S
-        while not holds():
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(0.02)
-            assert self.process.poll() is None and time.monotonic() < deadline, f"{self.language}: {self.output()}"
-
-    def is_listening(self):
-        with contextlib.suppress(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", self.port)).close()
-            return True
-
-    def accepted(self):
-        """Id and type of each processed event."""
-        lines = (line.split() for line in (self.folder / "output").read_text().splitlines())
-        return sorted((words[1], words[2]) for words in lines if len(words) == 3)
-
-    def stored(self):
-        return sorted(file.name for file in (self.folder / "inbox").iterdir())
+        self.start(command, self.secret)
 
     def deliveries(self):
         return self.coach.settings(f"webhooks/{self.id}/deliveries")["data"]
