@@ -66,21 +66,29 @@ async fn the_service_serves_all_resources_of_its_pages() {
         REFERENCE,
         "/docs/guides/crm",
         "/docs/guides/errors",
+        "/docs/guides/event-feed",
         "/docs/guides/events",
         "/docs/guides/getting-started",
         "/docs/guides/idempotency",
+        "/docs/guides/kits",
         "/docs/guides/limits",
+        "/docs/guides/syncing",
         "/docs/guides/verifying",
+        "/docs/listen.py",
+        "/docs/make-app.json",
+        "/docs/n8n-workflow.json",
         "/docs/reference.js",
         "/docs/style.css",
         "/docs/swagger-ui-bundle.js",
         "/docs/swagger-ui.css",
+        "/docs/zapier-app.js",
     ];
     assert_same("the links of the pages in functions/docs, or the list of resources here", paths, wanted);
     for (path, reply) in &found {
         let media_type = match path.rsplit_once('.').map(|(_, extension)| extension) {
             Some("js") => "text/javascript; charset=utf-8",
             Some("css") => "text/css; charset=utf-8",
+            Some("py") => "text/plain; charset=utf-8",
             Some(_) => "application/json; charset=utf-8",
             None => "text/html; charset=utf-8",
         };

@@ -1,9 +1,10 @@
-//! The function `docs`: `/openapi.json`, the reference page at `/docs`, and the integrators' guides.
+//! The function `docs`: `/openapi.json`, the reference page at `/docs`, the integrators' guides and kits.
 //!
 //! The resources are the same for every caller. The routes need no key, no table and no other host.
 
 pub mod document;
 mod guides;
+mod kits;
 mod layout;
 mod site;
 mod viewer;
@@ -27,8 +28,8 @@ const JSON_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
 /// Builds the function's routes.
 pub async fn router(_: &Environment) -> Result<Router, BoxError> {
     let document = Resource::new(|| document::document().to_string(), edge::reply::JSON, JSON_POLICY);
-    let library =
-        [("/openapi.json".to_owned(), document)].into_iter().chain(viewer::resources()).chain(guides::resources());
+    let document = [("/openapi.json".to_owned(), document)].into_iter();
+    let library = document.chain(viewer::resources()).chain(guides::resources()).chain(kits::resources());
     let router = Router::new()
         .route("/openapi.json", get(answer))
         .route("/docs", get(answer))

@@ -26,7 +26,7 @@ const CSS: &str = "text/css; charset=utf-8";
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 /// `Content-Security-Policy` of the page's files: a file by itself loads and runs nothing.
-const FILE_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
+pub(crate) const FILE_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
 
 /// Creates the page and its files, by path.
 pub(crate) fn resources() -> impl Iterator<Item = (String, Resource)> {

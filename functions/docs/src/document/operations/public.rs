@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::document::answer::Answer;
 use crate::document::headers::{CACHE_CONTROL, ETAG, LOCATION, always};
 use crate::document::operation::Operation;
-use crate::site::{FILES, GUIDES};
+use crate::site::{FILES, GUIDES, KITS};
 
 const HTML: &str = "text/html";
 /// The form of a portal file's name.
@@ -18,6 +18,8 @@ pub(super) fn operations() -> Vec<Operation> {
     let document = json!({ "type": "object", "required": ["openapi", "info", "paths"] });
     let document = Answer::new(200).content("application/json", document);
     let one_of = |names: &[&str]| json!({ "type": "string", "enum": names });
+    let kit = json!({ "type": "object" });
+    let files: Vec<&str> = FILES.into_iter().chain(KITS.iter().map(|kit| kit.name)).collect();
     vec![
         Operation::new("GET", "/login/{token}", "showLogin").answers(page(200)).answers(page(410)).answers(page(500)),
         Operation::new("HEAD", "/login/{token}", "probeLogin")
@@ -38,8 +40,8 @@ pub(super) fn operations() -> Vec<Operation> {
             .refuses([Problem::NotFound("file")]),
         cached("/openapi.json", "readDescription", document),
         cached("/docs", "showReference", page(200)),
-        cached("/docs/{file}", "readReferenceFile", file())
-            .in_path("file", one_of(&FILES))
+        cached("/docs/{file}", "readReferenceFile", file().text("text/plain").content("application/json", kit))
+            .in_path("file", one_of(&files))
             .refuses([Problem::NotFound("file"), Problem::GzipOnly]),
         cached("/docs/guides/{page}", "showGuide", page(200))
             .in_path("page", one_of(&GUIDES.each_ref().map(|guide| guide.name)))

@@ -1,0 +1,176 @@
+'use strict';
+
+// The Partner API as a Zapier app: a polling trigger for events, an action that creates a client, and a search for
+// clients. Put this file into a folder as index.js: /docs/guides/kits has the commands. REST hooks are impossible,
+// because only the coach can register a URL.
+
+const { version: platformVersion } = require('zapier-platform-core');
+
+const EVENTS = {
+  new_client: 'Client created',
+  check_in_submitted: 'Check-in submitted',
+  low_check_in_score: 'Low check-in score',
+  system_grade_drop: 'Wellness system graded lower',
+  phase_advanced: 'Phase advanced',
+  message_received: 'Message received',
+};
+// The most events of a page.
+const MAX_EVENTS = 200;
+
+// Sends a request to the API. `path` begins with /v1.
+const call = async (z, bundle, path, options = {}) => {
+  const base = bundle.authData.base.replace(/\/+$/, '');
+  const response = await z.request({ url: base + path, skipThrowForStatus: true, ...options });
+  if (response.status === 429) {
+    throw new z.errors.ThrottledError('The rate limit of the key is used up.', Number(response.getHeader('retry-after')) || 60);
+  }
+  if (response.status >= 400) {
+    const { error, code } = response.data || {};
+    throw new z.errors.Error(error || `The API answered ${response.status}.`, code || 'unavailable', response.status);
+  }
+  return response.data;
+};
+
+const authorize = (request, z, bundle) => {
+  request.headers.Authorization = `Bearer ${bundle.authData.key}`;
+  return request;
+};
+
+const readEvents = async (z, bundle) => {
+  const { type } = bundle.inputData;
+  const { data } = await call(z, bundle, '/v1/events', { params: { order: 'desc', types: type, limit: MAX_EVENTS } });
+  if (data.length === 0 && bundle.meta && bundle.meta.isLoadingSample) {
+    return (await call(z, bundle, '/v1/events/samples', { params: { type } })).data;
+  }
+  return data;
+};
+
+const createClient = async (z, bundle) => {
+  const { reference, ...input } = bundle.inputData;
+  // An empty field is left out: the API refuses empty texts.
+  const body = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined && value !== ''));
+  const key = reference || z.hash('sha256', JSON.stringify(Object.entries(body).sort()));
+  const client = await call(z, bundle, '/v1/clients', { method: 'POST', headers: { 'Idempotency-Key': key }, body });
+  return { id: client.client_id, ...client };
+};
+
+const findClients = async (z, bundle) => {
+  const { external_id, email } = bundle.inputData;
+  if (!external_id && !email) {
+    throw new z.errors.Error('Give an external id or an e-mail address.', 'invalid_request', 400);
+  }
+  const params = external_id ? { external_id } : { email };
+  const { clients } = await call(z, bundle, '/v1/clients', { params });
+  return clients.map((client) => ({ id: client.client_id, ...client }));
+};
+
+const CLIENT = {
+  id: 'client_019a9f0c6d5e7b3c8f1a2b3c4d5e6f70',
+  client_id: 'client_019a9f0c6d5e7b3c8f1a2b3c4d5e6f70',
+  full_name: 'Grace Hopper',
+  email: 'grace@example.com',
+};
+
+module.exports = {
+  version: '1.0.0',
+  platformVersion,
+  authentication: {
+    type: 'custom',
+    fields: [
+      {
+        key: 'base',
+        label: 'Address of the API',
+        required: true,
+        default: 'https://api.example.com',
+        helpText: 'The address at which the API answers, without a path.',
+      },
+      {
+        key: 'key',
+        label: 'Partner key',
+        type: 'password',
+        required: true,
+        helpText: 'The coach creates the key under Settings, Private Integrations, and selects the events that it may read.',
+      },
+    ],
+    test: (z, bundle) => call(z, bundle, '/v1/ping'),
+    connectionLabel: (z, bundle) => bundle.inputData.coach.name,
+  },
+  beforeRequest: [authorize],
+  triggers: {
+    event: {
+      key: 'event',
+      noun: 'Event',
+      display: { label: 'New Event', description: 'Triggers when something happens to a client.' },
+      operation: {
+        type: 'polling',
+        inputFields: [{ key: 'type', label: 'Event', choices: EVENTS, required: true, altersDynamicFields: false }],
+        perform: readEvents,
+        sample: {
+          id: 'evt_019a9f0c6d5e8b3c8f1a2b3c4d5e6f72',
+          type: 'new_client',
+          timestamp: '2026-11-20T09:30:00.000Z',
+          data: {
+            client: { id: CLIENT.id },
+            created_at: '2026-11-20T09:30:00.000Z',
+            source: 'partner_api',
+          },
+        },
+      },
+    },
+  },
+  creates: {
+    client: {
+      key: 'client',
+      noun: 'Client',
+      display: { label: 'Create Client', description: 'Creates a client of the coach.' },
+      operation: {
+        inputFields: [
+          { key: 'email', label: 'E-mail address', required: true },
+          { key: 'full_name', label: 'Full name' },
+          { key: 'phone', label: 'Phone' },
+          { key: 'goals', label: 'Goals', type: 'text' },
+          { key: 'external_id', label: 'External id', helpText: 'The id of the client in your system.' },
+          {
+            key: 'send_welcome',
+            label: 'Send the welcome',
+            type: 'boolean',
+            default: 'true',
+            helpText: 'Mails the client a password and the intake form. Otherwise the answer has them.',
+          },
+          {
+            key: 'reference',
+            label: 'Reference',
+            helpText:
+              'What this creation is about in your system, such as the id of an order. The client is created once for ' +
+              'a reference. Without one the fields of this step count.',
+          },
+        ],
+        perform: createClient,
+        sample: { ...CLIENT, welcome_email_sent: true, intake_url: null },
+      },
+    },
+  },
+  searches: {
+    client: {
+      key: 'client',
+      noun: 'Client',
+      display: { label: 'Find Client', description: 'Finds a client by external id, or else by e-mail address.' },
+      operation: {
+        inputFields: [
+          { key: 'external_id', label: 'External id' },
+          { key: 'email', label: 'E-mail address' },
+        ],
+        perform: findClients,
+        sample: { ...CLIENT, is_active: true, current_phase: null, created_at: '2026-11-20T09:30:00.000Z', external_id: null },
+      },
+    },
+  },
+  searchOrCreates: {
+    client: {
+      key: 'client',
+      display: { label: 'Find or Create Client', description: 'Finds a client, or creates one.' },
+      search: 'client',
+      create: 'client',
+    },
+  },
+};

@@ -1,0 +1,84 @@
+// The Zapier app: validates its definition with zapier-platform-schema, then runs its parts with zapier-platform-core
+// against a stack. Takes the paths of zapier-platform-core and of the app. Reads {base, key, keyWithoutEvents, type}
+// from stdin.
+
+'use strict';
+
+const assert = require('node:assert');
+const fs = require('node:fs');
+const Module = require('node:module');
+
+const [core, file] = process.argv.slice(2);
+// The app finds the library as it does in a folder of its own.
+const resolve = Module._resolveFilename;
+Module._resolveFilename = (name, ...rest) => resolve(name === 'zapier-platform-core' ? core : name, ...rest);
+// Nothing is logged to Zapier.
+process.env.LOGGING_ENDPOINT = 'http://127.0.0.1:9/';
+
+const zapier = require(core);
+const schema = require(`${core}/src/tools/schema`);
+const definition = () => {
+  delete require.cache[require.resolve(file)];
+  return require(file);
+};
+
+async function main() {
+  assert.deepStrictEqual(schema.validateApp(schema.prepareApp(definition())), []);
+  const broken = definition();
+  delete broken.triggers.event.operation.perform;
+  assert.notDeepStrictEqual(schema.validateApp(schema.prepareApp(broken)), [], 'the validator finds what is wrong');
+
+  const { base, key, keyWithoutEvents, type } = JSON.parse(fs.readFileSync(0, 'utf8'));
+  const app = definition();
+  const run = zapier.createAppTester(app);
+  const bundle = (inputData = {}, more = {}) => ({ authData: { base: `${base}/`, key }, inputData, ...more });
+  const { operation } = app.triggers.event;
+
+  const ping = await run(app.authentication.test, bundle());
+  assert.strictEqual(ping.ok, true);
+  const label = await run(app.authentication.connectionLabel, bundle(ping));
+  assert.strictEqual(label, ping.coach.name);
+
+  const events = await run(operation.perform, bundle({ type }));
+  assert.ok(events.length > 1 && events.every((event) => event.id && event.type === type), JSON.stringify(events));
+  const query = `${base}/v1/events?types=${type}&limit=200`;
+  const oldestFirst = await (await fetch(query, { headers: { authorization: `Bearer ${key}` } })).json();
+  assert.deepStrictEqual(events, oldestFirst.data.reverse(), 'newest first');
+  assert.deepStrictEqual(Object.keys(events[0]), Object.keys(operation.sample), 'the sample has the members of events');
+  // No event of this type is there, so that a Zap is set up with the example.
+  const none = bundle({ type: 'phase_advanced' });
+  assert.deepStrictEqual(await run(operation.perform, none), []);
+  const [example] = await run(operation.perform, { ...none, meta: { isLoadingSample: true } });
+  assert.strictEqual(example.type, 'phase_advanced');
+  assert.ok(example.id && example.data.client.id);
+
+  const create = app.creates.client.operation;
+  const input = { email: 'zapier@example.com', full_name: 'Zoë Zap', external_id: 'zap-1', phone: '', reference: 'order-1' };
+  const made = await run(create.perform, bundle(input));
+  assert.strictEqual(made.id, made.client_id);
+  assert.deepStrictEqual(await run(create.perform, bundle(input)), made, 'a repeat is the same client');
+  const unnamed = { email: 'unnamed@example.com', send_welcome: false };
+  const first = await run(create.perform, bundle(unnamed));
+  assert.strictEqual((await run(create.perform, bundle(unnamed))).id, first.id);
+  assert.ok(first.temp_password);
+  await assert.rejects(run(create.perform, bundle({ email: 'no address', reference: 'order-2' })), /email/);
+
+  const find = app.searches.client.operation;
+  for (const by of [{ external_id: 'zap-1' }, { email: 'ZAPIER@example.com' }]) {
+    const [found, ...others] = await run(find.perform, bundle(by));
+    assert.deepStrictEqual([found.id, others], [made.id, []]);
+    for (const name of Object.keys(find.sample)) assert.ok(name in found, name);
+  }
+  assert.deepStrictEqual(await run(find.perform, bundle({ external_id: 'nobody' })), []);
+  await assert.rejects(run(find.perform, bundle()), /external id/);
+
+  const refused = (authKey, part, data, reason) =>
+    assert.rejects(run(part, { authData: { base, key: authKey }, inputData: data }), reason);
+  await refused('svc_live_nonsense', app.authentication.test, {}, /API key/);
+  await refused(keyWithoutEvents, operation.perform, { type }, /event/);
+}
+
+main().catch((error) => {
+  console.error(error);
+  process.exit(1);
+});
