@@ -13,12 +13,12 @@ import sys
 import tempfile
 import time
 
-from local_stack import stack
+from local_stack import call, stack
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = ROOT / "functions" / "docs" / "pages"
 # In reading order: later guides use variables that earlier ones set.
-GUIDES = ["getting-started", "crm", "idempotency", "errors", "limits", "events"]
+GUIDES = ["getting-started", "crm", "idempotency", "errors", "limits", "events", "event-feed", "syncing", "kits"]
 OPERATORS = ROOT / "infra" / "guides"
 PRINTED_ADDRESS = "http://127.0.0.1:8080"
 # Prints the status of each call to stderr.
@@ -26,14 +26,24 @@ PREAMBLE = """
 set -euo pipefail
 curl() { command curl "$@" -w '%{stderr}status %{http_code}\\n'; }
 """
-# The address and the keys in the served guides: the stack's, and those of its demo.
+# The address and the keys in the served guides: the stack's, that of its demo, and a partner key that may read events.
 EXAMPLE_ADDRESS = "https://api.example.com"
 EXAMPLE_KEYS = {"svc_live_...": "partner_key", "crm_live_...": "crm_key"}
+EVENTS = ["new_client", "check_in_submitted", "message_received"]
+COACH = "coach_demo"
 
 
 def commands(text):
-    """The blocks of shell commands that call the API or set its URL."""
-    return [block for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) if "curl -" in block or "BASE=" in block]
+    """The blocks of shell commands that call the API or set its URL, and the scripts in Python."""
+    blocks = []
+    for language, block in re.findall(r"```(sh|python)\n(.*?)```", text, re.DOTALL):
+        if language == "python":
+            script = f"BASE=$BASE KEY=$KEY python3 - <<'SCRIPT'\n{block}SCRIPT\n"
+            # The second run finds what the first one stored.
+            blocks += [script, script] if "import" in block else []
+        elif "curl -" in block or "BASE=" in block:
+            blocks.append(block)
+    return blocks
 
 
 def script_of(blocks, base_url, demo):
@@ -44,11 +54,20 @@ def script_of(blocks, base_url, demo):
     return script
 
 
+def key_with_events(base_url):
+    """Creates a partner key that may read events."""
+    session = call(f"{base_url}/_local/session", {"coach_id": COACH})["token"]
+    events = {"types": EVENTS, "payload_mode": "identifiers"}
+    body = {"name": "Guides", "scope": "partner", "events": events}
+    return call(f"{base_url}/settings/keys", body, authorization=f"Bearer {session}")["key"]
+
+
 def run(binary, blocks):
     """Runs the blocks as one script. Returns its output and the number of answers by status."""
     with tempfile.TemporaryDirectory() as directory:
         with stack(binary, "--data-dir", f"{directory}/.local") as (base_url, _):
             demo = json.loads(pathlib.Path(directory, ".local", "demo.json").read_text())
+            demo["partner_key"] = key_with_events(base_url)
             script = script_of(blocks, base_url, demo)
             done = subprocess.run(["bash", "-c", script], cwd=directory, capture_output=True, text=True)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
@@ -77,6 +96,10 @@ def main(binary):
     # The error that the guide to errors shows.
     check("guides", statuses, {400: 1})
     assert '"status":"lost"' in printed and '"previousStartsAt"' in printed, printed
+    assert '"has_more":false' in printed and '"external_id":"patient-2001"' in printed, printed
+    # Each script ran twice.
+    assert re.search(r"^evt_\S+ new_client$", printed, re.MULTILINE), printed
+    assert len(re.findall(r"^\d+ clients, up to ", printed, re.MULTILINE)) == 2, printed
 
     # A stack for each guide: one of them advances the clock and injects faults.
     printed, statuses = run(binary, commands((OPERATORS / "settings-api.md").read_text()))
