@@ -49,6 +49,7 @@ pub(crate) const ROUTES: [Request; 19] = [
         ("/v1/crm/bookings".to_owned(), body)
     }),
     ("crm-workflows", Method::GET, |_, _| get("/v1/crm/workflows")),
+    ("events", Method::GET, |_, _| get("/v1/events?limit=100&order=desc")),
     ("docs", Method::GET, |_, _| get("/openapi.json")),
     ("portal", Method::GET, |_, _| get("/portal")),
 ];

@@ -122,7 +122,9 @@ impl Route {
             Access::Crm(_) if self.writes_to_crm() => Idempotency::Required,
             Access::Session if self.method == "POST" => Idempotency::Optional,
             Access::Partner(_) if (self.method, self.path) == ("POST", "/v1/clients") => Idempotency::HeaderOrEmail,
-            Access::Public | Access::Partner(_) | Access::Crm(_) | Access::Events | Access::Session => Idempotency::None,
+            Access::Public | Access::Partner(_) | Access::Crm(_) | Access::Events | Access::Session => {
+                Idempotency::None
+            }
         }
     }
 

@@ -66,7 +66,8 @@ pub async fn load_or_create(running: &Running) -> Result<Demo, SeedError> {
 }
 
 async fn create(running: &Running, base_url: String) -> Result<Demo, SeedError> {
-    let partner = json!({ "name": "Demo partner", "scope": "partner" });
+    let events = json!({ "types": EventType::ALL, "payload_mode": "contact_details" });
+    let partner = json!({ "name": "Demo partner", "scope": "partner", "events": events });
     let partner = call_settings(running, Method::POST, "/settings/keys", partner).await?;
     let crm = json!({ "name": "Demo CRM", "scope": "crm", "permissions": Permission::of(Scope::Crm) });
     let crm = call_settings(running, Method::POST, "/settings/keys", crm).await?;
