@@ -1,5 +1,5 @@
-//! The feed has each event once, in one order, whatever dies meanwhile: the relay at each of its calls, the whole stack,
-//! answers of the store.
+//! The feed has each event once, in one order, whatever dies meanwhile: the relay at each of its calls, the whole
+//! stack, answers of the store.
 
 use std::collections::BTreeSet;
 

@@ -4,33 +4,27 @@
 //!
 //! Whatever the interleaving, each reader gets each event once, and all readers get the same order.
 
+mod proxy;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
-use axum::extract::{Path, State};
-use axum::response::Response;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::event::{Event, EventType, example};
 use domain::event_feed::{FeedChoice, FeedCursor, FeedOrder, FeedReader, Scan};
 use domain::id::{CoachId, EventId};
 use domain::time::Timestamp;
-use futures::future::pending;
-use http::{HeaderMap, Request};
-use http_body_util::Full;
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
 use runtime::{Clock, Environment};
 use serde_json::json;
 use store::Db;
 use store::event_feed::EventFeed;
 use store::vault::Vault;
-use tokio::net::TcpListener;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
+use self::proxy::{Fate, Waiting};
 use crate::crm::contacts::merges::pseudo_random;
 use crate::world::World;
 
@@ -45,60 +39,6 @@ const CLOCK_SKEW: TimeDelta = TimeDelta::seconds(2);
 const LIFE: TimeDelta = TimeDelta::days(60);
 /// Readers poll within the time for which events are kept.
 const POLL_EVERY: TimeDelta = TimeDelta::days(20);
-
-/// What becomes of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    Served,
-    /// The request takes effect, and its task dies.
-    LosesAnswer,
-    /// The task dies before the request takes effect.
-    IsLost,
-}
-
-/// A request that waits for the scheduler.
-struct Waiting {
-    task: usize,
-    fate: oneshot::Sender<Fate>,
-    /// Told when a request without an answer has taken effect.
-    has_effect: oneshot::Receiver<()>,
-}
-
-/// Forwards the requests of tasks as the scheduler says.
-struct Proxy {
-    waiting: mpsc::UnboundedSender<Waiting>,
-    client: Client<HttpConnector, Full<Bytes>>,
-    aws: String,
-}
-
-async fn forward(
-    State(proxy): State<Arc<Proxy>>,
-    Path(task): Path<usize>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Response {
-    let (fate, decided) = oneshot::channel();
-    let (effect, has_effect) = oneshot::channel();
-    proxy.waiting.send(Waiting { task, fate, has_effect }).unwrap();
-    let fate = decided.await.unwrap();
-    if fate == Fate::IsLost {
-        return pending().await;
-    }
-    let mut request = Request::post(&proxy.aws).body(Full::new(body)).unwrap();
-    for name in ["x-amz-target", "content-type", "authorization"] {
-        request
-            .headers_mut()
-            .extend(headers.get(name).map(|value| (http::HeaderName::from_static(name), value.clone())));
-    }
-    let answer = proxy.client.request(request).await.unwrap();
-    if fate == Fate::LosesAnswer {
-        // The whole answer is read, so the request has taken effect.
-        http_body_util::BodyExt::collect(answer.into_body()).await.unwrap();
-        let _ = effect.send(());
-        return pending().await;
-    }
-    answer.map(Body::new)
-}
 
 /// The real clock, which nothing here depends on.
 struct AnyClock;
@@ -137,6 +77,12 @@ enum Outcome {
     Read { reader: usize, ids: Vec<String>, next: FeedCursor },
 }
 
+/// The next thing that a task does.
+enum Happening {
+    Waits(Waiting),
+    Ends(usize, Outcome),
+}
+
 struct Task {
     work: Work,
     handle: JoinHandle<()>,
@@ -165,13 +111,7 @@ struct Scheduler<'w, R> {
 
 impl<'w, R: FnMut(usize) -> usize> Scheduler<'w, R> {
     async fn new(world: &'w World, seed: u64, random: R) -> Self {
-        let (sender, waiting) = mpsc::unbounded_channel();
-        let client = Client::builder(TokioExecutor::new()).build_http();
-        let proxy = Arc::new(Proxy { waiting: sender, client, aws: world.aws_url() });
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let router = axum::Router::new().route("/{task}/", axum::routing::post(forward)).with_state(proxy);
-        tokio::spawn(async move { axum::serve(listener, router).await });
+        let (port, waiting) = proxy::start(world.aws_url()).await;
         let vault = Vault::open(&environment(world.aws_url())).await.unwrap();
         let now = Timestamp::parse("2026-01-01T00:00:00Z").unwrap();
         let cursor = FeedCursor {
@@ -241,12 +181,18 @@ impl<'w, R: FnMut(usize) -> usize> Scheduler<'w, R> {
 
     /// Lets a task run until it makes a request or ends. No other task runs.
     async fn until_next_request(&mut self, task: usize) {
-        tokio::select! {
-            Some(waiting) = self.waiting.recv() => {
+        let next = async {
+            tokio::select! {
+                Some(waiting) = self.waiting.recv() => Happening::Waits(waiting),
+                Some((ended, outcome)) = self.ended.1.recv() => Happening::Ends(ended, outcome),
+            }
+        };
+        match timeout(DEADLINE, next).await.expect("the task makes a request or ends") {
+            Happening::Waits(waiting) => {
                 assert_eq!(waiting.task, task);
                 self.tasks.get_mut(&task).unwrap().request = Some(waiting);
             }
-            Some((ended, outcome)) = self.ended.1.recv() => {
+            Happening::Ends(ended, outcome) => {
                 assert_eq!(ended, task);
                 self.tasks.remove(&task);
                 match outcome {
@@ -257,7 +203,6 @@ impl<'w, R: FnMut(usize) -> usize> Scheduler<'w, R> {
                     }
                 }
             }
-            () = tokio::time::sleep(DEADLINE) => panic!("task {task} neither makes a request nor ends"),
         }
     }
 

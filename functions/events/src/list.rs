@@ -9,7 +9,7 @@ use domain::event_feed::{CursorError, EventPage, FeedChoice, FeedCursor, FeedEve
 use domain::fields::Invalid;
 use edge::{EventReader, Inbound, Problem, Reply};
 
-use crate::{App, check_allowed};
+use crate::app::{App, check_allowed};
 
 /// Reads of a request, one after the other.
 const MAX_READS: usize = 5;

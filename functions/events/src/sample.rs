@@ -6,7 +6,7 @@ use domain::event::example;
 use domain::event_feed::{EventSamples, FeedEvent, parse_sample_type};
 use edge::{EventReader, Inbound, Reply};
 
-use crate::{App, check_allowed};
+use crate::app::{App, check_allowed};
 
 pub(crate) async fn sample(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |reader: EventReader| {

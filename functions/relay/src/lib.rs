@@ -1,5 +1,5 @@
-//! Publishes outbox entries: events to the delivery queue, one order per endpoint, and to the event feed; changes to the
-//! bus; notices by mail.
+//! Publishes outbox entries: events to the delivery queue, one order per endpoint, and to the event feed; changes to
+//! the bus; notices by mail.
 //!
 //! Entries arrive in two ways. The table's stream brings them as they are written. The schedule finds entries that the
 //! stream has not published: a record that the stream gave up on, a held entry whose holder died. An entry is deleted

@@ -66,11 +66,7 @@ impl KeyDraft {
 
 /// Reads the permissions of a key of the scope. None given: a partner key has all of its scope.
 fn permissions(fields: Fields<'_>, scope: Scope) -> Result<Vec<Permission>, Invalid> {
-    let named = fields.list("permissions", &Permission::ALL, Permission::as_str)?.unwrap_or_default();
-    if let Some(other) = named.iter().find(|permission| permission.scope() != scope) {
-        let (other, of) = (other.as_str(), other.scope().as_str());
-        return Err(fields.refuse("permissions", format_args!("must be of the key's scope; {other} is of scope {of}")));
-    }
+    let named = fields.list("permissions", &Permission::of(scope), Permission::as_str)?.unwrap_or_default();
     match (scope, named.is_empty()) {
         (Scope::Partner, true) => Ok(Permission::of(scope)),
         (Scope::Crm, true) => {

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
 
-use super::{FEED_RETENTION, FeedPosition};
+use super::position::{FEED_RETENTION, FeedPosition};
 use crate::time::Timestamp;
 
 crate::named! {

@@ -4,7 +4,8 @@
 //! ascending order a page therefore ends before the first position that does not follow. In descending order the later
 //! event was seen first, so the earlier one is there.
 
-use super::{FEED_RETENTION, FeedCursor, FeedOrder, FeedPosition, Stored};
+use super::cursor::{FeedCursor, FeedOrder};
+use super::position::{FEED_RETENTION, FeedPosition, Stored};
 use crate::event::{Event, EventName, EventType};
 use crate::time::Timestamp;
 

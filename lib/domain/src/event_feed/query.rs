@@ -1,6 +1,6 @@
 //! The query of the event feed. A type that does not exist is invalid. A type that the key may not read is forbidden.
 
-use super::FeedOrder;
+use super::cursor::FeedOrder;
 use crate::event::EventType;
 use crate::fields::Invalid;
 use crate::list::EVENT_PAGE;
