@@ -49,6 +49,7 @@ pub mod phone;
 pub mod ping;
 pub mod pipeline;
 pub mod programme;
+pub mod query;
 pub mod rate_limit;
 pub mod receiver_url;
 pub mod register;

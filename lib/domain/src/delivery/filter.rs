@@ -11,7 +11,8 @@ use super::DeliveryStatus;
 use crate::event::EventName;
 use crate::fields::Invalid;
 use crate::id::{DeliveryId, EndpointId, EventId};
-use crate::time::{TIME_RULE, Timestamp};
+use crate::query::{parsed, time};
+use crate::time::Timestamp;
 
 /// The parameter that filters the log of all endpoints alone.
 pub const ENDPOINT_FILTER: &str = "endpoint_id";
@@ -52,7 +53,6 @@ impl DeliveryFilter {
 
     /// Parses the query parameters, which `query` looks up. An empty one is no filter.
     pub fn parse(query: impl Fn(&str) -> Option<String>) -> Result<Self, Invalid> {
-        let time = |text: &str| Timestamp::parse_query(text).ok_or_else(|| TIME_RULE.to_owned());
         let endpoint_id = |text: &str| EndpointId::parse_whole(text).map_err(|_| rule_of_ids("we_"));
         let event_id = |text: &str| EventId::parse_whole(text).map_err(|_| rule_of_ids("evt_"));
         Ok(Self {
@@ -96,17 +96,6 @@ impl DeliveryFilter {
     pub fn includes_status(&self, status: DeliveryStatus) -> bool {
         self.status.is_none_or(|asked| asked == status)
     }
-}
-
-fn parsed<T>(
-    query: impl Fn(&str) -> Option<String>,
-    name: &str,
-    parse: impl Fn(&str) -> Result<T, String>,
-) -> Result<Option<T>, Invalid> {
-    query(name)
-        .filter(|text| !text.is_empty())
-        .map(|text| parse(&text).map_err(|rule| Invalid::field(name, rule)))
-        .transpose()
 }
 
 fn rule_of_ids(prefix: &str) -> String {
