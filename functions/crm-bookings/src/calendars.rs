@@ -2,14 +2,16 @@
 
 use axum::extract::State;
 use axum::response::Response;
+use domain::crm_list::{ById, PageRequest};
 use edge::{CrmCaller, Inbound, crm};
 
 use crate::App;
 
 pub(crate) async fn calendars(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |caller: CrmCaller| {
-        let listed = app.calendars.page(&caller.coach, crm::page(&inbound)?).await?;
-        crm::page_reply(listed, |found| found.calendar.id.0, |found| found.calendar.view())
+        let request = PageRequest::<ById>::parse(|name| inbound.query(name))?;
+        let page = app.calendars.page(&caller.coach, &request).await?;
+        crm::page_reply(page, |found| found.calendar.view())
     };
     app.gate.crm(&inbound, work).await
 }

@@ -1,8 +1,10 @@
-//! `GET /v1/crm/bookings`: a page of the bookings that are not cancelled, each in the time zone of its calendar.
+//! `GET /v1/crm/bookings`: a page of bookings, each in the time zone of its calendar. By id, the list has those that are
+//! not cancelled; by update, all.
 
 use axum::extract::State;
 use axum::response::Response;
-use domain::booking::CalendarEvent;
+use domain::booking::{BookingFilter, CalendarEvent};
+use domain::crm_list::{PageRequest, Walk};
 use edge::{CrmCaller, Inbound, crm};
 use futures::future::try_join;
 use store::calendar::zone_of;
@@ -11,11 +13,13 @@ use crate::App;
 
 pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |caller: CrmCaller| {
-        let page = app.bookings.page(&caller.coach, crm::page(&inbound)?);
-        let (listed, calendars) = try_join(page, app.calendars.all(&caller.coach)).await?;
+        let query = |name: &str| inbound.query(name);
+        let (request, filter) = (PageRequest::<Walk>::parse(query)?, BookingFilter::parse(query)?);
+        let page = app.bookings.page(&caller.coach, &request, &filter);
+        let (page, calendars) = try_join(page, app.calendars.all(&caller.coach)).await?;
         let workspace_zone = caller.time_zone.zone()?;
         let view = |event: CalendarEvent| event.view(zone_of(&calendars, event.calendar_id, workspace_zone));
-        crm::page_reply(listed, |event| event.id.0, view)
+        crm::page_reply(page, view)
     };
     app.gate.crm(&inbound, work).await
 }

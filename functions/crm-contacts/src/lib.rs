@@ -3,10 +3,11 @@
 mod app;
 mod create;
 mod list;
+mod read;
 mod update;
 
 use axum::Router;
-use axum::routing::{get, patch};
+use axum::routing::get;
 use runtime::{BoxError, Environment};
 
 use crate::app::App;
@@ -15,6 +16,6 @@ use crate::app::App;
 pub async fn router(env: &Environment) -> Result<Router, BoxError> {
     let router = Router::new()
         .route("/v1/crm/contacts", get(list::list).post(create::create))
-        .route("/v1/crm/contacts/{id}", patch(update::update));
+        .route("/v1/crm/contacts/{id}", get(read::read).patch(update::update));
     Ok(router.with_state(App::new(env).await?))
 }

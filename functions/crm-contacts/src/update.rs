@@ -38,7 +38,7 @@ impl Command for Update<'_> {
         let change = is_change.then(|| Change::contact_updated(&caller.coach, &changed.contact));
         let about = About::Contact(&caller.coach, found.contact().id);
         Ok(Decision::reply(about, Reply::ok(&contact_body(&changed.contact))?)
-            .write([self.app.contacts.change(found, changed)])
+            .write([self.app.contacts.change(found, changed, caller.now)])
             .change(change))
     }
 }

@@ -4,10 +4,11 @@
 mod app;
 mod create;
 mod list;
+mod read;
 mod update;
 
 use axum::Router;
-use axum::routing::{get, patch};
+use axum::routing::get;
 use runtime::{BoxError, Environment};
 
 use crate::app::App;
@@ -16,6 +17,6 @@ use crate::app::App;
 pub async fn router(env: &Environment) -> Result<Router, BoxError> {
     let router = Router::new()
         .route("/v1/crm/opportunities", get(list::list).post(create::create))
-        .route("/v1/crm/opportunities/{id}", patch(update::update));
+        .route("/v1/crm/opportunities/{id}", get(read::read).patch(update::update));
     Ok(router.with_state(App::new(env).await?))
 }

@@ -2,6 +2,9 @@
 
 use axum::extract::State;
 use axum::response::Response;
+use domain::crm_list::{PageRequest, Walk};
+use domain::opportunity::{Opportunity, OpportunityView};
+use domain::pipeline::Pipeline;
 use edge::{CrmCaller, Inbound, crm};
 use futures::future::try_join;
 
@@ -9,16 +12,15 @@ use crate::App;
 
 pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |caller: CrmCaller| {
-        let page = app.opportunities.page(&caller.coach, crm::page(&inbound)?);
-        let (listed, pipelines) = try_join(page, app.pipelines.all(&caller.coach)).await?;
-        crm::page_reply(
-            listed,
-            |opportunity| opportunity.id.0,
-            |opportunity| {
-                let pipeline = pipelines.iter().find(|pipeline| pipeline.pipeline_id == opportunity.place.pipeline_id);
-                opportunity.view(pipeline)
-            },
-        )
+        let request = PageRequest::<Walk>::parse(|name| inbound.query(name))?;
+        let page = app.opportunities.page(&caller.coach, &request);
+        let (page, pipelines) = try_join(page, app.pipelines.all(&caller.coach)).await?;
+        crm::page_reply(page, |opportunity| view(&opportunity, &pipelines))
     };
     app.gate.crm(&inbound, work).await
+}
+
+/// An opportunity in its own pipeline.
+pub(crate) fn view(opportunity: &Opportunity, pipelines: &[Pipeline]) -> OpportunityView {
+    opportunity.view(pipelines.iter().find(|pipeline| pipeline.pipeline_id == opportunity.place.pipeline_id))
 }

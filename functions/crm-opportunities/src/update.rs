@@ -12,7 +12,7 @@ use store::opportunity::StoredOpportunity;
 
 use crate::App;
 
-const OPPORTUNITY: &str = "opportunity";
+pub(crate) const OPPORTUNITY: &str = "opportunity";
 
 pub(crate) async fn update(State(app): State<App>, inbound: Inbound) -> Response {
     app.runner.answer(&app.gate, &inbound, &Update { app: &app, inbound: &inbound }).await
@@ -54,7 +54,7 @@ impl Command for Update<'_> {
         let change = is_change.then(|| Change::opportunity_updated(&caller.coach, &view));
         let about = About::Contact(&caller.coach, changed.contact_id);
         Ok(Decision::reply(about, Reply::ok(&OpportunityResult { opportunity: view })?)
-            .write([self.app.opportunities.change(&caller.coach, found, &changed)])
+            .write([self.app.opportunities.change(&caller.coach, found, &changed, caller.now)])
             .change(change))
     }
 }

@@ -4,6 +4,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
+use domain::crm_list::{ById, PageRequest};
 use edge::{CrmCaller, Gate, Inbound, crm};
 use runtime::{BoxError, Environment};
 use store::Db;
@@ -24,8 +25,8 @@ pub async fn router(env: &Environment) -> Result<Router, BoxError> {
 
 async fn list(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |caller: CrmCaller| {
-        let listed = app.workflows.page(&caller.coach, crm::page(&inbound)?).await?;
-        crm::page_reply(listed, |workflow| workflow.id.0, |workflow| workflow)
+        let request = PageRequest::<ById>::parse(|name| inbound.query(name))?;
+        crm::page_reply(app.workflows.page(&caller.coach, &request).await?, |workflow| workflow)
     };
     app.gate.crm(&inbound, work).await
 }

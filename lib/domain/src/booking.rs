@@ -6,6 +6,7 @@
 
 mod decision;
 mod draft;
+mod filter;
 
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,7 @@ use crate::wall_clock::{date_at, show_time, time_at};
 
 pub use decision::{BookingRefusal, Lead, Move, cancel, create, reschedule};
 pub use draft::{AvailabilityRequest, BookingDraft, CancelDraft, RescheduleDraft};
+pub use filter::{BookingFilter, MAX_READ_BOOKINGS};
 
 crate::named! {
     /// The status of a booking.
@@ -232,6 +234,12 @@ pub struct Booking {
     pub status: BookingStatus,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+}
+
+/// The answer that shows one booking.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+pub struct BookingResult {
+    pub booking: Booking,
 }
 
 /// The booking after it was created, rescheduled or cancelled.

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::email::{Email, MAX_EMAIL_CHARS};
+use crate::email::{Email, EmailKey, MAX_EMAIL_CHARS};
 use crate::fact_time::FactTime;
 use crate::fact_values::{email, name, object, phone};
 use crate::fields::{Fields, Invalid};
@@ -18,6 +18,9 @@ use crate::time::Timestamp;
 
 /// Most characters of a contact's name.
 pub const MAX_CONTACT_NAME_CHARS: usize = 200;
+
+/// Most contacts of one e-mail address that a list finds.
+pub const MAX_NAMESAKES_FOUND: usize = 1_000;
 
 /// Marketing consent, by channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
@@ -49,6 +52,34 @@ pub struct Contact {
     pub updated_at: Timestamp,
 }
 crate::discreet! { Contact }
+
+/// A contact that was merged into another, as the list of updates shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MergedContact {
+    pub id: ContactId,
+    /// The contact that remains.
+    pub merged_into_id: ContactId,
+    /// The time at which the service stored the merge.
+    pub updated_at: Timestamp,
+}
+
+/// A contact as a list shows it. The list of updates has merged contacts, too.
+#[derive(Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum ListedContact {
+    Live(Contact),
+    Merged(MergedContact),
+}
+crate::discreet! { ListedContact }
+
+/// Parses the filter `email` of the list of contacts. A `+` that was not encoded arrives as a blank.
+pub fn parse_email_filter(text: &str) -> Result<EmailKey, String> {
+    if text.chars().count() > MAX_EMAIL_CHARS {
+        return Err(format!("must be at most {MAX_EMAIL_CHARS} characters"));
+    }
+    Email::parse(&text.replace(' ', "+")).map(|email| email.key()).map_err(|rule| rule.to_string())
+}
 
 /// A contact to create, or to find by its address.
 #[derive(Clone, PartialEq)]

@@ -19,6 +19,7 @@ pub mod client_draft;
 pub mod compliance;
 pub mod contact;
 pub mod country;
+pub mod crm_list;
 pub mod daily_log;
 pub mod delivery;
 pub mod discreet;

@@ -2,7 +2,6 @@
 //! to the default, and a large one is capped.
 
 use serde::Serialize;
-use uuid::Uuid;
 
 /// Bounds of a `limit`, or of another parameter with the same rules.
 #[derive(Debug, Clone, Copy)]
@@ -29,13 +28,13 @@ pub const DELIVERY_PAGE: PageSize = PageSize { default: 50, max: 200 };
 /// Page size of the event feed.
 pub const EVENT_PAGE: PageSize = PageSize { default: 50, max: 200 };
 
-/// A page of a list of the CRM, in the order of UUIDs.
+/// A page of a list of the CRM.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct CrmPage<T> {
     pub data: Vec<T>,
-    /// The id of the last record of this page: the `cursor` of the next page. Null on the last page.
-    #[schema(required, value_type = Option<String>, format = Uuid)]
-    pub next_cursor: Option<Uuid>,
+    /// The `cursor` of the next page. Null on the last page.
+    #[schema(required)]
+    pub next_cursor: Option<String>,
 }
 
 impl PageSize {

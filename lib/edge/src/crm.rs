@@ -1,13 +1,13 @@
-//! Helpers of the CRM routes: bodies, ids in paths, contacts that must be live, pages.
+//! Helpers of the CRM routes: bodies, ids in paths, contacts that must be live, answers with pages.
 
+use domain::crm_list::Position;
 use domain::fields::Invalid;
 use domain::id::InvalidUuid;
-use domain::list::{CRM_PAGE, CrmPage};
+use domain::list::CrmPage;
 use serde::Serialize;
 use serde_json::Value;
 use store::contact::{ContactState, StoredContact};
-use store::page::{Listed, PAGE_BYTES, PageRequest};
-use uuid::Uuid;
+use store::page::{PAGE_BYTES, Page};
 
 use crate::inbound::Inbound;
 use crate::problem::Problem;
@@ -31,24 +31,16 @@ pub fn live(contact: &ContactState) -> Result<&StoredContact, Problem> {
     contact.live().map_err(|into| into.map_or(Problem::NotFound("contact"), Problem::ContactMerged))
 }
 
-/// The page that a request asks for.
-pub fn page(inbound: &Inbound) -> Result<PageRequest, Problem> {
-    let cursor = inbound.cursor();
-    let after = cursor.as_deref().map(domain::id::parse_uuid).transpose();
-    let after = after.map_err(|rule| Invalid::field("cursor", rule))?;
-    Ok(PageRequest { after, limit: CRM_PAGE.parse(inbound.query("limit").as_deref()) })
+/// The contact that a read names, if it is live. A merged contact is not found.
+pub fn found(contact: &ContactState) -> Result<&StoredContact, Problem> {
+    contact.live().map_err(|into| into.map_or(Problem::NotFound("contact"), Problem::MergedContactNotFound))
 }
 
 /// Answers with a page. A page that exceeds the size of an answer is cut, and its cursor names the last record left.
-/// `id_of` returns a record's id.
-pub fn page_reply<T, V: Serialize>(
-    listed: Listed<T>,
-    id_of: impl Fn(&T) -> Uuid,
-    view: impl Fn(T) -> V,
-) -> Result<Reply, Problem> {
-    let ids: Vec<Uuid> = listed.records.iter().map(id_of).collect();
-    let next_cursor = ids.last().copied().filter(|_| listed.more);
-    let mut page = CrmPage { data: listed.records.into_iter().map(view).collect(), next_cursor };
+pub fn page_reply<T, V: Serialize>(page: Page<T>, view: impl Fn(T) -> V) -> Result<Reply, Problem> {
+    let (positions, records): (Vec<_>, Vec<_>) =
+        page.records.into_iter().map(|placed| (placed.position, view(placed.record))).unzip();
+    let mut page = CrmPage { data: records, next_cursor: page.next.map(Position::cursor) };
     loop {
         let reply = Reply::ok(&page)?;
         let fewer = page.data.len() / 2;
@@ -56,6 +48,6 @@ pub fn page_reply<T, V: Serialize>(
             return Ok(reply);
         }
         page.data.truncate(fewer);
-        page.next_cursor = Some(ids[fewer - 1]);
+        page.next_cursor = Some(positions[fewer - 1].cursor());
     }
 }

@@ -89,6 +89,9 @@ pub enum Problem {
     IdempotencyInProgress,
     #[error("This contact was merged into another, which mergedIntoId names. Use that one.")]
     ContactMerged(ContactId),
+    /// The contact that a read names was merged into this one.
+    #[error("This contact was merged into another, which mergedIntoId names. Read that one.")]
+    MergedContactNotFound(ContactId),
     /// The stages to choose from.
     #[error("stage must be the id of an open or lost stage of this key's pipeline: {}.", stage_ids(.0))]
     StageUnknown(Vec<StageId>),
@@ -214,7 +217,7 @@ impl Problem {
             Self::UnsupportedMediaType | Self::UnsupportedCoding => Code::UnsupportedMediaType,
             Self::InvalidJson(_) | Self::TooDeep => Code::InvalidJson,
             Self::CursorExpired => Code::CursorExpired,
-            Self::NotFound(_) => Code::NotFound,
+            Self::NotFound(_) | Self::MergedContactNotFound(_) => Code::NotFound,
             Self::UnknownPath => Code::UnknownPath,
             Self::MethodNotAllowed(_) => Code::MethodNotAllowed,
             Self::GzipOnly => Code::NotAcceptable,
@@ -256,7 +259,9 @@ impl Problem {
             ("request_id".to_owned(), json!(request_id)),
         ]);
         match self {
-            Self::ContactMerged(into) => members.insert("mergedIntoId".to_owned(), json!(into)),
+            Self::ContactMerged(into) | Self::MergedContactNotFound(into) => {
+                members.insert("mergedIntoId".to_owned(), json!(into))
+            }
             Self::CheckoutRequired(booking_url) => members.insert("bookingUrl".to_owned(), json!(booking_url)),
             _ => None,
         };

@@ -1,8 +1,9 @@
 //! Table `crm`, calendar events. pk `COACH#<coach_id>`.
 //! sk `EVENT#<uuid>`: every event, cancelled and private ones too. LSI `listed`: `BOOKING#<uuid>` of a confirmed event
-//! on a calendar. GSI `by_contact`: `contact_ref` of an event with a contact. Each write raises the `version`.
+//! on a calendar. LSI `by_update`: `updated` of every event on a calendar (module `updated`). GSI `by_contact`:
+//! `contact_ref` of an event with a contact. Each write raises the `version`.
 //! sk `BUSY#..`: busy intervals (module `bucket`).
-//! 1. `page` Query of `listed`, consistent.
+//! 1. `page` Query of `listed` or `by_update`, consistent; with a filter up to four. `get` BatchGetItem.
 //! 2. `read_booking` BatchGetItem of the contact and the buckets around a date, and GetItem of the calendar.
 //!    `read_change` The same with the event, for a move, and Query of all calendars.
 //! 3. `book`, `change` Parts of a transaction: the event, its buckets under the versions read, checks of calendar and
@@ -19,17 +20,20 @@ mod conflict;
 mod feed;
 mod pending_buffers;
 
-use domain::booking::CalendarEvent;
+use domain::booking::{BookingFilter, CalendarEvent};
+use domain::crm_list::{PageRequest, Walk};
 use domain::id::{CalendarEventId, CoachId};
+use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
 use crate::calendar::Calendars;
 use crate::contact::Contacts;
 use crate::contact_ref::ContactRef;
-use crate::db::{Db, Item, Part, StoreError, Table, Write, from_item, s, to_item};
+use crate::db::{Db, Item, ItemWrite, Part, StoreError, Table, Write, from_item, n, s, to_attribute, to_item};
 use crate::outbox::Outbox;
-use crate::page::{Listed, Listing, PageRequest};
+use crate::page::{Filter, Listing, Page};
+use crate::updated::{UPDATED, Updated};
 use crate::workspace::{key_of, partition};
 
 pub use bucket::BusyTimes;
@@ -41,6 +45,8 @@ pub use feed::EventFact;
 pub struct StoredEvent {
     #[serde(flatten)]
     pub event: CalendarEvent,
+    /// `None`: a private entry, which no list shows.
+    updated: Option<Updated>,
     version: u64,
     /// The fact that moved the event to its time, until its overlaps are emitted.
     conflict_check: Option<String>,
@@ -78,11 +84,21 @@ impl Bookings {
         Ok(Self { table: Table::new(env, db, "CRM_TABLE")?, calendars, contacts, outbox })
     }
 
-    /// Reads a page of bookings that are not cancelled.
-    pub async fn page(&self, coach: &CoachId, request: PageRequest) -> Result<Listed<CalendarEvent>, StoreError> {
+    /// Reads a page of the bookings that a filter shows: those that are not cancelled, or in the order of updates all.
+    pub async fn page(
+        &self,
+        coach: &CoachId,
+        request: &PageRequest<Walk>,
+        filter: &BookingFilter,
+    ) -> Result<Page<CalendarEvent>, StoreError> {
         let listing = Listing { table: &self.table, index: Some("listed"), prefix: LISTED_PREFIX };
-        let page = listing.page(coach, request).await?;
-        page.try_map(|item| StoredEvent::from_item(item).map(|stored| stored.event))
+        let page = listing.filtered_page(coach, request, filter_of(filter)).await?;
+        page.try_map(|item| StoredEvent::from_item(item).map(|stored| Some(stored.event)))
+    }
+
+    /// Reads an event of a coach.
+    pub async fn get(&self, coach: &CoachId, id: CalendarEventId) -> Result<Option<CalendarEvent>, StoreError> {
+        Ok(self.event(coach, id).await?.map(|stored| stored.event))
     }
 
     async fn event(&self, coach: &CoachId, id: CalendarEventId) -> Result<Option<StoredEvent>, StoreError> {
@@ -108,12 +124,18 @@ const LISTED_PREFIX: &str = "BOOKING#";
 impl StoredEvent {
     /// A new event.
     fn new(event: CalendarEvent) -> Self {
-        Self { event, version: 1, conflict_check: None }
+        let updated = event.is_booking().then(|| first_updated(event.id, event.updated_at));
+        Self { event, updated, version: 1, conflict_check: None }
     }
 
-    /// The event after a change.
+    /// The event after a change. An event's `updated_at` is the service's time.
     fn changed(&self, event: CalendarEvent) -> Self {
-        Self { event, version: self.version + 1, ..self.clone() }
+        let is_change = event.updated_at != self.event.updated_at;
+        let next = || match &self.updated {
+            Some(updated) => updated.next_if(is_change, event.updated_at),
+            None => first_updated(event.id, event.updated_at),
+        };
+        Self { updated: event.is_booking().then(next), event, version: self.version + 1, ..self.clone() }
     }
 
     fn from_item(item: Item) -> Result<Self, StoreError> {
@@ -131,6 +153,32 @@ impl StoredEvent {
             stored: self,
         })
     }
+}
+
+fn first_updated(id: CalendarEventId, now: Timestamp) -> Updated {
+    Updated::first(LISTED_PREFIX, id.0, now)
+}
+
+fn filter_of(filter: &BookingFilter) -> Filter {
+    Filter::default()
+        .clause("starts_at >= :earliest", ":earliest", filter.from.map(|from| n(from.ms())))
+        .clause("starts_at < :end", ":end", filter.to.map(|to| n(to.ms())))
+        .clause("calendar_id = :calendar", ":calendar", filter.calendar_id.map(|id| s(id.to_string())))
+        .clause("lead_id = :lead", ":lead", filter.lead_id.map(|id| s(id.to_string())))
+}
+
+/// Removes an erased contact from an event, which stays as busy time. A booking that is listed shows the change.
+pub(crate) async fn forget_contact(event: ItemWrite<'_>, sk: &str, now: Timestamp) -> Result<(), StoreError> {
+    let event = event.remove(["lead_id", "contact_ref"]).count("version");
+    if let Some(Ok(id)) = sk.strip_prefix(EVENT_PREFIX).map(CalendarEventId::parse) {
+        let listed = event.clone().set(UPDATED, to_attribute(&first_updated(id, now)));
+        if listed.when("#updated < :updated", []).update_now().await?.is_done() {
+            return Ok(());
+        }
+    }
+    // A private entry, or a booking that is updated already.
+    event.update_now().await?;
+    Ok(())
 }
 
 pub(crate) const EVENT_PREFIX: &str = "EVENT#";

@@ -9,6 +9,7 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use domain::calendar::Calendar;
+use domain::crm_list::{ById, Order, PageRequest, Position};
 use domain::fact_time::FactTime;
 use domain::id::{CalendarId, CoachId};
 use domain::tz::Tz;
@@ -17,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::db::{Db, Item, Part, StoreError, Table, Write, from_item, query_up_to, s, to_attribute};
 use crate::fact_order::set_by_fact;
-use crate::page::{Listed, PageRequest};
+use crate::page::{Page, Placed, bounds};
 use crate::workspace::{key_of, partition};
 
 const PREFIX: &str = "CALENDAR#";
@@ -48,26 +49,29 @@ impl Calendars {
 
     /// Reads all calendars of a coach, inactive ones too, in the order of their ids.
     pub async fn all(&self, coach: &CoachId) -> Result<Vec<StoredCalendar>, StoreError> {
-        self.find(coach, PREFIX.to_owned(), false, usize::MAX).await
+        let all = ById { order: Order::Asc, after: None };
+        self.find(coach, &all, false, usize::MAX).await
     }
 
     /// Reads a page of the active calendars.
-    pub async fn page(&self, coach: &CoachId, request: PageRequest) -> Result<Listed<StoredCalendar>, StoreError> {
-        let from = request.after.map_or_else(|| PREFIX.to_owned(), |after| format!("{PREFIX}{after}!"));
-        let records = self.find(coach, from, true, request.limit as usize + 1).await?;
-        Ok(Listed::new(records, request.limit))
+    pub async fn page(&self, coach: &CoachId, request: &PageRequest<ById>) -> Result<Page<StoredCalendar>, StoreError> {
+        let records = self.find(coach, &request.walk, true, request.limit as usize + 1).await?.into_iter();
+        let placed = records.map(|record| Placed { position: Position::Id(record.calendar.id.0), record });
+        Ok(Page::first_of(placed.collect(), request.limit))
     }
 
-    /// Reads at most `most` calendars from a sort key on. Calendars are few, so the query has no limit.
+    /// Reads the first `most` calendars of a walk. Calendars are few, so the query has no limit.
     async fn find(
         &self,
         coach: &CoachId,
-        from: String,
+        walk: &ById,
         active_only: bool,
         most: usize,
     ) -> Result<Vec<StoredCalendar>, StoreError> {
-        let values = [(":pk", s(partition(coach))), (":from", s(from)), (":to", s(format!("{PREFIX}~")))];
+        let [from, to] = bounds(PREFIX, walk);
+        let values = [(":pk", s(partition(coach))), (":from", s(from)), (":to", s(to))];
         let mut query = self.table.query("pk = :pk AND sk BETWEEN :from AND :to", values).consistent_read(true);
+        query = query.scan_index_forward(walk.order == Order::Asc);
         if active_only {
             query = query
                 .filter_expression("calendar.active = :true")

@@ -1,9 +1,11 @@
 //! Table `crm`, contacts. pk `COACH#<coach_id>`, sk `CONTACT#<uuid>`: a live contact, an alias or a tombstone. sk
 //! `EMAIL#<compared form>`, `PHONE#<last digits>`: the live contacts with that address (`address`). The index finds a
 //! match in one call. The item is the lock that lets one of many parallel creations win.
-//! LSI `listed`: live contacts by UUID. LSI `by_email`: contacts by `email_key`: live ones, then merged ones that had
-//! it. GSI `by_contact`: items about a contact, and contacts merged into it.
-//! 1. `page` Query of `listed`, consistent.
+//! LSI `listed`: live contacts by UUID. LSI `by_update`: live and merged contacts by `updated` (module `updated`).
+//! LSI `by_email`: contacts by `email_key`: live ones, then merged ones that had it. GSI
+//! `by_contact`: items about a contact, and contacts merged into it.
+//! 1. `page` Query of `listed` or `by_update`, consistent; with an address of `by_email` (module `list`). Reads along
+//!    the aliases of a page.
 //! 2. `with_email` Query of `by_email`, consistent; without a live contact, reads along the aliases.
 //! 3. `state`, `survivor` Reads along the aliases.
 //! 4. `create`, `change` Parts of a transaction: record, address.
@@ -15,6 +17,7 @@
 mod erase;
 mod feed;
 mod item;
+mod list;
 mod state;
 mod write;
 
@@ -34,8 +37,8 @@ pub(crate) use item::contact_key;
 pub use state::ContactState;
 
 use crate::address::{Address, Holders};
-use crate::db::{Db, Item, Part, StoreError, Table, Write, from_item, query_page, s, sk_of, to_item};
-use crate::page::{Listed, Listing, PageRequest};
+use crate::db::{Db, Item, Part, StoreError, Table, Write, query_page, s, sk_of, to_attribute, to_item};
+use crate::updated::UPDATED;
 use crate::workspace::{key_of, partition};
 use item::{ContactItem, PREFIX, email_sk, merged_email_key, phone_sk};
 
@@ -55,12 +58,6 @@ impl Contacts {
     /// The table that `CRM_TABLE` names.
     pub fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
         Ok(Self { table: Table::new(env, db, "CRM_TABLE")? })
-    }
-
-    /// Reads a page of a coach's live contacts.
-    pub async fn page(&self, coach: &CoachId, request: PageRequest) -> Result<Listed<StoredContact>, StoreError> {
-        let listing = Listing { table: &self.table, index: Some("listed"), prefix: PREFIX };
-        listing.page(coach, request).await?.try_map(|item| from_item("contact", item))
     }
 
     /// Finds the live contact with that address. Of several, the contact that was known first counts, and of those the
@@ -135,6 +132,7 @@ impl Contacts {
     pub(crate) fn link(&self, coach: &CoachId, found: &StoredContact, client: &ClientId, now: Timestamp) -> Write {
         let update = self.table.write(contact_key(coach, found.contact().id)).set("clientId", s(client.as_str()));
         let update = update.set("updatedAt", s(found.known.later(now).to_string())).count("version");
+        let update = update.set(UPDATED, to_attribute(&found.updated.next(now)));
         update.when_version(Some(found.version)).update(Part::Contact)
     }
 

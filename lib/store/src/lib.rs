@@ -35,6 +35,7 @@ pub mod record;
 pub mod rules;
 mod settings_limit;
 pub mod unit;
+mod updated;
 pub mod vault;
 pub mod watch;
 pub mod welcome_mail;

@@ -1,16 +1,19 @@
 //! Table `crm`, opportunities. pk `COACH#<coach_id>`, sk `OPPORTUNITY#<uuid>`: the record, and a version that each
-//! write raises. GSI `by_contact`: `contact_ref`, for the contact's erasure.
+//! write raises. LSI `by_update`: `updated` (module `updated`). GSI `by_contact`: `contact_ref`, for the contact's
+//! erasure.
 //!
-//! 1. `page` Query after a cursor, consistent.
+//! 1. `page` Query of the table or of `by_update` after a cursor, consistent.
 //! 2. `get` BatchGetItem, consistent.
 //! 3. `create` Parts of a transaction: record, check of the live contact.
 //! 4. `change` Part of a transaction on the version read: record.
 //! 5. `save` Reads of record and contact, then a transaction on the version read: the record, unless the contact is
 //!    erased.
 
+use domain::crm_list::{PageRequest, Walk};
 use domain::fact::OpportunitySaved;
 use domain::id::{CoachId, OpportunityId};
 use domain::opportunity::Opportunity;
+use domain::time::Timestamp;
 use futures::future::try_join;
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
@@ -19,8 +22,9 @@ use crate::contact::{ContactState, Contacts};
 use crate::contact_ref::ContactRef;
 use crate::db::{Db, Item, Part, StoreError, Table, Write, from_item, to_item};
 use crate::fact::{FactContext, Halt};
-use crate::page::{Listed, Listing, PageRequest};
+use crate::page::{Listing, Page};
 use crate::unit::Unit;
+use crate::updated::Updated;
 use crate::workspace::{key_of, partition};
 
 pub(crate) const PREFIX: &str = "OPPORTUNITY#";
@@ -31,6 +35,7 @@ pub struct StoredOpportunity {
     pk: String,
     sk: String,
     contact_ref: String,
+    updated: Updated,
     pub opportunity: Opportunity,
     version: u64,
 }
@@ -49,10 +54,10 @@ impl Opportunities {
     }
 
     /// Reads a page of a coach's opportunities.
-    pub async fn page(&self, coach: &CoachId, request: PageRequest) -> Result<Listed<Opportunity>, StoreError> {
+    pub async fn page(&self, coach: &CoachId, request: &PageRequest<Walk>) -> Result<Page<Opportunity>, StoreError> {
         let listing = Listing { table: &self.table, index: None, prefix: PREFIX };
         let listed = listing.page(coach, request).await?;
-        listed.try_map(|item| stored(item).map(|found| found.opportunity))
+        listed.try_map(|item| stored(item).map(|found| Some(found.opportunity)))
     }
 
     /// Reads an opportunity of a coach.
@@ -62,12 +67,15 @@ impl Opportunities {
 
     /// Parts of a transaction: store a new opportunity, if its contact is live.
     pub fn create(&self, coach: &CoachId, opportunity: &Opportunity) -> [Write; 2] {
-        [self.put(coach, opportunity, None), self.contacts.check_live(coach, opportunity.contact_id)]
+        [
+            self.put(coach, opportunity, None, opportunity.created_at),
+            self.contacts.check_live(coach, opportunity.contact_id),
+        ]
     }
 
     /// Part of a transaction: stores a changed opportunity, if the opportunity is as it was read.
-    pub fn change(&self, coach: &CoachId, found: &StoredOpportunity, changed: &Opportunity) -> Write {
-        self.put(coach, changed, Some(found.version))
+    pub fn change(&self, coach: &CoachId, found: &StoredOpportunity, changed: &Opportunity, now: Timestamp) -> Write {
+        self.put(coach, changed, Some(found), now)
     }
 
     /// Stores an opportunity from a fact, unless the stored state is newer or its contact is erased. Contact and
@@ -81,15 +89,28 @@ impl Opportunities {
         }
         let known = found.as_ref().map(|found| &found.opportunity);
         let updated = Opportunity::apply_fact(known, saved, fact.occurred_at, fact.now).ok_or(Halt::Done)?;
-        let put = self.put(coach, &updated, found.as_ref().map(|found| found.version));
+        let put = self.put(coach, &updated, found.as_ref(), fact.now);
         Ok(Unit::new().write([put, self.contacts.check_not_erased(coach, contact)]))
     }
 
-    fn put(&self, coach: &CoachId, opportunity: &Opportunity, version: Option<u64>) -> Write {
+    /// Stores an opportunity, on condition that the item is as it was found.
+    fn put(
+        &self,
+        coach: &CoachId,
+        opportunity: &Opportunity,
+        found: Option<&StoredOpportunity>,
+        now: Timestamp,
+    ) -> Write {
+        let updated = match found {
+            None => Updated::first(PREFIX, opportunity.id.0, now),
+            Some(found) => found.updated.next_if(opportunity.updated_at != found.opportunity.updated_at, now),
+        };
+        let version = found.map(|found| found.version);
         let record = StoredOpportunity {
             pk: partition(coach),
             sk: sort_key(opportunity.id),
             contact_ref: ContactRef::new(coach, opportunity.contact_id).to_string(),
+            updated,
             opportunity: opportunity.clone(),
             version: version.unwrap_or(0) + 1,
         };

@@ -4,6 +4,7 @@
 //! 1. `page` Query after a cursor, consistent.
 //! 2. `save` UpdateItem, unless the stored state is newer.
 
+use domain::crm_list::{ById, PageRequest, Walk};
 use domain::fact_time::FactTime;
 use domain::id::CoachId;
 use domain::workflow::Workflow;
@@ -12,7 +13,7 @@ use serde::Deserialize;
 
 use crate::db::{Db, StoreError, Table, from_item, to_attribute};
 use crate::fact_order::set_by_fact;
-use crate::page::{Listed, Listing, PageRequest};
+use crate::page::{Listing, Page};
 use crate::workspace::key_of;
 
 const PREFIX: &str = "WORKFLOW#";
@@ -35,10 +36,11 @@ impl Workflows {
     }
 
     /// Reads a page of a coach's workflows.
-    pub async fn page(&self, coach: &CoachId, request: PageRequest) -> Result<Listed<Workflow>, StoreError> {
+    pub async fn page(&self, coach: &CoachId, request: &PageRequest<ById>) -> Result<Page<Workflow>, StoreError> {
         let listing = Listing { table: &self.table, index: None, prefix: PREFIX };
-        let listed = listing.page(coach, request).await?;
-        listed.try_map(|item| from_item::<WorkflowItem>("workflow", item).map(|record| record.workflow))
+        let request = PageRequest { walk: Walk::ById(request.walk), limit: request.limit };
+        let listed = listing.page(coach, &request).await?;
+        listed.try_map(|item| from_item::<WorkflowItem>("workflow", item).map(|record| Some(record.workflow)))
     }
 
     /// Stores a workflow from a fact, unless the stored state is newer. A fact of the same time applies.

@@ -1,7 +1,7 @@
 //! A response that is no refusal.
 
 use domain::list::CrmPage;
-use domain::openapi::NamedSchema;
+use domain::openapi::{NamedSchema, referenced};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
@@ -54,6 +54,16 @@ impl Answer {
         page["properties"]["data"]["items"] = json!(answer.schema);
         answer.schema = Some(answer.schemas.insert(&format!("{}Page", T::name()), page));
         answer
+    }
+
+    /// Adds another form of the items of a list.
+    pub(super) fn or_item<T: ToSchema>(mut self) -> Self {
+        let other = self.schemas.add(NamedSchema::of::<T>());
+        let page = self.schema.as_ref().and_then(Value::as_object).and_then(referenced);
+        let page = page.and_then(|name| self.schemas.0.get_mut(name)).expect("the answer is a page");
+        let items = &mut page["properties"]["data"]["items"];
+        *items = json!({ "anyOf": [items.take(), other] });
+        self
     }
 
     /// Adds an example, with the values that differ from those of the schema.

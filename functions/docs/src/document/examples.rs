@@ -187,6 +187,8 @@ impl<'s> Shape<'s> {
             self.add(&schemas.0[name], schemas);
         }
         schema["allOf"].as_array().into_iter().flatten().for_each(|part| self.add(part, schemas));
+        // Of several forms, the first is shown.
+        schema["anyOf"].as_array().into_iter().flatten().take(1).for_each(|form| self.add(form, schemas));
         self.properties.extend(schema["properties"].as_object().into_iter().flatten());
         self.required.extend(schema["required"].as_array().into_iter().flatten());
     }

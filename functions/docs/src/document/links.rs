@@ -11,22 +11,25 @@ const MEMBER: &str = "x-request-body";
 
 /// The schema of a record, an operation that takes a value of it, what and where the value is there, and the place of
 /// the value in the record.
-const LINKS: [(&str, &str, &str, &str, &str); 26] = [
+const LINKS: [(&str, &str, &str, &str, &str); 29] = [
     ("CreateClientResult", "readClient", PARAMETER, "clientId", "/client_id"),
     ("CreateClientResult", "updateClient", PARAMETER, "clientId", "/client_id"),
     ("CreateClientResult", "createLoginLink", PARAMETER, "clientId", "/client_id"),
     ("CreateClientResult", "readCompliance", PARAMETER, "clientId", "/client_id"),
     ("CreateClientResult", "listCheckIns", PARAMETER, "clientId", "/client_id"),
     ("CreateClientResult", "listDailyLogs", PARAMETER, "clientId", "/client_id"),
+    ("Contact", "readContact", PARAMETER, "id", "/id"),
     ("Contact", "updateContact", PARAMETER, "id", "/id"),
     ("Contact", "createOpportunity", MEMBER, "contactId", "/id"),
     ("Contact", "findTimes", MEMBER, "leadId", "/id"),
+    ("Opportunity", "readOpportunity", PARAMETER, "id", "/id"),
     ("Opportunity", "updateOpportunity", PARAMETER, "id", "/id"),
     ("Calendar", "findTimes", MEMBER, "calendarId", "/id"),
     ("Availability", "createBooking", MEMBER, "leadId", "$request.body#/leadId"),
     ("Availability", "createBooking", MEMBER, "calendarId", "/calendars/0/id"),
     ("Availability", "createBooking", MEMBER, "date", "/calendars/0/days/0/date"),
     ("Availability", "createBooking", MEMBER, "time", "/calendars/0/days/0/slots/0"),
+    ("Booking", "readBooking", PARAMETER, "id", "/id"),
     ("Booking", "rescheduleBooking", PARAMETER, "id", "/id"),
     ("Booking", "rescheduleBooking", MEMBER, "leadId", "/leadId"),
     ("Booking", "cancelBooking", PARAMETER, "id", "/id"),
@@ -70,7 +73,7 @@ impl Schemas {
         let members = self.0[name]["properties"].as_object().into_iter().flatten();
         let mut places = members.filter_map(|(member, schema)| match schema {
             _ if is_record(schema) => Some(format!("/{member}")),
-            _ if is_record(&schema["items"]) => Some(format!("/{member}/0")),
+            _ if is_record(&schema["items"]) || is_record(&schema["items"]["anyOf"][0]) => Some(format!("/{member}/0")),
             _ => None,
         });
         if name == record { Some(String::new()) } else { places.next() }

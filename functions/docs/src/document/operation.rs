@@ -131,8 +131,7 @@ impl Operation {
     /// Adds a filter: a query parameter that filters nothing if it is empty.
     pub(super) fn filter(self, name: &str, schema: Value) -> Self {
         let about = format!("{} Empty: no filter.", self.prose.part(name).unwrap_or_default());
-        let schema = json!({ "anyOf": [schema, { "type": "string", "maxLength": 0 }] });
-        self.parameter(json!({ "name": name, "in": "query", "schema": schema, "description": about }))
+        self.parameter(json!({ "name": name, "in": "query", "schema": or_empty(schema), "description": about }))
     }
 
     /// Adds a query parameter for a size. Its values are never refused.
@@ -225,6 +224,11 @@ impl Operation {
         operation["responses"] = Value::Object(by_status);
         operation
     }
+}
+
+/// The schema of a query parameter that may be empty.
+pub(super) fn or_empty(schema: Value) -> Value {
+    json!({ "anyOf": [schema, { "type": "string", "maxLength": 0 }] })
 }
 
 pub(super) fn matching(pattern: &str) -> Value {

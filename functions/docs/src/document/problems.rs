@@ -72,6 +72,7 @@ fn examples(group: &[Problem], as_problem: bool) -> Value {
         let value = if as_problem { problem_details(problem.code().status(), error) } else { error };
         let detail = match problem {
             Problem::NotFound(what) if missing > 1 => Some((*what).to_owned()),
+            Problem::MergedContactNotFound(_) => Some("merged_contact".to_owned()),
             _ => problem.field(),
         };
         let name = problem.code().as_str().to_owned();
@@ -95,7 +96,7 @@ pub(super) fn add_schemas(schemas: &mut Schemas) {
             "field": text("The field or parameter at fault, if there is one. A nested field has dots."),
             "mergedIntoId": {
                 "type": "string", "format": "uuid",
-                "description": "With `contact_merged` only: the contact to use instead.",
+                "description": "With `contact_merged`, and with `not_found` of a merged contact: the contact to use instead.",
             },
             "bookingUrl": text("With `checkout_required` only: the page on which the person books and pays."),
             "event_id": text("With 500 only: the reference for support."),

@@ -58,7 +58,7 @@ impl Contacts {
             let is_done = unlinks.is_empty() || self.table.db.transact(&unlinks).await?.is_done();
             Ok(is_done.then(|| chain.into_iter().map(|(id, _)| id).collect()))
         });
-        self.erase_all(coach, contacts.await?, erased_at).await
+        self.erase_all(coach, contacts.await?, erased_at, now).await
     }
 
     /// Stores the merge of an erased contact, unless a later merge is stored.
@@ -76,6 +76,7 @@ impl Contacts {
         coach: &CoachId,
         mut contacts: Vec<ContactId>,
         erased_at: FactTime,
+        now: Timestamp,
     ) -> Result<ErasedContacts, StoreError> {
         let (mut erased, mut others) = (BTreeSet::new(), Vec::new());
         while !contacts.is_empty() {
@@ -90,7 +91,7 @@ impl Contacts {
         }
         let has_more = others.len() > MAX_ERASED;
         let erasing: Vec<_> =
-            others.iter().take(MAX_ERASED).map(|(contact, sk)| self.erase_item(contact, sk)).collect();
+            others.iter().take(MAX_ERASED).map(|(contact, sk)| self.erase_item(contact, sk, now)).collect();
         stream::iter(erasing).buffer_unordered(CONCURRENT_WRITES).try_collect::<()>().await?;
         let contacts = erased.into_iter().map(|id| ContactRef::new(coach, id)).collect();
         Ok(ErasedContacts { contacts, has_more })
@@ -113,14 +114,13 @@ impl Contacts {
     }
 
     /// Deletes an opportunity of a contact, or removes the contact from an event.
-    async fn erase_item(&self, contact: &ContactRef, sk: &str) -> Result<(), StoreError> {
+    async fn erase_item(&self, contact: &ContactRef, sk: &str, now: Timestamp) -> Result<(), StoreError> {
         let about = self.table.write(key_of(&contact.coach_id, sk));
         let about = about.when("contact_ref = :about", [(":about", s(contact.to_string()))]);
         if sk.starts_with(opportunity::PREFIX) {
             about.delete_now().await?;
         } else if sk.starts_with(booking::EVENT_PREFIX) {
-            // The event stays as busy time without a contact.
-            about.remove(["lead_id", "contact_ref"]).count("version").update_now().await?;
+            booking::forget_contact(about, sk, now).await?;
         }
         Ok(())
     }

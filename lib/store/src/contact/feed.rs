@@ -53,7 +53,7 @@ impl Contacts {
                 updated.contact.client_id = self.client_of(coach, id, &found).await?;
                 StoredContact::first(coach, updated, phone_key)
             }
-            Some(live) => live.next(updated, phone_key),
+            Some(live) => live.next(updated, phone_key, fact.now),
         };
         let old = found.live().map(StoredContact::addresses).unwrap_or_default();
         let put = self.put(&record, found.version());
@@ -104,7 +104,7 @@ impl Contacts {
         }
         let client = self.client_of(coach, merge.contact_id, &found).await?;
         let mut writes = self.leave_addresses(&own, &found).await?;
-        writes.push(self.put(&FormerContact::alias(&own, &found, merged), found.version()));
+        writes.push(self.put(&FormerContact::alias(&own, &found, merged, now), found.version()));
         writes.extend(self.chain_writes(coach, &chain, client.as_ref(), now));
         if let Some(client) = &client {
             writes.extend(self.unlink_former_end(coach, &found, &chain, client, now).await?);
@@ -118,7 +118,7 @@ impl Contacts {
         }
         Ok(Some(match end_of(&chain).1 {
             ContactState::Erased if is_settled => {
-                MergeOutcome::Repeats(self.erase_all(coach, vec![merge.contact_id], occurred_at).await?)
+                MergeOutcome::Repeats(self.erase_all(coach, vec![merge.contact_id], occurred_at, now).await?)
             }
             ContactState::Erased => MergeOutcome::Repeats(ErasedContacts::default()),
             ContactState::Unknown if client.is_some() => MergeOutcome::Repeats(ErasedContacts::default()),

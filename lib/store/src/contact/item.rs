@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::contact_ref::ContactRef;
 use crate::db::{Item, StoreError, from_item};
+use crate::updated::Updated;
 use crate::workspace::{key_of, partition};
 
 /// A live contact as stored.
@@ -21,6 +22,7 @@ pub struct StoredContact {
     /// Present in live contacts only: lists read this index.
     listed: String,
     email_key: Option<String>,
+    pub(super) updated: Updated,
     /// The number's ending.
     phone_key: Option<String>,
     #[serde(flatten)]
@@ -38,13 +40,24 @@ impl StoredContact {
         let sk = contact_sk(known.contact.id);
         let email_key = known.contact.email.as_ref().map(|email| email.key().as_str().to_owned());
         let client_by_merge = known.contact.client_id.is_some();
-        Self { pk: partition(coach), listed: sk.clone(), sk, email_key, phone_key, known, client_by_merge, version: 1 }
+        Self {
+            pk: partition(coach),
+            listed: sk.clone(),
+            sk,
+            email_key,
+            updated: Updated::first(PREFIX, known.contact.id.0, known.contact.updated_at),
+            phone_key,
+            known,
+            client_by_merge,
+            version: 1,
+        }
     }
 
     /// The next state of the contact.
-    pub(super) fn next(&self, known: KnownContact, phone_key: Option<String>) -> Self {
+    pub(super) fn next(&self, known: KnownContact, phone_key: Option<String>, now: Timestamp) -> Self {
         let email_key = known.contact.email.as_ref().map(Email::key).map(|key| key.as_str().to_owned());
-        Self { email_key, phone_key, known, version: self.version + 1, ..self.clone() }
+        let updated = self.updated.next_if(known.contact.updated_at != self.contact().updated_at, now);
+        Self { email_key, updated, phone_key, known, version: self.version + 1, ..self.clone() }
     }
 
     /// The next state after a merge brought a client, or took it elsewhere.
@@ -52,12 +65,12 @@ impl StoredContact {
         let mut known = self.known.clone();
         known.contact.client_id = client.cloned();
         known.contact.updated_at = known.later(now);
-        Self { client_by_merge: client.is_some(), ..self.changed(known) }
+        Self { client_by_merge: client.is_some(), ..self.changed(known, now) }
     }
 
     /// The next state after a change by the API: its phone stays.
-    pub(super) fn changed(&self, known: KnownContact) -> Self {
-        self.next(known, self.phone_key.clone())
+    pub(super) fn changed(&self, known: KnownContact, now: Timestamp) -> Self {
+        self.next(known, self.phone_key.clone(), now)
     }
 
     /// The contact as the API shows it.
@@ -104,6 +117,8 @@ pub(super) struct FormerContact {
     client_id: Option<ClientId>,
     /// The address of the contact when it was merged away, as [`merged_email_key`] writes it.
     email_key: Option<String>,
+    /// The time at which the merge was stored. `None`: the contact was erased, so no list shows it.
+    pub(super) updated: Option<Updated>,
     /// The time at which the application or the API set the address, or removed it.
     email_set_at: Option<FactTime>,
     /// The time of the erasure. `None`: the contact is an alias.
@@ -115,8 +130,10 @@ domain::discreet! { FormerContact }
 
 impl FormerContact {
     /// The alias that a merge leaves of the contact that was found.
-    pub(super) fn alias(own: &ContactRef, found: &ContactItem, merge: Merged) -> Self {
-        Self { merge: Some(merge), ..Self::of(own, found) }
+    pub(super) fn alias(own: &ContactRef, found: &ContactItem, merge: Merged, now: Timestamp) -> Self {
+        let first = || Updated::first(PREFIX, own.contact_id.0, now);
+        let updated = Some(found.updated().map_or_else(first, |updated| updated.next(now)));
+        Self { merge: Some(merge), updated, ..Self::of(own, found) }
     }
 
     /// The tombstone that an erasure leaves of the contact that was found.
@@ -136,7 +153,7 @@ impl FormerContact {
                 let email_set_at = live.known.registers.email.set_at();
                 Self { pk, sk, version, client_id, email_key, email_set_at, ..Self::default() }
             }
-            ContactItem::Former(former) => Self { version, ..former.clone() },
+            ContactItem::Former(former) => Self { version, ..(**former).clone() },
         }
     }
 
@@ -174,7 +191,7 @@ pub(super) enum ContactItem {
     Unseen,
     Live(Box<StoredContact>),
     /// The contact was merged away or erased.
-    Former(FormerContact),
+    Former(Box<FormerContact>),
 }
 
 impl ContactItem {
@@ -182,7 +199,7 @@ impl ContactItem {
         if item.contains_key("listed") {
             return from_item("contact", item).map(Box::new).map(Self::Live);
         }
-        from_item("contact", item).map(Self::Former)
+        from_item("contact", item).map(Box::new).map(Self::Former)
     }
 
     pub(super) fn live(&self) -> Option<&StoredContact> {
@@ -214,6 +231,14 @@ impl ContactItem {
             Self::Unseen => None,
             Self::Live(live) => live.contact().client_id.as_ref(),
             Self::Former(former) => former.client_id.as_ref(),
+        }
+    }
+
+    fn updated(&self) -> Option<&Updated> {
+        match self {
+            Self::Unseen => None,
+            Self::Live(live) => Some(&live.updated),
+            Self::Former(former) => former.updated.as_ref(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use domain::contact::KnownContact;
 use domain::id::CoachId;
+use domain::time::Timestamp;
 
 use super::Contacts;
 use super::item::StoredContact;
@@ -18,7 +19,7 @@ impl Contacts {
     }
 
     /// Part of a transaction: stores a changed contact, if the contact is as it was read.
-    pub fn change(&self, found: &StoredContact, changed: KnownContact) -> Write {
-        self.put(&found.changed(changed), Some(found.version))
+    pub fn change(&self, found: &StoredContact, changed: KnownContact, now: Timestamp) -> Write {
+        self.put(&found.changed(changed, now), Some(found.version))
     }
 }

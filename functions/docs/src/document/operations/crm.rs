@@ -1,36 +1,65 @@
 //! Operations for CRM keys.
 
 use domain::availability::{Availability, MAX_CANDIDATES};
-use domain::booking::{AvailabilityRequest, Booking, BookingDraft, BookingOutcome, CancelDraft, RescheduleDraft};
+use domain::booking::{
+    AvailabilityRequest, Booking, BookingDraft, BookingOutcome, BookingResult, CancelDraft, RescheduleDraft,
+};
 use domain::calendar::CalendarView;
-use domain::contact::{Contact, ContactDraft, ContactPatch};
+use domain::contact::{Contact, ContactDraft, ContactPatch, MergedContact};
+use domain::crm_list::{Order, UPDATE_CURSOR_RULE};
+use domain::email::{InvalidEmail, MAX_EMAIL_CHARS};
 use domain::id::{ContactId, InvalidUuid, StageId};
 use domain::list::CRM_PAGE;
+use domain::names::one_of;
 use domain::opportunity::{OpportunityDraft, OpportunityPatch, OpportunityResult, OpportunityView};
+use domain::time::TIME_RULE;
 use domain::workflow::Workflow;
 use edge::Problem;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::document::answer::Answer;
 use crate::document::examples::{CALENDAR_ID, CONTACT_ID, at};
-use crate::document::operation::{Operation, invalid, matching, uuid};
+use crate::document::operation::{Operation, invalid, matching, or_empty, uuid};
 
 pub(super) fn operations() -> Vec<Operation> {
     [contacts(), opportunities(), bookings(), workflows()].into_iter().flatten().collect()
 }
 
-/// A list, with the parameters and refusals that all lists share.
+/// A UUID as a cursor, in either case.
+const CURSOR: &str = "[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}";
+
+/// A list in the order of ids, with the parameters and refusals that all lists share.
 fn list(path: &str, id: &'static str, answer: Answer) -> Operation {
-    let cursor = matching("^([0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})?$");
+    pages(path, id, answer).cursor(matching(&format!("^({CURSOR})?$")), InvalidUuid)
+}
+
+/// A list in the order of ids or of updates.
+fn list_with_updates(path: &str, id: &'static str, answer: Answer) -> Operation {
+    pages(path, id, answer)
+        .cursor(matching(&format!("^({CURSOR}|[A-Za-z0-9_-]{{82}})?$")), UPDATE_CURSOR_RULE)
+        .filter("updated_since", date_time())
+        .refuses([invalid("updated_since", TIME_RULE)])
+}
+
+fn pages(path: &str, id: &'static str, answer: Answer) -> Operation {
+    let orders = Order::ALL.map(Order::as_str);
     Operation::new("GET", path, id)
         .size("limit", "Records in the answer", CRM_PAGE)
-        .cursor(cursor, InvalidUuid)
+        .in_query("order", or_empty(json!({ "type": "string", "enum": orders, "default": orders[0] })))
+        .refuses([invalid("order", one_of(&orders))])
         .answers(answer)
 }
 
+fn date_time() -> Value {
+    json!({ "type": "string", "format": "date-time" })
+}
+
+fn survivor() -> ContactId {
+    ContactId::parse("019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f7a").expect("the example is a UUID")
+}
+
 fn merged() -> Problem {
-    let into = ContactId::parse("019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f7a");
-    Problem::ContactMerged(into.expect("the example is a UUID"))
+    Problem::ContactMerged(survivor())
 }
 
 fn contacts() -> Vec<Operation> {
@@ -39,7 +68,12 @@ fn contacts() -> Vec<Operation> {
     let created = json!({ "phone": null, "marketing": { "email": false, "sms": false } });
     let suppressed = json!({ "doNotContact": true, "updatedAt": at("09:12:30.250") });
     vec![
-        list("/v1/crm/contacts", "listContacts", Answer::page_of::<Contact>()),
+        list_with_updates("/v1/crm/contacts", "listContacts", Answer::page_of::<Contact>().or_item::<MergedContact>())
+            .filter("email", json!({ "type": "string", "format": "email", "maxLength": MAX_EMAIL_CHARS }))
+            .refuses([invalid("email", InvalidEmail)]),
+        Operation::new("GET", "/v1/crm/contacts/{id}", "readContact")
+            .answers(Answer::with_record::<Contact>(200))
+            .refuses([Problem::MergedContactNotFound(survivor())]),
         Operation::new("POST", "/v1/crm/contacts", "createContact")
             .body(ContactDraft::schema())
             .example("contact", json!({ "name": "Grace Hopper", "email": "grace@example.com" }))
@@ -61,7 +95,8 @@ fn opportunities() -> Vec<Operation> {
     });
     let stages = ["new", "qualified", "lost"].map(|id| StageId::parse(id).expect("the example is the id of a stage"));
     vec![
-        list("/v1/crm/opportunities", "listOpportunities", Answer::page_of::<OpportunityView>()),
+        list_with_updates("/v1/crm/opportunities", "listOpportunities", Answer::page_of::<OpportunityView>()),
+        Operation::new("GET", "/v1/crm/opportunities/{id}", "readOpportunity").answers(answer(200)),
         Operation::new("POST", "/v1/crm/opportunities", "createOpportunity")
             .body(OpportunityDraft::schema())
             .example("least", json!({ "contactId": CONTACT_ID }))
@@ -123,7 +158,13 @@ fn bookings() -> Vec<Operation> {
                 Problem::SlotUnavailable,
                 Problem::CheckoutRequired("https://coach.example/book/programme-review".to_owned()),
             ]),
-        list("/v1/crm/bookings", "listBookings", Answer::page_of::<Booking>()),
+        list_with_updates("/v1/crm/bookings", "listBookings", Answer::page_of::<Booking>())
+            .filter("from", date_time())
+            .filter("to", date_time())
+            .filter("calendarId", uuid())
+            .filter("leadId", uuid())
+            .refuses([invalid("from", TIME_RULE), invalid("calendarId", InvalidUuid)]),
+        Operation::new("GET", "/v1/crm/bookings/{id}", "readBooking").answers(Answer::of::<BookingResult>(200)),
         write("PATCH", "/v1/crm/bookings/{id}", "rescheduleBooking")
             .body(RescheduleDraft::schema())
             .example("booking", json!({ "leadId": CONTACT_ID, "date": "2026-11-23", "time": "11:00" }))
