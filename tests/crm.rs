@@ -2,6 +2,9 @@
 
 pub(crate) mod bookings;
 pub(crate) mod contacts;
+pub(crate) mod lists;
 mod opportunities;
 mod permissions;
+mod reads;
+mod updates;
 mod workflows;

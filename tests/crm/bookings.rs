@@ -5,6 +5,7 @@ mod availability;
 mod changes;
 mod costs;
 mod facts;
+mod filters;
 mod ledger;
 mod lists;
 mod races;

@@ -2,8 +2,11 @@
 
 use serde_json::json;
 
-use crate::crm::contacts::{CONTACTS, crm, listed};
-use crate::world::{Fact, ids, uuid};
+use crate::crm::contacts::merges::{client_of, merged};
+use crate::crm::contacts::{CONTACTS, crm, listed, post};
+use crate::crm::lists::walked_ids;
+use crate::feed::erasure::erased;
+use crate::world::{Fact, assert_cost, ids, uuid};
 
 #[tokio::test]
 async fn pages_are_ordered_by_uuid() {
@@ -68,4 +71,73 @@ async fn pages_are_live() {
     world.apply([0, 2].map(|number| Fact::contact("ada", &uuid(number)))).await;
     let rest = key.get(&format!("{CONTACTS}?cursor={}", first.str("next_cursor"))).await.expect(200);
     assert_eq!(ids(&rest.body), [2, 3, 5].map(uuid));
+}
+
+#[tokio::test]
+async fn an_address_finds_its_listed_contacts_in_any_case_and_form() {
+    let (world, key) = crm().await;
+    let bob = world.coach("bob").await.crm_key().await;
+    let with = |number: u64, email: &str| Fact::contact("ada", &uuid(number)).with("email", email);
+    world
+        .apply([
+            with(3, "Ada+News@Example.com"),
+            with(1, "ada+news@example.com"),
+            with(2, "ADA+NEWS@EXAMPLE.COM"),
+            with(4, "ada+news@example.com.au"),
+            with(5, "ada+newsletter@example.com"),
+            with(6, "bob@bücher.example"),
+            with(7, "merged@example.com"),
+            merged(7, 6),
+            with(8, "ada+news@example.com").with("coach_id", "bob"),
+        ])
+        .await;
+    let all = [1, 2, 3].map(uuid);
+    for same in ["ada%2Bnews@example.com", "ADA+News@example.COM", "ada%20news%40example.com"] {
+        assert_eq!(walked_ids(&key, "contacts", &format!("email={same}"), 200).await, all, "{same}");
+    }
+    for same in ["bob@bücher.example", "BOB@xn--bcher-kva.example", "bob@b%C3%9Ccher.example"] {
+        let same = same.replace('ü', "%C3%BC");
+        assert_eq!(walked_ids(&key, "contacts", &format!("email={same}"), 200).await, [uuid(6)], "{same}");
+    }
+    for limit in 1..=4 {
+        assert_eq!(walked_ids(&key, "contacts", "email=ada%2Bnews@example.com", limit).await, all);
+        let mut down = walked_ids(&key, "contacts", "email=ada%2Bnews@example.com&order=desc", limit).await;
+        down.reverse();
+        assert_eq!(down, all);
+        let since = "email=ada%2Bnews@example.com&updated_since=2000-01-01T00:00:00Z";
+        let mut by_update = walked_ids(&key, "contacts", since, limit).await;
+        by_update.sort_unstable();
+        assert_eq!(by_update, all);
+    }
+    assert_eq!(walked_ids(&bob, "contacts", "email=ada%2Bnews@example.com", 1).await, [uuid(8)]);
+    for nobody in ["nobody@example.com", "merged@example.com"] {
+        assert!(walked_ids(&key, "contacts", &format!("email={nobody}"), 5).await.is_empty(), "{nobody}");
+    }
+    let found = key.get("/v1/crm/contacts?email=ada%2Bnews@example.com&limit=1").await.expect(200);
+    let listed = key.get("/v1/crm/contacts?limit=1").await.expect(200);
+    assert_eq!(found.text, listed.text, "the same form and cursor");
+    let [empty, none] = ["?email=", ""].map(|query| key.get(&format!("/v1/crm/contacts{query}")));
+    assert_eq!(empty.await.expect(200).text, none.await.expect(200).text, "an empty filter is none");
+    let long = format!("{}@example.com", "a".repeat(254));
+    for bad in ["ada", "@", "%20", "ada@localhost", "Ada%20%3Cada@example.com%3E", long.as_str()] {
+        let reply = key.get(&format!("/v1/crm/contacts?email={bad}")).await.refused_for("email");
+        assert_eq!(reply.body["field"], "email", "{bad}");
+    }
+    let find = async || drop(key.get("/v1/crm/contacts?email=ada%2Bnews@example.com").await.expect(200));
+    assert_cost(&world, "crm-contacts", find, |bill| bill.calls == 2 && bill.read_units <= 2.0, 2).await;
+}
+
+#[tokio::test]
+async fn a_contact_is_found_by_its_address_as_soon_as_it_is_created_and_until_it_is_erased() {
+    let (world, key) = crm().await;
+    for number in 1..=10 {
+        let email = format!("gwendolyn.{number}@example.com");
+        let made = post(&world, &key, "Lee", &email).await.expect(201);
+        let found = key.get(&format!("/v1/crm/contacts?email={email}")).await.expect(200);
+        assert_eq!(found.body["data"][0], made.body["contact"]);
+    }
+    let client = client_of(&world, 3).await;
+    world.apply([erased(&client)]).await;
+    assert!(walked_ids(&key, "contacts", "email=gwendolyn.3@example.com", 5).await.is_empty());
+    assert_eq!(walked_ids(&key, "contacts", "email=gwendolyn.4@example.com", 5).await.len(), 1);
 }

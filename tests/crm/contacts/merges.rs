@@ -69,7 +69,8 @@ async fn a_merged_contact_keeps_ids_and_an_address_key_that_leads_to_the_survivo
 }
 
 /// Attributes that remain of a merged contact.
-const LEFT: [&str; 8] = ["contact_ref", "email_key", "email_set_at", "merged_at", "merged_into", "pk", "sk", "version"];
+const LEFT: [&str; 9] =
+    ["contact_ref", "email_key", "email_set_at", "merged_at", "merged_into", "pk", "sk", "updated", "version"];
 
 #[tokio::test]
 async fn a_later_record_of_a_merged_contact_changes_nothing() {

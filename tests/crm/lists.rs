@@ -1,0 +1,143 @@
+//! Lists of the CRM: pages in either direction, and the parameters that all lists take.
+
+use serde_json::Value;
+
+use crate::crm::bookings::{LEAD, event};
+use crate::world::{Caller, Fact, World, ids, uuid};
+
+const LISTS: [&str; 5] = ["contacts", "opportunities", "calendars", "bookings", "workflows"];
+
+/// Reads a list page by page to its end. `query` has the other parameters, as `a=b&c=d`.
+pub(crate) async fn walk(key: &Caller, list: &str, query: &str, limit: usize) -> Vec<Value> {
+    let (mut walked, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = key.get(&format!("/v1/crm/{list}?{query}&limit={limit}&cursor={cursor}")).await.expect(200);
+        assert_eq!(page.members(), ["data", "next_cursor"]);
+        let data = page.body["data"].as_array().unwrap();
+        assert!(data.len() <= limit, "{}", page.text);
+        walked.extend(data.iter().cloned());
+        match page.body["next_cursor"].as_str() {
+            Some(next) => cursor = next.to_owned(),
+            None => return walked,
+        }
+    }
+}
+
+/// The ids of a walk, in order.
+pub(crate) async fn walked_ids(key: &Caller, list: &str, query: &str, limit: usize) -> Vec<String> {
+    let walked = walk(key, list, query, limit).await;
+    walked.iter().map(|record| record["id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// A coach with five records in each list. Returns a caller with her key.
+async fn five_of_each(world: &World, coach: &str) -> Caller {
+    let key = world.coach(coach).await.crm_key().await;
+    let at = world.midnight_in(2).await;
+    let numbers = [13, 11, 15, 12, 14];
+    let facts = numbers.into_iter().flat_map(|number| {
+        let id = uuid(number);
+        [
+            Fact::contact(coach, &id),
+            Fact::opportunity(coach, &id, &uuid(11)),
+            Fact::calendar(coach, &id),
+            event(coach, &id, Some(11), at, 60),
+            Fact::workflow(coach, &id),
+        ]
+    });
+    world.apply([Fact::pipeline(coach)].into_iter().chain(facts)).await;
+    key
+}
+
+#[tokio::test]
+async fn every_list_goes_up_by_default_and_down_on_demand_page_by_page() {
+    let world = World::start().await;
+    let key = five_of_each(&world, "ada").await;
+    five_of_each(&world, "bob").await;
+    let up = [11, 12, 13, 14, 15].map(uuid);
+    let down = [15, 14, 13, 12, 11].map(uuid);
+    for list in LISTS {
+        let default = key.get(&format!("/v1/crm/{list}")).await.expect(200);
+        for same in ["order=asc", "order=", "order=asc&order=desc", "updated_since=&order="] {
+            let reply = key.get(&format!("/v1/crm/{list}?{same}")).await.expect(200);
+            assert_eq!(reply.text, default.text, "{list} {same}");
+        }
+        for limit in 1..=6 {
+            assert_eq!(walked_ids(&key, list, "order=asc", limit).await, up, "{list} {limit}");
+            assert_eq!(walked_ids(&key, list, "order=desc", limit).await, down, "{list} {limit}");
+        }
+        // The record of a cursor may be gone, in either direction and at either end.
+        for (cursor, rest) in [
+            (uuid(13), &down[3..]),
+            (uuid(10), &[][..]),
+            (uuid(16), &down[..]),
+            ("00000000-0000-0000-0000-000000000000".to_owned(), &[]),
+            ("FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF".to_owned(), &down),
+        ] {
+            let page = key.get(&format!("/v1/crm/{list}?order=desc&cursor={cursor}")).await.expect(200);
+            assert_eq!((ids(&page.body), &page.body["next_cursor"]), (rest.to_vec(), &Value::Null), "{list} {cursor}");
+        }
+        let first = key.get(&format!("/v1/crm/{list}?order=desc&limit=2")).await.expect(200);
+        assert_eq!(first.str("next_cursor"), uuid(14), "{list}");
+    }
+}
+
+#[tokio::test]
+async fn a_parameter_that_breaks_its_rule_is_named() {
+    let world = World::start().await;
+    let key = world.booking_coach("ada").await;
+    for list in LISTS {
+        for bad in ["DESC", "descending", "+", "up,down", "asc%20"] {
+            let reply = key.get(&format!("/v1/crm/{list}?order={bad}")).await.refused_for("order");
+            assert_eq!(reply.body["field"], "order", "{list} {bad}");
+            assert!(reply.error().contains("must be asc or desc"), "{}", reply.text);
+        }
+    }
+    // Lists without updates ignore the parameter, as they ignore every unknown one.
+    for list in ["calendars", "workflows"] {
+        key.get(&format!("/v1/crm/{list}?updated_since=never&order=desc")).await.expect(200);
+    }
+    let since = "updated_since=2026-01-01T00:00:00Z";
+    let opaque = opaque_cursor(&key).await;
+    for list in ["contacts", "opportunities", "bookings"] {
+        for (query, field) in [
+            ("updated_since=2026-01-01".to_owned(), "updated_since"),
+            ("updated_since=yesterday".to_owned(), "updated_since"),
+            ("updated_since=2026-01-01T00:00:00".to_owned(), "updated_since"),
+            ("updated_since=20260101T000000Z&order=asc".to_owned(), "updated_since"),
+            (format!("{since}&order=asc"), "order"),
+            (format!("{since}&order=desc"), "order"),
+            (format!("{since}&order=no"), "order"),
+            (format!("{since}&cursor={}", uuid(1)), "cursor"),
+            (format!("{since}&cursor={}", &opaque[1..]), "cursor"),
+            (format!("{since}&cursor={opaque}="), "cursor"),
+            (format!("cursor={opaque}"), "cursor"),
+            (format!("updated_since=&cursor={opaque}"), "cursor"),
+        ] {
+            let reply = key.get(&format!("/v1/crm/{list}?{query}")).await.refused_for(field);
+            assert_eq!(reply.body["field"], field, "{list} {query}");
+        }
+        for good in ["2026-01-01T00:00:00+02:00", "2026-01-01T00:00:00%2B02:00", "0000-01-01T00:00:00Z"] {
+            key.get(&format!("/v1/crm/{list}?updated_since={good}&order=&cursor=")).await.expect(200);
+        }
+        let none = key.get(&format!("/v1/crm/{list}?updated_since=9999-12-31T23:59:59.999Z")).await.expect(200);
+        assert_eq!(none.text, r#"{"data":[],"next_cursor":null}"#);
+    }
+    for (filter, bad) in [("from", "2026-01-01"), ("to", "now"), ("calendarId", "1"), ("leadId", "lead")] {
+        for other in ["", "order=desc&", &format!("{since}&")] {
+            let reply = key.get(&format!("/v1/crm/bookings?{other}{filter}={bad}")).await.refused_for(filter);
+            assert_eq!(reply.body["field"], filter);
+        }
+        let [empty, none] = [format!("?{filter}="), String::new()].map(|query| format!("/v1/crm/bookings{query}"));
+        assert_eq!(key.get(&empty).await.expect(200).text, key.get(&none).await.expect(200).text);
+    }
+}
+
+/// A cursor of the list of updates.
+async fn opaque_cursor(key: &Caller) -> String {
+    let path = "/v1/crm/contacts?updated_since=2000-01-01T00:00:00Z&limit=1";
+    let page = key.get(path).await.expect(200);
+    assert_eq!(page.body["data"][0]["id"], uuid(LEAD));
+    let cursor = page.str("next_cursor").to_owned();
+    assert_eq!(key.get(&format!("{path}&cursor={cursor}")).await.expect(200).body["next_cursor"], Value::Null);
+    cursor
+}
