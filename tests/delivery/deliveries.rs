@@ -22,8 +22,10 @@ pub(crate) const DELIVERY: [&str; 10] = [
 const DAY_S: u64 = 86_400;
 
 async fn create(key: &Caller, email: &str) -> Value {
-    let body =
-        json!({ "email": email, "full_name": "Grace Hopper", "phone": "+1 415 555 2671", "send_welcome": false });
+    let body = json!({
+        "email": email, "full_name": "Grace Hopper", "phone": "+1 415 555 2671",
+        "external_id": format!("id of {email}"), "send_welcome": false,
+    });
     let made = key.post("/v1/clients", body).await.expect(201);
     key.get(&format!("/v1/clients/{}", made.str("client_id"))).await.expect(200).body
 }
@@ -71,7 +73,12 @@ async fn a_new_client_arrives_signed_in_both_payload_modes() {
         "data": { "client": { "id": client["client_id"] }, "created_at": client["created_at"], "source": "partner_api" },
     });
     assert_eq!(bare_hooks[0].json(), expected);
-    for (name, value) in [("name", "Grace Hopper"), ("email", "Grace@Example.com"), ("phone", "+1 415 555 2671")] {
+    for (name, value) in [
+        ("name", "Grace Hopper"),
+        ("email", "Grace@Example.com"),
+        ("phone", "+1 415 555 2671"),
+        ("external_id", "id of Grace@Example.com"),
+    ] {
         expected["data"]["client"][name] = json!(value);
     }
     assert_eq!(full_hooks[0].json(), expected);
@@ -88,7 +95,7 @@ async fn a_new_client_arrives_signed_in_both_payload_modes() {
     }
     assert_eq!(bare_hooks[0].header("webhook-id"), full_hooks[0].header("webhook-id"), "the id identifies the event");
     let text = String::from_utf8(bare_hooks[0].body.clone()).unwrap();
-    assert!(!text.contains("Grace") && !text.contains("grace") && !text.contains("415"));
+    assert!(!text.contains("Grace") && !text.contains("grace") && !text.contains("415") && !text.contains("id of"));
 }
 
 #[tokio::test]
@@ -99,7 +106,7 @@ async fn contact_details_that_do_not_exist_are_null() {
     ada.endpoint(&receiver.url(), "contact_details").await;
     world.apply([crate::world::Fact::client("ada", "c1").with("email", Value::Null)]).await;
     let client = &receiver.hooks()[0].json()["data"]["client"];
-    assert_eq!(*client, json!({ "id": "c1", "name": "Client c1", "email": null, "phone": null }));
+    assert_eq!(*client, json!({ "id": "c1", "name": "Client c1", "email": null, "phone": null, "external_id": null }));
 }
 
 #[tokio::test]

@@ -93,7 +93,7 @@ impl ErasureScene {
     async fn post(&self, email: &str, send_welcome: bool) -> Reply {
         let body = json!({
             "email": email, "full_name": format!("{MARK} of the API"), "phone": PHONE, "goals": format!("goal of {MARK}"),
-            "health_notes": format!("notes of {MARK}"), "external_id": format!("id of {MARK}"), "send_welcome": send_welcome,
+            "health_notes": format!("notes of {MARK}"), "external_id": format!("id of {email}"), "send_welcome": send_welcome,
         });
         self.key.post("/v1/clients", body).idempotent(email).await
     }
@@ -200,7 +200,7 @@ async fn an_erased_client_leaves_only_ids_and_dates() {
 }
 
 #[tokio::test]
-async fn the_address_and_the_seat_of_an_erased_client_are_free() {
+async fn the_address_the_external_id_and_the_seat_of_an_erased_client_are_free() {
     let scene = ErasureScene::new().await;
     let world = &scene.world;
     let email = format!("a.{MARK}@example.com");
@@ -218,12 +218,9 @@ async fn the_address_and_the_seat_of_an_erased_client_are_free() {
     assert_eq!(scene.key.get("/v1/ping").await.body["active_clients"], 2);
     assert_eq!(scene.key.get("/v1/clients").await.body["count"], 2);
     assert_eq!(scene.key.get(&format!("/v1/clients?email={email}")).await.body["count"], 0);
-    let again = scene
-        .key
-        .post("/v1/clients", json!({ "email": email, "send_welcome": false }))
-        .idempotent("anew")
-        .await
-        .expect(201);
+    assert_eq!(scene.key.get(&format!("/v1/clients?external_id=id%20of%20{email}")).await.body["count"], 0);
+    let body = json!({ "email": email, "external_id": format!("id of {email}"), "send_welcome": false });
+    let again = scene.key.post("/v1/clients", body).idempotent("anew").await.expect(201);
     assert_ne!(again.str("client_id"), first.str("client_id"));
     assert_ne!(Invitation::from_reply(&again), Invitation::from_reply(&first));
     let other = json!({ "email": format!("c3.{MARK}@example.com"), "send_welcome": false });

@@ -287,7 +287,10 @@ async fn personal_data_is_only_in_the_tables_for_people() {
         world.apply([clean(&world, name, "c1")]).await;
     }
     let made = |email: &str| {
-        let body = json!({ "email": email, "full_name": NAME, "phone": PHONE, "health_notes": "notes-of-gwendolyn" });
+        let body = json!({
+            "email": email, "full_name": NAME, "phone": PHONE, "health_notes": "notes-of-gwendolyn",
+            "external_id": format!("id-of-gwendolyn-{email}"),
+        });
         key.post("/v1/clients", body).idempotent(email)
     };
     made(&format!("a.{EMAIL}")).await.expect(201);
@@ -295,7 +298,7 @@ async fn personal_data_is_only_in_the_tables_for_people() {
     made(&format!("b.{EMAIL}")).await.expect(500);
     made(EMAIL).await.refused(409, "email_taken");
     key.get(&format!("/v1/clients?email={EMAIL}")).await.expect(200);
-    let people = [NAME, EMAIL, PHONE, "goal-of-gwendolyn", "notes-of-gwendolyn"];
+    let people = [NAME, EMAIL, PHONE, "goal-of-gwendolyn", "notes-of-gwendolyn", "id-of-gwendolyn"];
     for wait_s in [61, WAITED_S] {
         world.settle().await;
         assert!(receiver.hooks().iter().any(|hook| String::from_utf8_lossy(&hook.body).contains(NAME)));

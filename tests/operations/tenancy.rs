@@ -31,7 +31,7 @@ const RECORDS: [(&str, &str); 13] = [
     ("calendarId", "calendar"),
     ("endpoint_id", "endpoint"),
     ("webhook_id", "event"),
-    // The caller's own id for a client, which names no record of the service.
+    // A coach's own id for a client, which other coaches may use as well: see tests/partner/clients/external_ids.rs.
     ("external_id", ""),
 ];
 

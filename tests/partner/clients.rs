@@ -2,25 +2,30 @@
 
 mod compliance;
 pub(crate) mod create;
+mod external_ids;
 mod list;
 pub(crate) mod login_link;
 mod records;
+mod updates;
 
 use serde_json::{Value, json};
 
 use crate::world::{Caller, Fact, World, time, until};
 
-const LIST_ITEM: [&str; 6] = ["client_id", "created_at", "current_phase", "email", "full_name", "is_active"];
-const PROFILE: [&str; 10] = [
+const LIST_ITEM: [&str; 8] =
+    ["client_id", "created_at", "current_phase", "email", "external_id", "full_name", "is_active", "updated_at"];
+const PROFILE: [&str; 12] = [
     "client_id",
     "created_at",
     "current_phase",
     "email",
+    "external_id",
     "full_name",
     "goals",
     "health_notes",
     "height_in",
     "is_active",
+    "updated_at",
     "weight_lbs",
 ];
 
@@ -52,7 +57,9 @@ async fn a_client_is_shown_completely_with_null_for_unknown_fields() {
     let bare = create(&key, "b@example.com").await;
     let detail = key.get(&format!("/v1/clients/{bare}")).await.expect(200);
     assert_eq!(detail.members(), names);
-    for field in ["goals", "health_notes", "height_in", "weight_lbs", "current_phase", "latest_check_in_at"] {
+    for field in
+        ["goals", "health_notes", "height_in", "weight_lbs", "current_phase", "external_id", "latest_check_in_at"]
+    {
         assert_eq!(detail.body[field], Value::Null);
     }
 }
@@ -94,7 +101,9 @@ async fn a_client_is_switched_off_and_on_and_the_answer_shows_it() {
     for is_active in [true, false, false, true] {
         let reply = key.patch(&path, json!({ "is_active": is_active, "full_name": "ignored" })).await.expect(200);
         assert_eq!(reply.members(), PROFILE);
-        expected["is_active"] = json!(is_active);
+        let is_update = time(&reply.body["updated_at"]) > time(&expected["updated_at"]);
+        assert_eq!(is_update, expected["is_active"] != is_active);
+        (expected["is_active"], expected["updated_at"]) = (json!(is_active), reply.body["updated_at"].clone());
         assert_eq!(reply.body, expected);
         assert_eq!(key.get(&path).await.body["is_active"], is_active);
         assert_eq!(key.get("/v1/ping").await.body["active_clients"], u64::from(is_active));

@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
-use crate::world::{Bill, Caller, Fact, World, assert_cost, rendered};
+use crate::world::{Bill, Caller, Fact, World, assert_cost, fact, rendered};
 
 async fn create(world: &World, key: &Caller, send_welcome: bool, phone: Option<&str>) -> String {
     let email = format!("c{}@example.com", world.number());
@@ -53,6 +53,21 @@ async fn ping_and_lists_take_two_calls_in_sequence() {
         let list = async || assert_eq!(key.get(&path).await.expect(200).body["count"], 1);
         assert_cost(&world, "clients", list, |bill| bill.calls <= 3 && bill.write_units == 1.0, 2).await;
     }
+    let polled = async || drop(key.get("/v1/clients?updated_since=2026-01-01T00:00:00Z").await.expect(200));
+    assert_cost(&world, "clients", polled, |bill| bill.calls == 2 && bill.read_units == 0.5, 2).await;
+}
+
+#[tokio::test]
+async fn a_search_by_external_id_takes_three_calls_in_sequence() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let client = create(&world, &key, false, None).await;
+    let body = json!({ "is_active": true, "external_id": "emr-1" });
+    key.patch(&format!("/v1/clients/{client}"), body).await.expect(200);
+    // The lock is the coach's, so the key is checked first.
+    let find = async || assert_eq!(key.get("/v1/clients?external_id=emr-1").await.expect(200).body["count"], 1);
+    let affordable = |bill: &Bill| bill.calls == 3 && bill.write_units == 1.0 && bill.read_units == 2.0;
+    assert_cost(&world, "clients", find, affordable, 3).await;
 }
 
 #[tokio::test]
@@ -96,6 +111,7 @@ fn another(item: &Value, number: usize, created_at: DateTime<Utc>) -> Value {
     for (name, value) in [
         ("pk", format!("CLIENT#{id}")),
         ("listed_at", format!("{created_at}#{id}")),
+        ("update_position", format!("{created_at}#{id}")),
         ("email", format!("{id}@clients.example")),
         ("client_id", id),
         ("created_at", created_at),
@@ -141,6 +157,74 @@ async fn listing_active_clients_among_20_000_takes_no_more_calls_than_among_a_fe
     }
     assert_eq!(walked, active, "newest first");
 
+    // A page of updates costs the same, whatever the filter drops.
+    let path = format!("/v1/clients?updated_since={}&active=true&limit=200", rendered(began + TimeDelta::days(5_000)));
+    let affordable = |bill: &Bill| bill.calls <= 3 && bill.write_units == 1.0 && bill.read_units <= 10.0;
+    assert_cost(&world, "clients", async || drop(key.get(&path).await.expect(200)), affordable, 2).await;
+    let page = key.get(&path).await.expect(200).body;
+    assert_eq!((&page["count"], page["next_cursor"].is_string()), (&json!(200 / ACTIVE_EVERY), true));
+
     let all = key.get("/v1/clients?limit=200").await.expect(200);
     assert_eq!((&all.body["count"], &all.body["clients"][0]["client_id"]), (&json!(200), &json!("c19999")));
+}
+
+/// The write units of the latest invocation.
+async fn written(world: &World, function: &str) -> f64 {
+    Bill::of(&world.calls(function).await[0]).write_units
+}
+
+#[tokio::test]
+async fn an_external_id_costs_its_lock_and_an_update_its_entries_in_the_lists() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let post = async |number: u32, external_id: Option<&str>| {
+        let email = format!("c{number}@example.com");
+        let body = json!({ "email": email, "external_id": external_id, "send_welcome": false });
+        let made = key.post("/v1/clients", body).idempotent(&email).await.expect(201);
+        (made.str("client_id").to_owned(), written(&world, "clients").await)
+    };
+    let (client, bare) = post(1, None).await;
+    // The lock is one item of the transaction.
+    assert_eq!((bare, post(2, Some("emr-2")).await.1), (24.0, 26.0));
+    for (body, units) in [
+        (json!({ "is_active": true }), 3.0),
+        (json!({ "is_active": false }), 15.0),
+        (json!({ "is_active": true }), 15.0),
+        (json!({ "is_active": true, "external_id": "emr-1" }), 12.0),
+        (json!({ "is_active": true, "external_id": "emr-1" }), 3.0),
+        (json!({ "is_active": true, "external_id": "emr-3" }), 14.0),
+        (json!({ "is_active": true, "external_id": null }), 12.0),
+    ] {
+        key.patch(&format!("/v1/clients/{client}"), body.clone()).await.expect(200);
+        assert_eq!(written(&world, "clients").await, units, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn a_fact_that_changes_nothing_shown_writes_no_entry_in_the_lists() {
+    let world = World::start().await;
+    world.coach("ada").await;
+    world.coach("bob").await;
+    let saved = || Fact::client("ada", "c1");
+    let of = |name: &str, mut detail: Value| {
+        detail["client_id"] = json!("c1");
+        fact(name, detail)
+    };
+    let at = "2026-05-01T07:00:00Z";
+    let submitted = json!({ "check_in_id": "k", "submitted_at": at, "scores": {}, "grades": {} });
+    let advanced = json!({ "from_phase": null, "to_phase": "Build", "advanced_at": at });
+    for (what, fact, units) in [
+        ("a creation", saved(), 17.0),
+        ("the same record", saved(), 4.0),
+        ("a phone number, which is not shown", saved().with("phone", "+1 415 555 2671"), 4.0),
+        ("a name", saved().with("full_name", "Anew"), 8.0),
+        ("goals", saved().with("full_name", "Anew").with("goals", "Sleep"), 8.0),
+        ("a phase", of("phase.advanced", advanced), 17.0),
+        ("a check-in", of("check_in.submitted", submitted), 14.0),
+        ("a daily log", of("daily_log.saved", json!({ "date": "2026-05-01" })), 5.0),
+        ("a hand-over", Fact::client("bob", "c1"), 18.0),
+    ] {
+        world.apply([fact]).await;
+        assert_eq!(written(&world, "ingest").await, units, "{what}");
+    }
 }

@@ -78,7 +78,8 @@ async fn each_computed_event_is_emitted_once_with_its_automations_context() {
             json!({ "last_logged_on": today.to_string(), "days_inactive": 1, "automation": context(TYPES[4], json!(1)) }),
         ),
     ];
-    let person = json!({ "id": "c1", "name": "Client c1", "email": "c1@clients.example", "phone": null });
+    let person =
+        json!({ "id": "c1", "name": "Client c1", "email": "c1@clients.example", "phone": null, "external_id": null });
     assert_eq!((scene.receiver.hooks().len(), full.hooks().len()), (5, 5), "{:?}", scene.received());
     for (event, (at, data)) in TYPES.iter().zip(bodies) {
         let (named, client) = (scene.receiver.hooks_of(event), full.hooks_of(event));

@@ -73,7 +73,7 @@ async fn contact_details_are_added_for_endpoints_that_include_them() {
     let body = json!({
         "type": "message_received", "timestamp": "2026-05-01T10:00:00.000Z",
         "data": {
-            "client": {"id": "c1", "name": "Client c1", "email": "c1@clients.example", "phone": null},
+            "client": {"id": "c1", "name": "Client c1", "email": "c1@clients.example", "phone": null, "external_id": null},
             "message": {"id": "m1", "received_at": "2026-05-01T10:00:00.000Z"},
         },
     });

@@ -9,10 +9,11 @@ use aho_corasick::AhoCorasick;
 use serde_json::Value;
 
 /// Members of bodies whose text names a person or is a secret.
-const FIELDS: [&str; 26] = [
+const FIELDS: [&str; 27] = [
     "credential",
     "description",
     "email",
+    "external_id",
     "first_name",
     "full_name",
     "fullName",
@@ -151,6 +152,7 @@ impl Confidential {
     }
 }
 
+/// Returns true for ids of the service and the application. An external id is text of the coach's systems.
 fn is_id(name: &str) -> bool {
-    name == "id" || name.ends_with("_id")
+    name == "id" || name.ends_with("_id") && name != "external_id"
 }

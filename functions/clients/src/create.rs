@@ -116,6 +116,9 @@ impl Command for Create<'_> {
         if refused.is(Part::Address) {
             return Err(Problem::EmailTaken);
         }
+        if refused.is(Part::ExternalId) {
+            return Err(Problem::ExternalIdTaken);
+        }
         if refused.is(Part::Workspace) {
             return if found.workspace.is_full(refused)? { Err(Problem::PlanFull) } else { Ok(()) };
         }
@@ -184,6 +187,7 @@ impl NewClient {
             is_active: true,
             phase: Phase::default(),
             created_at: now,
+            updated_at: now,
             origin: Origin::PartnerApi,
             latest_check_in_at: None,
         };

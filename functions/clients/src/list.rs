@@ -1,7 +1,7 @@
-//! `GET /v1/clients`: a coach's clients, newest first.
+//! `GET /v1/clients`: a coach's clients, newest first, or in the order of their updates (`updated_since`).
 //!
-//! A filter by `email` looks up the address itself, so a new client is found at once. `next_cursor` and `cursor` lead
-//! through rosters of more than one page.
+//! A filter by `email` or `external_id` reads the client itself, so a new client is found at once. `next_cursor` and
+//! `cursor` lead through rosters of more than one page.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -9,13 +9,19 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use domain::client::{Client, ClientList, ClientListItem, MAX_CLIENT_EMAIL_CHARS};
 use domain::email::Email;
+use domain::external_id::ExternalId;
 use domain::fields::Invalid;
+use domain::id::ClientId;
 use domain::list::CLIENT_PAGE;
+use domain::time::{TIME_RULE, Timestamp};
 use edge::{Inbound, Partner, Problem, Reply};
 use store::StoreError;
-use store::client::list_position;
+use store::client::ListOrder;
 
 use crate::App;
+
+/// Distinguishes the cursors of a list by update, before the position.
+const UPDATED: &str = "updated#";
 
 pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
     let email = inbound.query("email");
@@ -25,12 +31,22 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
             None => Ok(Vec::new()),
         }
     };
-    let work = async |partner: Partner, found: Result<Vec<Client>, StoreError>| {
-        let after = inbound.cursor().map(|cursor| read_cursor(&cursor)).transpose()?;
-        match &email {
-            Some(email) => with_email(&inbound, &partner, email, after.as_deref(), found?),
-            None => page(&app, &inbound, &partner, after).await,
-        }
+    let work = async |partner: Partner, with_email: Result<Vec<Client>, StoreError>| {
+        let page = PageQuery::parse(&inbound)?;
+        let external_id = external_id(&inbound)?;
+        let found = match (&email, &external_id) {
+            (Some(email), _) => {
+                check_length(email)?;
+                with_email?
+            }
+            (None, Some(id)) => app.clients.with_external_id(&partner.coach, id).await?.into_iter().collect(),
+            (None, None) => return page.read(&app, &partner).await,
+        };
+        let is_wanted = |client: &Client| {
+            let has_id = external_id.is_none() || client.profile.external_id == external_id;
+            client.coach_id == partner.coach && has_id
+        };
+        page.of(found.into_iter().filter(is_wanted).collect())
     };
     app.gate.partner(&inbound, read, work).await
 }
@@ -45,51 +61,95 @@ async fn clients_with_email(app: &App, email: &str) -> Result<Vec<Client>, Store
     Ok(found)
 }
 
-fn with_email(
-    inbound: &Inbound,
-    partner: &Partner,
-    email: &str,
-    after: Option<&str>,
-    found: Vec<Client>,
-) -> Result<Reply, Problem> {
+fn check_length(email: &str) -> Result<(), Problem> {
     if email.chars().count() > MAX_CLIENT_EMAIL_CHARS {
         let rule = format!("must be at most {MAX_CLIENT_EMAIL_CHARS} characters");
         return Err(Invalid::field("email", rule).into());
     }
-    let limit = limit(inbound) as usize;
-    let own = found.iter().filter(|client| client.coach_id == partner.coach);
-    let wanted = own.filter(|client| client.is_active || !active_only(inbound));
-    let mut rest = wanted.filter(|client| after.is_none_or(|after| list_position(client).as_str() < after));
-    let page: Vec<&Client> = rest.by_ref().take(limit).collect();
-    let last = page.last().filter(|_| rest.next().is_some());
-    let next_cursor = last.map(|client| URL_SAFE_NO_PAD.encode(list_position(client)));
-    let clients: Vec<ClientListItem> = page.into_iter().map(Client::list_item).collect();
-    Reply::ok(&ClientList { count: clients.len(), clients, next_cursor })
+    Ok(())
 }
 
-async fn page(app: &App, inbound: &Inbound, partner: &Partner, after: Option<String>) -> Result<Reply, Problem> {
-    let page = app.clients.page(&partner.coach, active_only(inbound), after.as_deref(), limit(inbound)).await?;
-    let next_cursor = page.next.map(|listed_at| URL_SAFE_NO_PAD.encode(listed_at));
-    Reply::ok(&ClientList { count: page.items.len(), clients: page.items, next_cursor })
+fn external_id(inbound: &Inbound) -> Result<Option<ExternalId>, Invalid> {
+    let name = "external_id";
+    inbound.query(name).map(|text| ExternalId::filter(name, &text)).transpose()
 }
 
-fn limit(inbound: &Inbound) -> u32 {
-    CLIENT_PAGE.parse(inbound.query("limit").as_deref())
+/// The page that a caller asks for.
+struct PageQuery {
+    order: ListOrder,
+    /// The position after which the page begins.
+    after: Option<String>,
+    active_only: bool,
+    limit: u32,
 }
 
-fn active_only(inbound: &Inbound) -> bool {
-    inbound.query("active").as_deref() == Some("true")
+impl PageQuery {
+    fn parse(inbound: &Inbound) -> Result<Self, Problem> {
+        let order = match inbound.query("updated_since") {
+            None => ListOrder::Newest,
+            Some(text) => {
+                let since = Timestamp::parse_query(&text);
+                ListOrder::UpdatedSince(since.ok_or_else(|| Invalid::field("updated_since", TIME_RULE))?)
+            }
+        };
+        Ok(Self {
+            order,
+            after: inbound.cursor().map(|cursor| read_cursor(order, &cursor)).transpose()?,
+            active_only: inbound.query("active").as_deref() == Some("true"),
+            limit: CLIENT_PAGE.parse(inbound.query("limit").as_deref()),
+        })
+    }
+
+    /// Reads the page from an index.
+    async fn read(&self, app: &App, partner: &Partner) -> Result<Reply, Problem> {
+        let Self { order, active_only, limit, .. } = *self;
+        let page = app.clients.page(&partner.coach, order, active_only, self.after.as_deref(), limit).await?;
+        self.reply(page.items, page.next.as_deref())
+    }
+
+    /// The page of these clients.
+    fn of(&self, mut found: Vec<Client>) -> Result<Reply, Problem> {
+        let after = self.after.as_deref();
+        found.retain(|client| self.order.shows(client, after) && (client.is_active || !self.active_only));
+        found.sort_by_cached_key(|client| self.order.position(client));
+        if matches!(self.order, ListOrder::Newest) {
+            found.reverse();
+        }
+        let limit = self.limit as usize;
+        let last = found[..found.len().min(limit)].last().filter(|_| found.len() > limit);
+        let next = last.map(|client| self.order.position(client));
+        self.reply(found.iter().take(limit).map(Client::list_item).collect(), next.as_deref())
+    }
+
+    fn reply(&self, clients: Vec<ClientListItem>, next: Option<&str>) -> Result<Reply, Problem> {
+        let next_cursor = next.map(|position| URL_SAFE_NO_PAD.encode(format!("{}{position}", mark(self.order))));
+        Reply::ok(&ClientList { count: clients.len(), clients, next_cursor })
+    }
 }
 
-/// Parses a cursor: the sort key of the last item of a page, encoded so that callers treat it as opaque.
-fn read_cursor(cursor: &str) -> Result<String, Problem> {
+/// The beginning of a cursor, which tells the orders apart.
+fn mark(order: ListOrder) -> &'static str {
+    match order {
+        ListOrder::Newest => "",
+        ListOrder::UpdatedSince(_) => UPDATED,
+    }
+}
+
+/// Parses a cursor: the position of the last client of a page, encoded so that callers treat it as opaque.
+fn read_cursor(order: ListOrder, cursor: &str) -> Result<String, Problem> {
     const LONGEST: usize = 256;
-    let invalid = || Problem::from(Invalid::field("cursor", "must be the next_cursor of an earlier answer"));
-    let decoded = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| invalid())?;
-    let listed_at = String::from_utf8(decoded).map_err(|_| invalid())?;
-    let formed = listed_at.len() <= LONGEST
-        && listed_at.split_once('#').is_some_and(|(at, id)| {
-            domain::time::Timestamp::parse(at).is_some() && domain::id::ClientId::parse(id).is_ok()
-        });
-    if formed { Ok(listed_at) } else { Err(invalid()) }
+    let is_position = |text: &str| {
+        let parts = text.split_once('#');
+        parts.is_some_and(|(at, id)| Timestamp::parse(at).is_some() && ClientId::parse(id).is_ok())
+    };
+    let decoded = URL_SAFE_NO_PAD.decode(cursor).ok().and_then(|decoded| String::from_utf8(decoded).ok());
+    let position = decoded.filter(|text| text.len() <= LONGEST).and_then(|text| {
+        let position = text.strip_prefix(mark(order))?;
+        is_position(position).then(|| position.to_owned())
+    });
+    let rule = match order {
+        ListOrder::Newest => "must be the next_cursor of an earlier answer",
+        ListOrder::UpdatedSince(_) => "must be the next_cursor of an earlier answer with updated_since",
+    };
+    position.ok_or_else(|| Invalid::field("cursor", rule).into())
 }

@@ -75,7 +75,6 @@ struct CreatedClient {
     #[serde(flatten)]
     detail: ClientDetail,
     phone: Option<Phone>,
-    external_id: Option<String>,
 }
 
 /// The credential of a new client: the hash of the temporary password.
@@ -304,8 +303,7 @@ impl Change {
 
 impl CreatedClient {
     fn of(client: &Client) -> Self {
-        let Client { profile, .. } = client;
-        Self { detail: client.to_detail(), phone: profile.phone.clone(), external_id: profile.external_id.clone() }
+        Self { detail: client.to_detail(), phone: client.profile.phone.clone() }
     }
 }
 

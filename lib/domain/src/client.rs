@@ -4,6 +4,7 @@ use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 
 use crate::email::Email;
+use crate::external_id::ExternalId;
 use crate::fact_values::{self, optional_text, text};
 use crate::id::{ClientId, CoachId, ProgrammeId};
 use crate::phone::Phone;
@@ -15,8 +16,6 @@ pub const MAX_CLIENT_EMAIL_CHARS: usize = 160;
 pub const MAX_PHONE_CHARS: usize = 32;
 pub const MAX_GOALS_CHARS: usize = 2000;
 pub const MAX_HEALTH_NOTES_CHARS: usize = 2000;
-/// Most characters of the caller's own id for a client.
-pub const MAX_EXTERNAL_ID_CHARS: usize = 128;
 pub const MAX_HEIGHT_IN: f64 = 120.0;
 pub const MAX_WEIGHT_LBS: f64 = 1500.0;
 
@@ -59,6 +58,8 @@ pub struct Client {
     #[serde(flatten)]
     pub phase: Phase,
     pub created_at: Timestamp,
+    /// When the service stored the last change of what the API shows of the client, apart from check-ins.
+    pub updated_at: Timestamp,
     pub origin: Origin,
     pub latest_check_in_at: Option<Timestamp>,
 }
@@ -79,8 +80,8 @@ pub struct Profile {
     pub health_notes: Option<String>,
     pub height_in: Option<Measure>,
     pub weight_lbs: Option<Measure>,
-    /// The caller's own id for the client. Passed on to the application.
-    pub external_id: Option<String>,
+    /// The coach's own id for the client. The API alone sets it.
+    pub external_id: Option<ExternalId>,
 }
 crate::discreet! { Profile }
 
@@ -117,7 +118,12 @@ pub struct ClientListItem {
     /// The phase of the programme; null when there is none.
     #[schema(required)]
     pub current_phase: Option<String>,
+    /// Your own id for the client, unique among your clients; null when there is none.
+    #[schema(required)]
+    pub external_id: Option<ExternalId>,
     pub created_at: Timestamp,
+    /// When the service stored the last change of this record. A check-in does not change the record.
+    pub updated_at: Timestamp,
 }
 crate::discreet! { ClientListItem }
 
@@ -126,7 +132,7 @@ crate::discreet! { ClientListItem }
 pub struct ClientList {
     /// Number of clients in this answer.
     pub count: usize,
-    /// Newest first.
+    /// Newest first. With `updated_since` in the order of their updates, oldest first.
     pub clients: Vec<ClientListItem>,
     /// The `cursor` of the next page. Null on the last page.
     #[schema(required)]
@@ -186,6 +192,15 @@ impl ClientDetail {
 }
 
 impl Client {
+    /// Sets the time of the update if the API shows the client otherwise than `before`, or to another coach. The time
+    /// is later than that of every earlier update.
+    pub fn mark_update(&mut self, before: &Self, now: Timestamp) {
+        self.updated_at = before.updated_at;
+        if self.coach_id != before.coach_id || self.to_profile() != before.to_profile() {
+            self.updated_at = now.after(before.updated_at);
+        }
+    }
+
     pub fn list_item(&self) -> ClientListItem {
         ClientListItem {
             client_id: self.id.clone(),
@@ -193,7 +208,9 @@ impl Client {
             email: self.profile.email.clone(),
             is_active: self.is_active,
             current_phase: self.phase.current.clone(),
+            external_id: self.profile.external_id.clone(),
             created_at: self.created_at,
+            updated_at: self.updated_at,
         }
     }
 
@@ -215,6 +232,36 @@ impl Client {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::tests::client;
+
+    #[test]
+    fn an_update_is_a_change_of_what_the_api_shows_apart_from_check_ins() {
+        let before = client();
+        let now = Timestamp::from_ms(before.updated_at.ms() + 10);
+        type Change = fn(&mut Client);
+        let changes: [(Change, bool); 9] = [
+            (|_| {}, false),
+            (|client| client.latest_check_in_at = Some(client.created_at), false),
+            (|client| client.profile.phone = Some(Phone::as_given("1")), false),
+            (|client| client.is_active = false, true),
+            (|client| client.profile.goals = None, true),
+            (|client| client.profile.external_id = Some(ExternalId::unchecked("x")), true),
+            (|client| client.phase.current = Some("Build".to_owned()), true),
+            (|client| client.created_at = Timestamp::from_ms(0), true),
+            (|client| client.coach_id = CoachId::parse("coach_2").unwrap(), true),
+        ];
+        for (number, (change, is_update)) in changes.into_iter().enumerate() {
+            let updated_at = |now: Timestamp| {
+                let mut after = before.clone();
+                change(&mut after);
+                after.mark_update(&before, now);
+                after.updated_at
+            };
+            assert_eq!(updated_at(now), if is_update { now } else { before.updated_at }, "{number}");
+            // A clock that is behind never sets the time back.
+            assert_eq!(updated_at(Timestamp::from_ms(0)) > before.updated_at, is_update, "{number}");
+        }
+    }
 
     #[test]
     fn a_whole_measure_renders_as_an_integer() {

@@ -3,16 +3,19 @@
 use serde_json::Value;
 
 use crate::client::{
-    MAX_CLIENT_EMAIL_CHARS, MAX_EXTERNAL_ID_CHARS, MAX_GOALS_CHARS, MAX_HEALTH_NOTES_CHARS, MAX_HEIGHT_IN,
-    MAX_NAME_CHARS, MAX_PHONE_CHARS, MAX_WEIGHT_LBS, Measure, Profile,
+    MAX_CLIENT_EMAIL_CHARS, MAX_GOALS_CHARS, MAX_HEALTH_NOTES_CHARS, MAX_HEIGHT_IN, MAX_NAME_CHARS, MAX_PHONE_CHARS,
+    MAX_WEIGHT_LBS, Measure, Profile,
 };
 use crate::email::Email;
+use crate::external_id::{ExternalId, MAX_EXTERNAL_ID_CHARS};
 use crate::fields::{Fields, Invalid};
 use crate::openapi::{Body, Field};
 use crate::phone::Phone;
 
 /// Fields that would choose the tenant. No body may contain them.
 const TENANT_FIELDS: [&str; 3] = ["coach_id", "owner_id", "team_id"];
+
+const EXTERNAL_ID: &str = "external_id";
 
 /// A client to be created.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,7 +48,7 @@ impl ClientDraft {
             health_notes: fields.text("health_notes", MAX_HEALTH_NOTES_CHARS)?.map(str::to_owned),
             height_in: fields.positive_number("height_in", MAX_HEIGHT_IN)?.map(Measure),
             weight_lbs: fields.positive_number("weight_lbs", MAX_WEIGHT_LBS)?.map(Measure),
-            external_id: fields.text("external_id", MAX_EXTERNAL_ID_CHARS)?.map(str::to_owned),
+            external_id: ExternalId::field(fields, EXTERNAL_ID)?,
         };
         Ok(Self { email, profile, send_welcome: fields.boolean("send_welcome")?.unwrap_or(true) })
     }
@@ -69,11 +72,9 @@ impl ClientDraft {
             ("height_in", Field::positive_number(MAX_HEIGHT_IN).about("Inches.")),
             ("weight_lbs", Field::positive_number(MAX_WEIGHT_LBS).about("Pounds.")),
             (
-                "external_id",
-                Field::text(MAX_EXTERNAL_ID_CHARS).about(
-                    "Your own id for the client. The service passes it to the application. The API does not return it \
-                     and cannot search by it.",
-                ),
+                EXTERNAL_ID,
+                Field::text(MAX_EXTERNAL_ID_CHARS)
+                    .about("Your own id for the client. No two of your clients share one."),
             ),
             (
                 "send_welcome",
@@ -87,16 +88,38 @@ impl ClientDraft {
     }
 }
 
-/// Parses the body of `PATCH /v1/clients/{clientId}`: the active flag.
-pub fn parse_activation(body: &Value) -> Result<bool, Invalid> {
-    let fields = Fields::body(body)?;
-    fields.forbid(&TENANT_FIELDS)?;
-    fields.required_boolean("is_active")
+/// A change of a client through the API.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientPatch {
+    pub is_active: bool,
+    /// `None`: the external id stays. `Some(None)`: it is removed.
+    pub external_id: Option<Option<ExternalId>>,
 }
 
-pub fn activation_schema() -> Body {
-    let is_active = Field::boolean().required().about("Whether the client is on the active roster.");
-    Body::new([("is_active", is_active)]).forbidding(&TENANT_FIELDS)
+impl ClientPatch {
+    /// Parses the body of `PATCH /v1/clients/{clientId}`. Unknown fields are ignored.
+    pub fn parse(body: &Value) -> Result<Self, Invalid> {
+        let fields = Fields::body(body)?;
+        fields.forbid(&TENANT_FIELDS)?;
+        let is_active = fields.required_boolean("is_active")?;
+        if fields.value(EXTERNAL_ID).is_some_and(|text| text == "") {
+            return Err(Invalid::field(EXTERNAL_ID, "must not be empty; null removes it"));
+        }
+        let external_id = ExternalId::field(fields, EXTERNAL_ID)?;
+        Ok(Self { is_active, external_id: fields.mentions(EXTERNAL_ID).then_some(external_id) })
+    }
+
+    pub fn schema() -> Body {
+        Body::new([
+            ("is_active", Field::boolean().required().about("Whether the client is on the active roster.")),
+            (
+                EXTERNAL_ID,
+                Field::text(MAX_EXTERNAL_ID_CHARS)
+                    .about("Your own id for the client. Omitted: it stays. Null: it is removed."),
+            ),
+        ])
+        .forbidding(&TENANT_FIELDS)
+    }
 }
 
 #[cfg(test)]
@@ -128,9 +151,20 @@ mod tests {
     fn a_body_never_chooses_the_tenant_and_unknown_fields_are_ignored() {
         for name in TENANT_FIELDS {
             assert_eq!(with(name, json!("x")).unwrap_err().field.as_deref(), Some(name));
-            assert!(parse_activation(&json!({"is_active": true, name: null})).is_err());
+            assert!(ClientPatch::parse(&json!({"is_active": true, name: null})).is_err());
         }
         assert!(with("favourite_colour", json!({"deep": [1]})).is_ok());
+    }
+
+    #[test]
+    fn an_external_id_stays_is_set_or_is_removed() {
+        let patch = |body: Value| ClientPatch::parse(&body).unwrap().external_id;
+        assert_eq!(patch(json!({"is_active": true})), None);
+        assert_eq!(patch(json!({"is_active": true, "external_id": null})), Some(None));
+        let set = Some(Some(ExternalId::unchecked(" emr-7 ")));
+        assert_eq!(patch(json!({"is_active": true, "external_id": " emr-7 "})), set);
+        let empty = ClientPatch::parse(&json!({"is_active": true, "external_id": ""})).unwrap_err();
+        assert_eq!(empty.message, "external_id must not be empty; null removes it");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 use crate::check_in::SubmissionTimes;
 use crate::client::{Client, PhaseAdvance};
 use crate::email::Email;
+use crate::external_id::ExternalId;
 use crate::id::{AutomationId, CheckInId, CoachId, EndpointId, EventId, MessageId};
 use crate::phone::Phone;
 use crate::subject::Subject;
@@ -34,7 +35,7 @@ crate::named! {
     PayloadMode {
         /// Ids, figures, dates, automation context.
         Identifiers = "identifiers",
-        /// Also name, e-mail address and phone number.
+        /// Also name, e-mail address, phone number and external id.
         ContactDetails = "contact_details",
     }
 }
@@ -47,13 +48,21 @@ pub struct ContactDetails {
     pub email: Option<Email>,
     #[schema(required)]
     pub phone: Option<Phone>,
+    /// Your own id for the client.
+    #[schema(required)]
+    pub external_id: Option<ExternalId>,
 }
 crate::discreet! { ContactDetails }
 
 impl ContactDetails {
     pub fn of(client: &Client) -> Self {
         let profile = &client.profile;
-        Self { name: profile.full_name.clone(), email: profile.email.clone(), phone: profile.phone.clone() }
+        Self {
+            name: profile.full_name.clone(),
+            email: profile.email.clone(),
+            phone: profile.phone.clone(),
+            external_id: profile.external_id.clone(),
+        }
     }
 }
 
@@ -171,6 +180,7 @@ impl Event {
                 client["name"] = json!(self.contact.name);
                 client["email"] = json!(self.contact.email);
                 client["phone"] = json!(self.contact.phone);
+                client["external_id"] = json!(self.contact.external_id);
             }
             data.insert("client".to_owned(), client);
         }

@@ -30,6 +30,7 @@ pub mod endpoint_health;
 pub mod event;
 pub mod event_access;
 pub mod event_feed;
+pub mod external_id;
 pub mod fact;
 pub mod fact_time;
 mod fact_values;

@@ -139,6 +139,7 @@ mod tests {
             is_active: true,
             phase: Phase::default(),
             created_at: Timestamp::from_ms(0),
+            updated_at: Timestamp::from_ms(0),
             origin: Origin::Application,
             latest_check_in_at: None,
         }

@@ -50,7 +50,7 @@ mod tests {
             assert_eq!(bare["data"]["client"], json!({ "id": "client_example" }));
             let client = json!({
                 "id": "client_example", "name": "Example Client", "email": "client@example.com",
-                "phone": "+1 415 555 0132",
+                "phone": "+1 415 555 0132", "external_id": "patient-1815",
             });
             assert_eq!(read(PayloadMode::ContactDetails)["data"]["client"], client);
         }

@@ -55,6 +55,8 @@ codes! {
         "An open stage takes no `lostReason`.",
     CursorExpired = "cursor_expired" BAD_REQUEST
         "The cursor leads to events that may be deleted. Begin without a cursor.",
+    ExternalIdTaken = "external_id_taken" BAD_REQUEST
+        "Another client of the coach has this external id.",
     NoLoginEmail = "no_login_email" BAD_REQUEST
         "The client has no e-mail address to sign in with.",
     Unauthorized = "unauthorized" UNAUTHORIZED

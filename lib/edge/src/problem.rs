@@ -110,6 +110,8 @@ pub enum Problem {
     BookingNotActive,
     #[error("An account already exists for this email.")]
     EmailTaken,
+    #[error("external_id is that of another of your clients. GET /v1/clients?external_id= finds it.")]
+    ExternalIdTaken,
     #[error("This client is not active. PATCH it with is_active true first.")]
     ClientInactive,
     #[error("This client has no login email. The coach can add one in the application.")]
@@ -231,6 +233,7 @@ impl Problem {
             Self::CheckoutRequired(_) => Code::CheckoutRequired,
             Self::BookingNotActive => Code::BookingNotActive,
             Self::EmailTaken => Code::EmailTaken,
+            Self::ExternalIdTaken => Code::ExternalIdTaken,
             Self::ClientInactive => Code::ClientInactive,
             Self::NoLoginEmail => Code::NoLoginEmail,
             Self::PlanFull => Code::PlanLimitReached,
@@ -283,6 +286,7 @@ impl Problem {
     pub fn field(&self) -> Option<String> {
         match self {
             Self::Invalid(invalid) => invalid.field.clone(),
+            Self::ExternalIdTaken => Some("external_id".to_owned()),
             Self::StageUnknown(_) => Some("stage".to_owned()),
             Self::LostReasonRequired | Self::LostReasonNotAllowed => Some("lostReason".to_owned()),
             _ => None,

@@ -1,48 +1,55 @@
 //! Table `clients`. pk `CLIENT#<client_id>`: the record, or a tombstone. pk `EMAIL#<compared form>`: the holders of an
 //! address (module `address`), whose first holder has the address over the whole service. pk `INTAKE#<client_id>`: the
-//! client's intake.
+//! client's intake. pk `EXTERNAL_ID#<coach>#<external id>`: the lock of an external id (module `external_id`).
 //! GSI `by_owner`: `owner` (coach), `listed_at` (`<created_at>#<client_id>`). GSI `active`: `active_owner`,
-//! `listed_at`; active clients only.
+//! `listed_at`; active clients only. GSI `by_update`: `owner`, `update_position` (`<updated_at>#<client_id>`).
+//! All three project what a list shows. A creation writes three entries, 1 unit each. An update moves the entry of
+//! `by_update`, 2 units, and rewrites the two others, 1 unit each. Check-ins and logs write none.
 //!
 //! 1. `get` GetItem, consistent, by id alone: callers check the owner.
-//! 2. `page` Query of `by_owner` or `active`, newest first. This is the only list on a global index: 20,000 clients
-//!    need it.
+//! 2. `page` Query of `by_owner` or `active`, newest first, or of `by_update`, oldest first. These are the only lists
+//!    on global indexes: 20,000 clients need them.
 //! 3. `with_email` GetItem of the address, then BatchGetItem of its holders: finds a new client that the index lacks.
-//! 4. `create` Parts of a transaction: address, record, watch, intake, seats under both caps, lead.
-//! 5. `set_active` Parts of a transaction on the version read: record, watch, counts.
-//! 6. `save` Reads, then a transaction on the versions read: record, watch, address, seats and counts, outbox.
+//!    `with_external_id` GetItem of the lock, then of its holder.
+//! 4. `create` Parts of a transaction: address, external id, record, watch, intake, seats under both caps, lead.
+//! 5. `update` Parts of a transaction on the version read: record, external id, watch, counts.
+//! 6. `save` Reads, then a transaction on the versions read: record, external id, watch, address, seats and counts,
+//!    outbox.
 //! 7. `erase` Read, then a transaction: only a tombstone stays, which later facts find.
 
 mod create;
 mod erase;
+mod external_id;
 mod feed;
 mod item;
+mod list;
 mod lookup;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::NaiveDate;
 use domain::change::Change;
-use domain::client::{Client, ClientListItem, Phase};
+use domain::client::{Client, Phase};
+use domain::client_draft::ClientPatch;
 use domain::email::{Email, EmailKey};
-use domain::fact_time::FactTime;
-use domain::id::{ClientId, CoachId};
+use domain::id::ClientId;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 
 pub use create::NewClient;
 pub use erase::ErasedClient;
 pub(crate) use item::ClientState;
-pub use item::{CreationRefs, StoredClient, list_position};
+pub use item::{CreationRefs, StoredClient};
+pub use list::ListOrder;
 pub use lookup::{ClientLookup, ClientPage};
 
 use crate::address::{Address, Holders};
 use crate::contact::Contacts;
-use crate::db::{self, Db, ItemWrite, Part, StoreError, Table, Write, from_item, query_up_to, s, to_attribute};
-use crate::page::Listed;
+use crate::db::{self, Db, ItemWrite, Part, StoreError, Table, Write, from_item, s, to_attribute};
+use crate::fact::FactContext;
 use crate::unit::Unit;
 use crate::watch::{DueMark, WatchUpdate, Watches};
 use crate::workspace::Workspaces;
-use item::{client_pk, listed_at, page_start};
+use item::{client_pk, update_position};
 use lookup::is_tombstone;
 
 /// The clients table, and the tables that its transactions include.
@@ -92,15 +99,15 @@ impl Clients {
         found: &StoredClient,
         phase: &str,
         started_on: NaiveDate,
-        occurred_at: FactTime,
+        fact: FactContext<'_>,
     ) -> (Write, Client) {
         let (mut client, mut registers) = (found.client.clone(), found.registers);
         let entered = Phase { current: Some(phase.to_owned()), started_on: Some(started_on), ..client.phase.clone() };
-        if !registers.phase.offer(&mut client.phase, entered, occurred_at) {
+        if !registers.phase.offer(&mut client.phase, entered, fact.occurred_at) {
             return (self.check_unchanged(found), client);
         }
-        let update = self
-            .update_of(found)
+        client.mark_update(&found.client, fact.now);
+        let update = set_updated(self.update_of(found), &client)
             .set("current_phase", s(phase))
             .set("phase_started_on", s(started_on.to_string()))
             .set("registers.phase", to_attribute(&registers.phase));
@@ -112,30 +119,7 @@ impl Clients {
         self.table.write(db::pk(client_pk(&found.client.id))).when_version(Some(found.version)).count("version")
     }
 
-    /// Reads a page of a coach's clients, newest first. `after` is an earlier page's `next`.
-    pub async fn page(
-        &self,
-        coach: &CoachId,
-        active_only: bool,
-        after: Option<&str>,
-        limit: u32,
-    ) -> Result<ClientPage<ClientListItem>, StoreError> {
-        let (index, partition) = if active_only { ("active", "active_owner") } else { ("by_owner", "owner") };
-        // One item more than asked for shows whether there is a next page.
-        let wanted = limit + 1;
-        let query = self.table.query(&format!("#{partition} = :coach"), [(":coach", s(coach.as_str()))]);
-        let query = query
-            .index_name(index)
-            .scan_index_forward(false)
-            .limit(i32::try_from(wanted).unwrap_or(i32::MAX))
-            .set_exclusive_start_key(after.map(|listed_at| page_start(coach, partition, listed_at)));
-        let Listed { records: items, more } = Listed::new(query_up_to(query, wanted as usize).await?, limit);
-        let next = items.last().filter(|_| more).map(listed_at);
-        let items = items.into_iter().map(item::list_item).collect::<Result<Vec<_>, _>>()?;
-        Ok(ClientPage { items, next })
-    }
-
-    /// Reads all clients with that address, of all coaches, newest first.
+    /// Reads all clients with that address, of all coaches, in no order.
     pub async fn with_email(&self, email: &Email) -> Result<Vec<Client>, StoreError> {
         let Some(holders) = self.holders(&email.key()).await? else { return Ok(Vec::new()) };
         let keys = holders.all().map(|id| db::pk(client_pk(id))).collect();
@@ -145,30 +129,38 @@ impl Clients {
             let has_it = client.profile.email.as_ref().is_some_and(|own| own.key() == email.key());
             clients.extend(has_it.then_some(client));
         }
-        clients.sort_by(|a, b| (b.created_at, &b.id).cmp(&(a.created_at, &a.id)));
         Ok(clients)
     }
 
-    /// Sets the active flag of a client. Setting the flag to its present value counts as a write at its own time: an
-    /// older fact that arrives later no longer changes the flag. The change is published if the application had set
-    /// that value.
-    pub fn set_active(&self, found: &StoredClient, is_active: bool, now: Timestamp) -> (Client, Unit) {
+    /// Changes a client through the API. Setting the flag to its present value counts as a write at its own time: an
+    /// older fact that arrives later no longer changes the flag. The change is published if the record is shown
+    /// otherwise from now on, or if the application had set the flag.
+    pub fn update(&self, found: &StoredClient, patch: &ClientPatch, now: Timestamp) -> (Client, Unit) {
         let (mut client, mut registers) = (found.client.clone(), found.registers);
         let set_at = now.after(registers.last_write());
-        let confirms = registers.is_active.set(&mut client.is_active, is_active, set_at);
-        let is_new = found.client.is_active != is_active;
+        let confirms = registers.is_active.set(&mut client.is_active, patch.is_active, set_at);
+        if let Some(external_id) = &patch.external_id {
+            client.profile.external_id.clone_from(external_id);
+        }
+        client.mark_update(&found.client, now);
+        let is_new = client != found.client;
         let change = (is_new || confirms).then(|| Change::activation_changed(&client, set_at));
         let unit = Unit::new().change(change);
         let update = self.update_of(found).set("registers.is_active", to_attribute(&registers.is_active));
         if !is_new {
             return (client, unit.write([update.update(Part::Client)]));
         }
-        let update = update.set("is_active", AttributeValue::Bool(is_active));
-        let update = match is_active {
-            true => update.set("active_owner", s(client.coach_id.as_str())),
-            false => update.remove(["active_owner"]).count("login_epoch"),
-        };
-        let counted = self.workspaces.count_active(&client.coach_id, if is_active { 1 } else { -1 });
+        let external_id = client.profile.external_id.as_ref();
+        let update = set_updated(update, &client)
+            .set("is_active", AttributeValue::Bool(client.is_active))
+            .set_or_remove("active_owner", client.is_active.then(|| s(client.coach_id.as_str())))
+            .set_or_remove("external_id", external_id.map(|id| s(id.as_str())));
+        let unit = unit.write(self.move_external_id(Some(&found.client), Some(&client)));
+        if client.is_active == found.client.is_active {
+            return (client, unit.write([update.update(Part::Client)]));
+        }
+        let update = if client.is_active { update } else { update.count("login_epoch") };
+        let counted = self.workspaces.count_active(&client.coach_id, if client.is_active { 1 } else { -1 });
         let mark = DueMark { now, silent: false };
         let watch = WatchUpdate::between(&found.client, &client);
         let watch = watch.map(|change| self.watches.change(&client.id, change, mark));
@@ -198,6 +190,11 @@ impl Clients {
     fn address(&self, email: &EmailKey) -> Address<'_> {
         Address { table: &self.table, key: db::pk(email_pk(email)) }
     }
+}
+
+/// Sets the time of a client's update, and the client's position in the list of updates.
+fn set_updated<'a>(update: ItemWrite<'a>, client: &Client) -> ItemWrite<'a> {
+    update.set("updated_at", s(client.updated_at.to_string())).set("update_position", s(update_position(client)))
 }
 
 fn email_pk(email: &EmailKey) -> String {

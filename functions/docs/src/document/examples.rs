@@ -41,7 +41,8 @@ static VALUES: LazyLock<BTreeMap<&str, Value>> = LazyLock::new(|| {
         "ClientList": { "count": 1 }
         "ClientListItem": {
             "client_id": CLIENT_ID, "full_name": "Ada Lovelace", "email": "ada@example.com", "is_active": true,
-            "current_phase": "Foundation", "created_at": at("09:30:00.000"),
+            "current_phase": "Foundation", "external_id": "patient-1815", "created_at": at("09:30:00.000"),
+            "updated_at": at("10:15:00.000"),
         }
         "ClientProfile": { "goals": "Sleep through the night.", "height_in": 65.5, "weight_lbs": 140 }
         "ClientDetail": { "latest_check_in_at": at("16:05:12.480") }

@@ -14,7 +14,7 @@ use crate::time::Timestamp;
 
 /// The time of the examples.
 const EXAMPLE_TIME: &str = "2026-11-20T09:30:00.000Z";
-const CLIENT: &str = "The client. The name, e-mail address and phone number come with contact details only.";
+const CLIENT: &str = "The client. Name, e-mail address, phone number and external id come with contact details only.";
 
 /// All events.
 #[derive(Serialize, utoipa::ToSchema)]

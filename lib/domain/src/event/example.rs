@@ -9,6 +9,7 @@ use super::{
 };
 use crate::client::{Measure, Origin};
 use crate::email::Email;
+use crate::external_id::ExternalId;
 use crate::id::{AutomationId, CheckInId, ClientId, CoachId, EventId, MessageId};
 use crate::phone::Phone;
 use crate::subject::Subject;
@@ -17,6 +18,7 @@ use crate::time::Timestamp;
 const AUTOMATION_NAME: &str = "Example automation";
 /// The phone number of the client, from the range reserved for fiction.
 const PHONE: &str = "+1 415 555 0132";
+const EXTERNAL_ID: &str = "patient-1815";
 
 /// Parses a value of an example.
 macro_rules! valid {
@@ -39,6 +41,7 @@ pub fn example(event_type: EventName, at: Timestamp) -> Event {
             name: "Example Client".to_owned(),
             email: Some(valid!(Email, "client@example.com")),
             phone: Some(Phone::as_given(PHONE)),
+            external_id: Some(ExternalId::unchecked(EXTERNAL_ID)),
         },
         occurred_at: at,
         event_type,

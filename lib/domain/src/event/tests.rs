@@ -25,6 +25,7 @@ pub(crate) fn client() -> Client {
         is_active: true,
         phase: Phase::default(),
         created_at: at,
+        updated_at: at,
         origin: Origin::PartnerApi,
         latest_check_in_at: None,
     }
@@ -85,9 +86,17 @@ fn identifiers_mode_names_nobody() {
 }
 
 #[test]
-fn contact_details_mode_adds_name_email_and_phone_nulls_kept() {
-    let body: Value = serde_json::from_slice(&event().render(PayloadMode::ContactDetails)).unwrap();
-    assert_eq!(body["data"]["client"], json!({"id": "c1", "name": "Ada", "email": "a@example.com", "phone": null}));
+fn contact_details_mode_adds_name_email_phone_and_external_id_nulls_kept() {
+    let mut event = event();
+    let client = |event: &Event| -> Value {
+        let body: Value = serde_json::from_slice(&event.render(PayloadMode::ContactDetails)).unwrap();
+        body["data"]["client"].clone()
+    };
+    let mut expected = json!({"id": "c1", "name": "Ada", "email": "a@example.com", "phone": null, "external_id": null});
+    assert_eq!(client(&event), expected);
+    event.contact.external_id = Some(ExternalId::unchecked("emr-7"));
+    expected["external_id"] = json!("emr-7");
+    assert_eq!(client(&stored(&event)), expected);
 }
 
 #[test]

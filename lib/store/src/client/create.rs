@@ -64,6 +64,7 @@ impl Clients {
             self.watches.create(client, now),
             self.table.write(to_item(&intake)).when_absent().put(Part::Intake),
         ];
+        writes.extend(self.move_external_id(None, Some(client)));
         writes.extend(team.map(|team| self.workspaces.take_team_seat(team)));
         writes.extend(lead.map(|lead| self.contacts.link(coach, lead, id, now)));
         writes

@@ -1,6 +1,6 @@
-//! Erasure of a client. One transaction removes the record, the address, the intake and the seat. A tombstone of ids
-//! and dates stays, so that no late fact restores the client, and the relay drops what waits in the outbox. The
-//! tombstone keeps the id of the contact that the client was: ingest erases the contact next.
+//! Erasure of a client. One transaction removes the record, the address, the external id's lock, the intake and the
+//! seat. A tombstone of ids and dates stays, so that no late fact restores the client, and the relay drops what waits
+//! in the outbox. The tombstone keeps the id of the contact that the client was: ingest erases the contact next.
 //!
 //! Ingest erases in three passes, the last a quarter of an hour after the second. They catch writes that were under
 //! way: claims, attempts, entries of the relay. Bookings stay as busy time without a contact.
@@ -85,6 +85,7 @@ impl Clients {
         if let Some(email) = &client.profile.email {
             writes.extend(self.leave_address(&email.key(), &client.id).await?);
         }
+        writes.extend(self.move_external_id(Some(&client), None));
         writes.push(self.watches.delete(&client.id));
         writes.push(self.table.write(db::pk(intake_pk(&client.id))).delete(Part::Intake));
         writes.push(audit::record_erasure(&self.workspaces.table, &client.coach_id, &client.id, now));

@@ -56,7 +56,7 @@ impl Clients {
             ClientState::Unknown => None,
             ClientState::Known(found) => Some(found),
         };
-        let next = StoredClient::apply_fact(found.as_deref(), saved, at).ok_or(Halt::Done)?;
+        let next = StoredClient::apply_fact(found.as_deref(), saved, at, fact.now).ok_or(Halt::Done)?;
         let client = &next.client;
         let is_emitted = found.is_none() && !fact.backfill;
         let automations = async {
@@ -84,6 +84,7 @@ impl Clients {
             .write([put.put(Part::Client)])
             .write(self.seat_writes(&seats))
             .write(self.address_writes(client, found.as_deref()).await?)
+            .write(self.move_external_id(found.as_deref().map(|found| &found.client), Some(client)))
             .write(self.watch_write(client, found.as_deref(), fact))
             .events(is_emitted.then(new_client).into_iter().flatten()))
     }

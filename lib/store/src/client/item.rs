@@ -9,6 +9,7 @@ use domain::fact::ClientSaved;
 use domain::fact_time::FactTime;
 use domain::id::{ClientId, CoachId};
 use domain::register::Register;
+use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::claim::ClaimKey;
@@ -23,6 +24,7 @@ pub struct StoredClient {
     pub client: Client,
     active_owner: Option<CoachId>,
     listed_at: String,
+    update_position: String,
     pub(super) registers: ClientRegisters,
     pub(super) creation_refs: Option<CreationRefs>,
     /// The coaches before the present one, whose event feeds may hold events about the client.
@@ -61,6 +63,7 @@ impl StoredClient {
             pk: client_pk(&client.id),
             active_owner: client.is_active.then(|| client.coach_id.clone()),
             listed_at: list_position(&client),
+            update_position: update_position(&client),
             registers: ClientRegisters::whole(write),
             creation_refs,
             former_coaches: BTreeSet::new(),
@@ -70,9 +73,10 @@ impl StoredClient {
         }
     }
 
-    /// The client after a fact with the application's whole record. A flag or phase that was set later stays, as do
-    /// fields that the application does not know. `None`: the known client is newer.
-    pub(super) fn apply_fact(known: Option<&Self>, saved: &ClientSaved, at: FactTime) -> Option<Self> {
+    /// The client after a fact with the application's whole record. A flag or phase that was set later stays. So does
+    /// the external id, which the application does not know, unless the fact hands the client over. `None`: the known
+    /// client is newer.
+    pub(super) fn apply_fact(known: Option<&Self>, saved: &ClientSaved, at: FactTime, now: Timestamp) -> Option<Self> {
         let Some(known) = known else {
             let client = Client {
                 id: saved.client_id.clone(),
@@ -81,13 +85,15 @@ impl StoredClient {
                 is_active: saved.is_active,
                 phase: saved.phase(),
                 created_at: saved.created_at,
+                updated_at: now,
                 origin: saved.origin,
                 latest_check_in_at: None,
             };
             return Some(Self::first(client, Register::by_application(at), None));
         };
         let (mut client, mut registers) = (known.client.clone(), known.registers);
-        let profile = Profile { external_id: client.profile.external_id.clone(), ..saved.profile() };
+        let external_id = client.profile.external_id.clone().filter(|_| client.coach_id == saved.coach_id);
+        let profile = Profile { external_id, ..saved.profile() };
         if !registers.profile.offer(&mut client.profile, profile, at) {
             return None;
         }
@@ -97,9 +103,11 @@ impl StoredClient {
         registers.is_active.offer(&mut client.is_active, saved.is_active, at);
         registers.phase.offer(&mut client.phase, saved.phase(), at);
         client.phase.programme_id.clone_from(&saved.phase().programme_id);
+        client.mark_update(&known.client, now);
         Some(Self {
             active_owner: client.is_active.then(|| client.coach_id.clone()),
             listed_at: list_position(&client),
+            update_position: update_position(&client),
             registers,
             former_coaches,
             login_epoch: known.login_epoch + u64::from(known.ends_login_links(&client)),
@@ -116,9 +124,14 @@ impl StoredClient {
     }
 }
 
-/// A client's position in lists, which a cursor holds. An older client has a smaller position.
-pub fn list_position(client: &Client) -> String {
+/// A client's position in the list by creation. An older client has a smaller position.
+pub(super) fn list_position(client: &Client) -> String {
     format!("{}#{}", client.created_at, client.id)
+}
+
+/// A client's position in the list by update. An earlier update has a smaller position.
+pub(super) fn update_position(client: &Client) -> String {
+    format!("{}#{}", client.updated_at, client.id)
 }
 
 /// Parses a list item from an index.
@@ -128,7 +141,7 @@ pub(super) fn list_item(mut item: Item) -> Result<ClientListItem, StoreError> {
     from_item("client", item)
 }
 
-/// The position of a list item.
+/// The position of a list item in the list by creation.
 pub(super) fn listed_at(item: &Item) -> String {
     text(item, "listed_at").to_owned()
 }
@@ -162,7 +175,6 @@ pub(super) fn client_id_of(item: &Item) -> Result<ClientId, StoreError> {
 #[cfg(test)]
 mod tests {
     use domain::client::{Measure, Origin, Phase};
-    use domain::time::Timestamp;
 
     use super::*;
     use crate::db::to_item;
@@ -185,6 +197,7 @@ mod tests {
             is_active: true,
             phase: Phase { current: Some("Reset".to_owned()), ..Phase::default() },
             created_at: Timestamp::from_ms(5),
+            updated_at: Timestamp::from_ms(5),
             origin: Origin::PartnerApi,
             latest_check_in_at: None,
         };
@@ -194,7 +207,7 @@ mod tests {
         let mut names: Vec<&str> = item.keys().map(String::as_str).collect();
         names.sort_unstable();
         let attributes = "active_owner client_id created_at current_phase email full_name height_in is_active listed_at \
-                          login_epoch origin owner pk registers version weight_lbs";
+                          login_epoch origin owner pk registers update_position updated_at version weight_lbs";
         assert_eq!(names.join(" "), attributes);
         let read: StoredClient = from_item("client", item).unwrap();
         assert_eq!((&read.client, read.registers), (&client, record.registers));
@@ -207,9 +220,11 @@ mod tests {
             "origin": "application",
         });
         let saved: ClientSaved = serde_json::from_value(saved).unwrap();
-        let inactive = StoredClient::apply_fact(Some(&record), &saved, at).unwrap();
+        let now = Timestamp::from_ms(7);
+        let inactive = StoredClient::apply_fact(Some(&record), &saved, at, now).unwrap();
+        assert_eq!((inactive.client.updated_at, &inactive.update_position), (now, &format!("{now}#c1")));
         assert_eq!((inactive.version, inactive.login_epoch), (2, 1));
         assert!(!to_item(&inactive).contains_key("active_owner"));
-        assert!(StoredClient::apply_fact(Some(&record), &saved, FactTime::from_ms(6)).is_none());
+        assert!(StoredClient::apply_fact(Some(&record), &saved, FactTime::from_ms(6), now).is_none());
     }
 }

@@ -27,8 +27,12 @@ pub enum Part {
     Event,
     /// A position of the event feed.
     FeedPosition,
+    /// The lock of the external id that a client gives up.
+    FormerExternalId,
     /// The team that a workspace leaves.
     FormerTeam,
+    /// The lock of a client's external id.
+    ExternalId,
     /// The mark that a fact was applied.
     Fact,
     Intake,

@@ -30,7 +30,7 @@ impl Records {
         let automations = self.automations(client, &[EventType::PhaseAdvanced], fact.backfill);
         let (zone, automations) = try_join(self.clients.workspaces.zone(&client.coach_id), automations).await?;
         let started_on = date_at(zone, advance.advanced_at);
-        let (phase, changed) = self.clients.set_phase(&stored, &advance.to_phase, started_on, fact.occurred_at);
+        let (phase, changed) = self.clients.set_phase(&stored, &advance.to_phase, started_on, fact);
         let event = Event::phase_advanced(client, advance);
         let change = WatchUpdate::between(client, &changed);
         Ok(Unit::new()

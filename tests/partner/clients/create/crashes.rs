@@ -50,7 +50,8 @@ impl CreationScene {
     }
 
     pub(crate) fn post(&self, email: &str) -> Call {
-        let call = self.key.post("/v1/clients", json!({ "email": email, "send_welcome": self.mode.send_welcome }));
+        let body = json!({ "email": email, "external_id": email, "send_welcome": self.mode.send_welcome });
+        let call = self.key.post("/v1/clients", body);
         if self.mode.header { call.idempotent(email) } else { call }
     }
 
@@ -92,7 +93,7 @@ impl CreationScene {
     pub(crate) async fn assert_whole(&self) {
         self.world.settle().await;
         self.world.advance_s(RECOVERED_S).await;
-        for kind in ["CLIENT#", "INTAKE#", "EMAIL#"] {
+        for kind in ["CLIENT#", "INTAKE#", "EMAIL#", "EXTERNAL_ID#"] {
             assert_eq!(self.world.items("clients", kind).await.len(), self.created.len(), "{kind}");
         }
         let ping = self.key.get("/v1/ping").await.expect(200);

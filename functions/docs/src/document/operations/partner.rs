@@ -4,13 +4,14 @@ use domain::check_in::CheckInList;
 use domain::client::{
     ClientDetail, ClientList, ClientProfile, CreateClientResult, MAX_CLIENT_EMAIL_CHARS, MAX_GOALS_CHARS,
 };
-use domain::client_draft::{ClientDraft, activation_schema};
+use domain::client_draft::{ClientDraft, ClientPatch};
 use domain::compliance::{Compliance, WINDOW_DAYS};
 use domain::daily_log::DailyLogDates;
+use domain::external_id::MAX_EXTERNAL_ID_CHARS;
 use domain::list::{CHECK_IN_PAGE, CLIENT_PAGE, DAILY_LOG_PAGE};
 use domain::login_link::LoginLink;
 use domain::ping::PingResult;
-use domain::time::DATE_RULE;
+use domain::time::{DATE_RULE, TIME_RULE};
 use edge::Problem;
 use serde_json::json;
 
@@ -21,23 +22,32 @@ pub(super) fn operations() -> Vec<Operation> {
     let date = || json!({ "type": "string", "format": "date" });
     let email = json!({ "type": "string", "maxLength": MAX_CLIENT_EMAIL_CHARS });
     let long_email = format!("must be at most {MAX_CLIENT_EMAIL_CHARS} characters");
+    let external_id = json!({ "type": "string", "maxLength": MAX_EXTERNAL_ID_CHARS });
+    let long_external_id = format!("must be at most {MAX_EXTERNAL_ID_CHARS} characters");
     vec![
         Operation::new("GET", "/v1/ping", "ping").answers(Answer::of::<PingResult>(200)),
         Operation::new("GET", "/v1/clients", "listClients")
             .size("limit", "Clients in the answer", CLIENT_PAGE)
             .in_query("active", json!({ "type": "string" }))
             .in_query("email", email)
+            .in_query("external_id", external_id)
+            .in_query("updated_since", json!({ "type": "string", "format": "date-time" }))
             .cursor(json!({ "type": "string", "format": "cursor" }), CURSOR_RULE)
             .answers(Answer::of::<ClientList>(200))
-            .refuses([invalid("email", long_email)]),
+            .refuses([
+                invalid("email", long_email),
+                invalid("external_id", long_external_id),
+                invalid("updated_since", TIME_RULE),
+            ]),
         create_client(),
         Operation::new("GET", "/v1/clients/{clientId}", "readClient").answers(Answer::of::<ClientDetail>(200)),
         Operation::new("PATCH", "/v1/clients/{clientId}", "updateClient")
-            .body(activation_schema())
+            .body(ClientPatch::schema())
             .example("off", json!({ "is_active": false }))
             .example("on", json!({ "is_active": true }))
+            .example("external_id", json!({ "is_active": true, "external_id": "patient-1815" }))
             .answers(Answer::of::<ClientProfile>(200))
-            .refuses([invalid("is_active", "is required and must be a boolean")]),
+            .refuses([invalid("is_active", "is required and must be a boolean"), Problem::ExternalIdTaken]),
         Operation::new("POST", "/v1/clients/{clientId}/login-link", "createLoginLink")
             .answers(Answer::of::<LoginLink>(200))
             .refuses([Problem::NoLoginEmail, Problem::ClientInactive]),
@@ -79,5 +89,11 @@ fn create_client() -> Operation {
             }),
         )
         .answers(answer)
-        .refuses([invalid("goals", long_goals), Problem::EmailTaken, Problem::PlanFull, Problem::TeamFull])
+        .refuses([
+            invalid("goals", long_goals),
+            Problem::ExternalIdTaken,
+            Problem::EmailTaken,
+            Problem::PlanFull,
+            Problem::TeamFull,
+        ])
 }
