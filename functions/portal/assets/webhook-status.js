@@ -67,8 +67,9 @@ export const MODES = {
   ],
   contact_details: [
     "With contact details",
-    "The client's name, e-mail address and phone number are sent too. Choose it if the " +
-      "other system finds people by e-mail address or phone number, and may have these data.",
+    "The client's name, e-mail address and phone number are sent too, and the id that the other " +
+      "system gave the client. Choose it if the other system finds people by any of these, and " +
+      "may have these data.",
   ],
 };
 
