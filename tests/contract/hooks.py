@@ -99,6 +99,7 @@ schemathesis.openapi.format("date-time", LATER.map(lambda at: at.isoformat(times
 schemathesis.openapi.format("cursor", st.sampled_from(ACCESS["cursors"]))
 
 TURNS = itertools.count()
+UPDATE_CURSORS = itertools.cycle(ACCESS["update_cursors"])
 PORTAL_FILES = itertools.cycle(ACCESS["portal_files"])
 SETTINGS_CALLS = itertools.count(1)
 # Below 300, since some checks make calls of their own.
@@ -120,8 +121,9 @@ def before_call(context, case, kwargs):
         set_login_token(case)
     elif case.operation.path == "/portal/assets/{file}" and case.meta.generation.mode.is_positive:
         case.path_parameters["file"] = next(PORTAL_FILES)
-    elif case.operation.path == "/v1/clients":
+    elif case.operation.path in ("/v1/clients", "/v1/clients/{clientId}"):
         make_unique(case, f"{turn:08x}")
+        set_update_cursor(case)
     elif case.operation.path.startswith("/v1/crm/"):
         CRM.prepare(case, turn)
     elif case.operation.path.startswith("/settings/"):
@@ -166,16 +168,26 @@ def set_endpoint(case):
         case.path_parameters |= {name: value for name, value in given.items() if name in case.path_parameters}
 
 
+def set_update_cursor(case):
+    """Sets a cursor of the list by update in a positive request for that list."""
+    query = case.query or {}
+    if case.meta.generation.mode.is_positive and "updated_since" in query and query.get("cursor"):
+        query["cursor"] = next(UPDATE_CURSORS)
+
+
 MAX_LOCAL_CHARS = 64
 MAX_EMAIL_CHARS = 160
 
 
 def make_unique(case, mark):
-    """Makes a creation unique. Otherwise most would replay the first one: by the same idempotency key, or by the same
-    e-mail address, from which a key is derived."""
+    """Makes a write unique. Otherwise most creations would replay the first one: by the same idempotency key, or by the
+    same e-mail address, from which a key is derived. The same external id would be taken."""
     make_key_unique(case, mark)
-    if isinstance(case.body, dict) and isinstance(case.body.get("email"), str):
-        case.body = case.body | {"email": unique_address(case.body["email"], mark)}
+    body = case.body if isinstance(case.body, dict) else {}
+    if isinstance(body.get("email"), str):
+        case.body = body = body | {"email": unique_address(body["email"], mark)}
+    if isinstance(body.get("external_id"), str) and case.meta.generation.mode.is_positive:
+        case.body = body | {"external_id": mark + body["external_id"][len(mark) :]}
 
 
 def unique_address(email, mark):

@@ -106,7 +106,9 @@ def access(base_url):
     key = {"name": "Contract", "scope": "partner"}
     bearer = f"Bearer {tokens['partner']}"
     keys = [call(f"{base_url}/settings/keys", key, authorization=bearer)["key"] for _ in range(KEYS)]
+    listed = f"{base_url}/v1/clients?updated_since=2026-01-01T00:00:00Z"
     pages = [call(f"{base_url}/v1/clients?limit={limit}", x_api_key=keys[0]) for limit in (1, 3, 5)]
+    updates = [call(f"{listed}&limit={limit}", x_api_key=keys[0]) for limit in (1, 3, 5)]
 
     def link(number):
         url = f"{base_url}/v1/clients/client-{number % INACTIVE}/login-link"
@@ -120,6 +122,7 @@ def access(base_url):
         "session": tokens["settings"],
         "clock": f"{base_url}/_local/clock",
         "cursors": [page["next_cursor"] for page in pages],
+        "update_cursors": [page["next_cursor"] for page in updates],
         "endpoints": [endpoint(base_url, tokens["settings"]) for _ in range(ENDPOINTS)],
         "crm": crm_world.crm_access(base_url, tokens[crm_world.COACH], KEYS),
         "tokens": [link(number).rsplit("/", 1)[1] for number in range(LINKS)],
