@@ -11,7 +11,7 @@ use crate::bench::{Bench, Done, REPEATS, Work, route};
 type Request = (&'static str, Method, fn(usize, &Bench) -> (String, Value));
 
 /// All measured requests.
-pub(crate) const ROUTES: [Request; 19] = [
+pub(crate) const ROUTES: [Request; 25] = [
     ("ping", Method::GET, |_, _| get("/v1/ping")),
     // Before all requests that cause deliveries, which the list of webhooks counts.
     ("settings", Method::GET, |_, _| get("/settings/webhooks")),
@@ -23,11 +23,15 @@ pub(crate) const ROUTES: [Request; 19] = [
         ("/v1/clients".to_owned(), json!({ "full_name": "New Client", "email": email, "send_welcome": false }))
     }),
     ("clients", Method::GET, |_, _| get("/v1/clients?limit=50")),
+    ("clients", Method::GET, |_, _| get("/v1/clients?updated_since=2026-01-01T00:00:00Z&limit=50")),
+    ("clients", Method::GET, |_, _| get("/v1/clients?external_id=patient-1815")),
     ("clients", Method::GET, |_, _| get(format!("/v1/clients/{CLIENT_ID}"))),
     ("clients", Method::PATCH, |n, _| (format!("/v1/clients/{CLIENT_ID}"), json!({ "is_active": n % 2 == 1 }))),
     ("client-records", Method::GET, |_, _| get(format!("/v1/clients/{CLIENT_ID}/compliance"))),
     ("login-links", Method::POST, |_, _| (format!("/v1/clients/{CLIENT_ID}/login-link"), json!({}))),
     ("crm-contacts", Method::GET, |_, _| get("/v1/crm/contacts")),
+    ("crm-contacts", Method::GET, |_, _| get("/v1/crm/contacts?updated_since=2026-01-01T00:00:00Z")),
+    ("crm-contacts", Method::GET, |_, _| get(format!("/v1/crm/contacts/{LEAD_ID}"))),
     ("crm-contacts", Method::POST, |n, _| {
         ("/v1/crm/contacts".to_owned(), json!({ "name": "New Lead", "email": format!("lead{n}@bench.example") }))
     }),
@@ -37,6 +41,7 @@ pub(crate) const ROUTES: [Request; 19] = [
         (format!("/v1/crm/opportunities/{OPPORTUNITY_ID}"), json!({ "stage": stage }))
     }),
     ("crm-bookings", Method::GET, |_, _| get("/v1/crm/bookings")),
+    ("crm-bookings", Method::GET, |_, _| get("/v1/crm/bookings?from=2026-01-01T00:00:00Z&to=2036-01-01T00:00:00Z")),
     ("crm-bookings", Method::POST, |_, _| {
         let body = json!({ "leadId": LEAD_ID, "calendarId": CALENDAR_ID });
         ("/v1/crm/bookings/availability".to_owned(), body)
@@ -61,7 +66,9 @@ fn get(path: impl Into<String>) -> (String, Value) {
 /// Measures all requests.
 pub(crate) async fn measure(bench: &Bench) -> Done {
     for (function, method, request) in &ROUTES {
-        let name = format!("`{}`", route(method, &request(0, bench).0)?);
+        let path = request(0, bench).0;
+        let query = path.split_once('?').map(|(_, query)| format!("?{query}")).unwrap_or_default();
+        let name = format!("`{}{query}`", route(method, &path)?);
         let work = Work { name, functions: std::slice::from_ref(function), repeats: REPEATS };
         let run = async |n: usize| {
             let (path, body) = request(n, bench);
