@@ -1,9 +1,14 @@
 """Starts a local stack for scripts and calls it."""
 
 import json
+import signal
 import subprocess
+import sys
 import urllib.request
 from contextlib import contextmanager
+
+# A script that is ended ends its stack, too.
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 
 
 @contextmanager
