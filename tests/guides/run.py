@@ -85,7 +85,7 @@ def main(binary):
     # The error that the guide to errors shows.
     check("guides", statuses, {400: 1})
     assert '"status":"lost"' in printed and '"previousStartsAt"' in printed, printed
-    assert '"has_more":false' in printed and '"external_id":"patient-2001"' in printed, printed
+    assert '"has_more":false' in printed and '"external_id":"patient-1815"' in printed, printed
     # Each script ran twice.
     assert re.search(r"evt_\S+ new_client\n", printed), printed
     assert len(re.findall(r"\d+ clients, up to ", printed)) == 2, printed

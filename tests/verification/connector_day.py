@@ -23,6 +23,8 @@ RESTART = 700
 OVERLAP = datetime.timedelta(minutes=1)
 # Later than every event.
 NO_EVENT = "9999-12-31T00:00:00Z"
+# Earlier than every client.
+LONG_AGO = "2000-01-01T00:00:00.000Z"
 PAGE = 200
 SEED = 48
 
@@ -34,7 +36,7 @@ class Connector:
         self.base_url, self.key = base_url, key
         self.requests = collections.Counter()
         self.clients, self.events, self.repeated = {}, {}, 0
-        self.cursor, self.latest = None, None
+        self.cursor, self.latest = None, LONG_AGO
 
     def get(self, path, **query):
         self.requests[path] += 1
@@ -43,20 +45,22 @@ class Connector:
         with urllib.request.urlopen(request) as answer:
             return json.load(answer)
 
-    def read_clients(self, **query):
+    def read_clients(self):
+        """Reads the clients that changed since a minute before the latest known change."""
+        since = datetime.datetime.fromisoformat(self.latest.replace("Z", "+00:00")) - OVERLAP
+        query = {"updated_since": since.isoformat()}
         while True:
             page = self.get("/v1/clients", **query)
             for client in page["clients"]:
                 self.clients[client["client_id"]] = client
-                if "updated_since" in query:
-                    self.latest = max(self.latest, client["updated_at"])
+                self.latest = max(self.latest, client["updated_at"])
             if not page["next_cursor"]:
                 return
             query["cursor"] = page["next_cursor"]
 
-    def first_sync(self, now):
+    def first_sync(self):
         """Takes the position of the feed first, so that nothing falls between the clients and the feed."""
-        self.cursor, self.latest = self.get("/v1/events", since=NO_EVENT)["next_cursor"], now
+        self.cursor = self.get("/v1/events", since=NO_EVENT)["next_cursor"]
         self.read_clients()
 
     def follow(self, **query):
@@ -72,8 +76,7 @@ class Connector:
 
     def poll(self):
         self.follow(cursor=self.cursor)
-        since = datetime.datetime.fromisoformat(self.latest.replace("Z", "+00:00")) - OVERLAP
-        self.read_clients(updated_since=since.isoformat().replace("+00:00", "Z"))
+        self.read_clients()
 
     def restart_without_cursor(self):
         """Reads the whole feed, and skips the events that it has."""
@@ -161,11 +164,6 @@ def subject(event):
     return event["type"], (data.get("check_in") or data.get("message") or data["client"])["id"]
 
 
-def without_times(clients):
-    """The records without the times of their updates, which some lists do not show."""
-    return {client: record | {"updated_at": None} for client, record in clients.items()}
-
-
 def main(binary):
     began = time.monotonic()
     with stack(binary) as (base_url, aws_url):
@@ -175,7 +173,7 @@ def main(binary):
         writers, connector = Writers(coach), Connector(base_url, key)
         writers.now = call(f"{base_url}/_local/health")["now"]
         writers.roster()
-        connector.first_sync(writers.now)
+        connector.first_sync()
         assert len(connector.clients) == ROSTER and sum(connector.requests.values()) == 1 + ROSTER // PAGE
         first_sync = connector.requests.total()
         prepared = time.monotonic()
@@ -197,7 +195,7 @@ def main(binary):
         assert shown == {client: (name, writers.active[client]) for client, name in writers.names.items()}
         fresh = Connector(base_url, key)
         fresh.read_clients()
-        assert without_times(connector.clients) == without_times(fresh.clients)
+        assert connector.clients == fresh.clients
     requests = connector.requests
     print(
         f"a connector's day: {len(connector.clients)} clients, {len(connector.events)} events; {first_sync} requests for the "
