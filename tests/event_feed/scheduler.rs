@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use domain::event::{Event, EventType, example};
 use domain::event_feed::{FeedChoice, FeedCursor, FeedOrder, FeedReader, Scan};
 use domain::id::{CoachId, EventId};
 use domain::time::Timestamp;
-use runtime::{Clock, Environment};
+use runtime::{Environment, SystemClock};
 use serde_json::json;
 use store::Db;
 use store::event_feed::EventFeed;
@@ -33,21 +33,12 @@ const STEPS: usize = 160;
 const READERS: usize = 2;
 /// Longest wait for a task.
 const DEADLINE: Duration = Duration::from_secs(60);
-/// What the relay takes off the time of an entry.
+/// Tolerance of the relay for differing clocks.
 const CLOCK_SKEW: TimeDelta = TimeDelta::seconds(2);
 /// The life of an item.
 const LIFE: TimeDelta = TimeDelta::days(60);
 /// Readers poll within the time for which events are kept.
 const POLL_EVERY: TimeDelta = TimeDelta::days(20);
-
-/// The real clock, which nothing here depends on.
-struct AnyClock;
-
-impl Clock for AnyClock {
-    fn now(&self) -> DateTime<Utc> {
-        Utc::now()
-    }
-}
 
 fn environment(endpoint: String) -> Environment {
     let variables = [
@@ -59,7 +50,7 @@ fn environment(endpoint: String) -> Environment {
         ("ENCRYPTION_SECRET_ARN", "EncryptionSecret".to_owned()),
     ];
     let variables = variables.map(|(name, value)| (name.to_owned(), value));
-    Environment::new(runtime::Config::from_vars(variables), Arc::new(AnyClock)).unwrap()
+    Environment::new(runtime::Config::from_vars(variables), Arc::new(SystemClock)).unwrap()
 }
 
 /// The work of a task, which is done again if the task dies.
@@ -76,6 +67,9 @@ enum Outcome {
     Appended,
     Read { reader: usize, ids: Vec<String>, next: FeedCursor },
 }
+
+/// A task that has ended, and its result.
+type Ended = (usize, Outcome);
 
 /// The next thing that a task does.
 enum Happening {
@@ -96,7 +90,7 @@ struct Scheduler<'w, R> {
     vault: Vault,
     port: u16,
     waiting: mpsc::UnboundedReceiver<Waiting>,
-    ended: (mpsc::UnboundedSender<(usize, Outcome)>, mpsc::UnboundedReceiver<(usize, Outcome)>),
+    ended: (mpsc::UnboundedSender<Ended>, mpsc::UnboundedReceiver<Ended>),
     tasks: BTreeMap<usize, Task>,
     /// The number of tasks that were started.
     started: usize,

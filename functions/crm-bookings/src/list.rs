@@ -1,5 +1,6 @@
-//! `GET /v1/crm/bookings`: a page of bookings, each in the time zone of its calendar. By id, the list has those that are
-//! not cancelled; by update, all.
+//! `GET /v1/crm/bookings`: a page of bookings, each in the time zone of its calendar.
+//!
+//! The list by id leaves cancelled bookings out, the list by update has them.
 
 use axum::extract::State;
 use axum::response::Response;

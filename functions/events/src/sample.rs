@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use domain::event::example;
+use domain::event::{example, example_time};
 use domain::event_feed::{EventSamples, FeedEvent, parse_sample_type};
 use edge::{EventReader, Inbound, Reply};
 
@@ -12,7 +12,7 @@ pub(crate) async fn sample(State(app): State<App>, inbound: Inbound) -> Response
     let work = async |reader: EventReader| {
         let event_type = parse_sample_type(inbound.query("type").as_deref())?;
         check_allowed(&reader.access, &[event_type])?;
-        let event = example(event_type.into(), reader.now);
+        let event = example(event_type.into(), example_time());
         Reply::ok(&EventSamples { data: vec![FeedEvent::render(&event, reader.access.payload_mode)] })
     };
     app.gate.events(&inbound, work).await

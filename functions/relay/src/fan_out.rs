@@ -45,8 +45,8 @@ enum Work<'a> {
 
 impl App {
     /// Creates a delivery for each endpoint that wants an entry's event, and one without attempts for each that misses
-    /// the event. Stores the event in the feed. Enqueues the orders of deliveries and of order entries. An entry is done
-    /// when all its parts are. A failed part does not stop the others.
+    /// the event. Stores the event in the feed. Enqueues the orders of deliveries and of order entries. An entry is
+    /// done when all its parts are. A failed part does not stop the others.
     pub(crate) async fn enqueue_all(&self, entries: &[Indexed<'_>]) -> Outcomes {
         let endpoints = self.endpoints_of(entries).await;
         let (mut parts, mut outcomes) = (Vec::<Part<'_>>::new(), BTreeMap::new());

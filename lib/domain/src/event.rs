@@ -27,7 +27,7 @@ pub use data::{
     ComplianceCrossed, DailyLogInactivity, EventData, LowCheckInScore, MessageReceived, MessageRef, NamedAutomation,
     NewClient, PhaseAdvanced, PhaseEligible,
 };
-pub use example::example;
+pub use example::{example, example_time};
 pub use name::{ComputedType, EventName, EventType};
 
 crate::named! {

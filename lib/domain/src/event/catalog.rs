@@ -7,13 +7,10 @@ use serde_json::{Value, json};
 use super::{
     AutomationRef, CheckInEvent, CheckInInactivity, ComplianceCrossed, ComputedType, ContactDetails,
     DailyLogInactivity, EventName, EventType, LowCheckInScore, MessageReceived, NamedAutomation, NewClient,
-    PayloadMode, PhaseAdvanced, PhaseEligible, example,
+    PayloadMode, PhaseAdvanced, PhaseEligible, example, example_time,
 };
 use crate::openapi::NamedSchema;
-use crate::time::Timestamp;
 
-/// The time of the examples.
-const EXAMPLE_TIME: &str = "2026-11-20T09:30:00.000Z";
 const CLIENT: &str = "The client. Name, e-mail address, phone number and external id come with contact details only.";
 
 /// All events.
@@ -98,8 +95,7 @@ impl EventName {
 impl EventExamples {
     /// Renders the example of an event.
     pub fn of(event_type: EventName) -> Self {
-        let at = Timestamp::parse(EXAMPLE_TIME).expect("the example is a valid time");
-        let event = example(event_type, at);
+        let event = example(event_type, example_time());
         let body = |mode| serde_json::from_slice(&event.render(mode)).expect("an event renders as JSON");
         Self { identifiers: body(PayloadMode::Identifiers), contact_details: body(PayloadMode::ContactDetails) }
     }

@@ -15,6 +15,8 @@ use crate::phone::Phone;
 use crate::subject::Subject;
 use crate::time::Timestamp;
 
+/// The time of the examples that are shown.
+const EXAMPLE_TIME: &str = "2026-11-20T09:30:00.000Z";
 const AUTOMATION_NAME: &str = "Example automation";
 /// The phone number of the client, from the range reserved for fiction.
 const PHONE: &str = "+1 415 555 0132";
@@ -25,6 +27,11 @@ macro_rules! valid {
     ($kind:ident, $text:expr) => {
         $kind::parse($text).expect("the example keeps the rules")
     };
+}
+
+/// Returns the time of the examples that are shown.
+pub fn example_time() -> Timestamp {
+    Timestamp::parse(EXAMPLE_TIME).expect("the example is a valid time")
 }
 
 /// Creates the example of an event that happens at `at`. No client has the id of its client.
