@@ -11,8 +11,8 @@ use futures::future::join_all;
 use store::StoreError;
 use store::outbox::Content;
 
+use crate::App;
 use crate::publish::{Failures, Indexed};
-use crate::{App, CLOCK_SKEW};
 
 /// An entry with an event for the feed.
 type Fed<'a> = (Indexed<'a>, &'a Event);
@@ -49,6 +49,6 @@ impl App {
         }
         let events: Vec<&Event> = fed.iter().map(|(_, event)| *event).collect();
         let written_at = fed.iter().map(|((_, entry), _)| entry.send_after).min().unwrap_or(now);
-        self.feed.append(coach, &events, written_at + -CLOCK_SKEW, now).await
+        self.feed.append(coach, &events, written_at, now).await
     }
 }

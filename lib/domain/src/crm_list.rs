@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::fields::Invalid;
 use crate::id::parse_uuid;
-use crate::list::CRM_PAGE;
+use crate::list::{CRM_PAGE, Order};
 use crate::query::{parsed, time};
 use crate::time::Timestamp;
 
@@ -19,14 +19,6 @@ use crate::time::Timestamp;
 pub const UPDATE_CURSOR_RULE: &str = "must be the next_cursor of an earlier answer to the same updated_since";
 /// The rule of an `order` beside `updated_since`.
 pub const ORDER_BY_UPDATE_RULE: &str = "does not go with updated_since, which lists the oldest update first";
-
-crate::named! {
-    /// The direction of a list.
-    Order {
-        Asc = "asc",
-        Desc = "desc",
-    }
-}
 
 /// The page of a list that a caller asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use crate::event::{Event, EventName, PayloadMode};
 use crate::id::EventId;
 use crate::time::Timestamp;
 
-pub use cursor::{CursorError, FeedCursor, FeedOrder};
+pub use cursor::{CursorError, FeedCursor};
 pub use page::{FeedChoice, FeedReader, Scan};
 pub use position::{FEED_RETENTION, FeedPosition, Stored};
 pub use query::{FeedQuery, parse_sample_type};

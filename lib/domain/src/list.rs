@@ -28,6 +28,14 @@ pub const DELIVERY_PAGE: PageSize = PageSize { default: 50, max: 200 };
 /// Page size of the event feed.
 pub const EVENT_PAGE: PageSize = PageSize { default: 50, max: 200 };
 
+crate::named! {
+    /// The direction of a list.
+    Order {
+        Asc = "asc",
+        Desc = "desc",
+    }
+}
+
 /// A page of a list of the CRM.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct CrmPage<T> {

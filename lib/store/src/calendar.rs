@@ -9,9 +9,10 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use domain::calendar::Calendar;
-use domain::crm_list::{ById, Order, PageRequest, Position};
+use domain::crm_list::{ById, PageRequest, Position};
 use domain::fact_time::FactTime;
 use domain::id::{CalendarId, CoachId};
+use domain::list::Order;
 use domain::tz::Tz;
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};

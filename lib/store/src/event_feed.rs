@@ -8,7 +8,8 @@
 //! is refused, is shown the item of the other, and tries the next position.
 //!
 //! **Once.** A relay that died may have stored the event. So a relay reads the items that were stored since the event
-//! was written, and each item that takes its position: it sees every item up to the position that it takes. An event
+//! was written, and each item that takes its position: it sees every item up to the position that it takes. The time of
+//! an item is never before that of the item before, nor before its event was written, whatever a clock says. An event
 //! that may be emitted twice is stored together with its mark.
 //!
 //! **Expiry.** Items live for twice the time for which the feed shows them. A relay keeps the last item longer before
@@ -24,8 +25,9 @@ mod append;
 mod erase;
 
 use domain::event::Event;
-use domain::event_feed::{FeedOrder, FeedPosition, FeedReader, Scan, Stored};
+use domain::event_feed::{FeedPosition, FeedReader, Scan, Stored};
 use domain::id::CoachId;
+use domain::list::Order;
 use domain::subject::Subject;
 use domain::time::Timestamp;
 use futures::future::try_join;
@@ -80,18 +82,18 @@ impl EventFeed {
     ) -> Result<(), StoreError> {
         let passed = found.items.last().map(|item| item.position).or(reader.cursor.map(|cursor| cursor.position));
         let (mut read, before) = match (reader.order, passed) {
-            (FeedOrder::Ascending, Some(passed)) => {
+            (Order::Asc, Some(passed)) => {
                 (self.read(coach, &after(passed), PREFIX_END, reader.order, most).await?, None)
             }
-            (FeedOrder::Ascending, None) => {
+            (Order::Asc, None) => {
                 // The time in a position is that of the event before. So the first event may lie before this key.
                 let first = sort_key(FeedPosition { after: reader.stored_since(), number: 0 });
                 let read = self.read(coach, &first, PREFIX_END, reader.order, most);
-                let before = self.read(coach, PREFIX, &first, FeedOrder::Descending, 1);
+                let before = self.read(coach, PREFIX, &first, Order::Desc, 1);
                 let (read, before) = try_join(read, before).await?;
                 (read, before.items.into_iter().next())
             }
-            (FeedOrder::Descending, passed) => {
+            (Order::Desc, passed) => {
                 let end = passed.map_or(PREFIX_END.to_owned(), sort_key);
                 let mut read = self.read(coach, PREFIX, &end, reader.order, most + 1).await?;
                 read.items.retain(|item| passed != Some(item.position));
@@ -109,12 +111,12 @@ impl EventFeed {
         coach: &CoachId,
         first: &str,
         last: &str,
-        order: FeedOrder,
+        order: Order,
         most: u32,
     ) -> Result<Scan, StoreError> {
         let values = [(":pk", s(partition(coach))), (":first", s(first)), (":last", s(last))];
         let query = self.table.query("pk = :pk AND sk BETWEEN :first AND :last", values).consistent_read(true);
-        let query = query.scan_index_forward(order == FeedOrder::Ascending);
+        let query = query.scan_index_forward(order == Order::Asc);
         let page = query_page(query.limit(i32::try_from(most).unwrap_or(i32::MAX))).await?;
         let items = page.items.into_iter().map(|item| self.stored(item)).collect::<Result<_, _>>()?;
         Ok(Scan { items, is_end: page.next.is_none() })

@@ -9,8 +9,9 @@
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::AttributeValue;
 use domain::booking::MAX_READ_BOOKINGS;
-use domain::crm_list::{ById, ByUpdate, Order, PageRequest, Position, Update, Walk};
+use domain::crm_list::{ById, ByUpdate, PageRequest, Position, Update, Walk};
 use domain::id::{CoachId, parse_uuid};
+use domain::list::Order;
 use uuid::Uuid;
 
 use crate::db::{Item, StoreError, Table, query_page, query_up_to, s, text};

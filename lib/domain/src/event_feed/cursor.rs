@@ -7,23 +7,14 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
 
 use super::position::{FEED_RETENTION, FeedPosition};
+use crate::list::Order;
 use crate::time::Timestamp;
-
-crate::named! {
-    /// The order of the events of a page.
-    FeedOrder {
-        /// Oldest first.
-        Ascending = "asc",
-        /// Newest first.
-        Descending = "desc",
-    }
-}
 
 /// A position of a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(into = "String")]
 pub struct FeedCursor {
-    pub order: FeedOrder,
+    pub order: Order,
     /// The position of the last event that the reader has passed.
     pub position: FeedPosition,
     /// A time at which no event behind the position was stored yet, or the time at which the first of them was stored.
@@ -42,7 +33,7 @@ pub enum CursorError {
 
 impl FeedCursor {
     /// Parses the `next_cursor` of an earlier answer in this order.
-    pub fn parse(text: &str, order: FeedOrder, now: Timestamp) -> Result<Self, CursorError> {
+    pub fn parse(text: &str, order: Order, now: Timestamp) -> Result<Self, CursorError> {
         let cursor = Self::read(text).filter(|cursor| cursor.order == order).ok_or(CursorError::Malformed)?;
         if cursor.as_of + FEED_RETENTION < now { Err(CursorError::Expired) } else { Ok(cursor) }
     }
@@ -50,7 +41,7 @@ impl FeedCursor {
     fn read(text: &str) -> Option<Self> {
         let text = String::from_utf8(URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;
         let mut parts = text.split('.');
-        let order = FeedOrder::parse(parts.next()?).ok()?;
+        let order = Order::parse(parts.next()?).ok()?;
         let (after, number, as_of) = (decimal(parts.next()?)?, decimal(parts.next()?)?, decimal(parts.next()?)?);
         let position = FeedPosition { after: time(after)?, number };
         parts.next().is_none().then_some(Self { order, position, as_of: time(as_of)? })
@@ -89,7 +80,7 @@ mod tests {
             late_ms in -5i64..5,
             is_ascending: bool,
         ) {
-            let [order, other] = if is_ascending { FeedOrder::ALL } else { [FeedOrder::Descending, FeedOrder::Ascending] };
+            let [order, other] = if is_ascending { Order::ALL } else { [Order::Desc, Order::Asc] };
             let position = FeedPosition { after: Timestamp::from_ms(after), number };
             let cursor = FeedCursor { order, position, as_of: Timestamp::from_ms(as_of) };
             let text = String::from(cursor);

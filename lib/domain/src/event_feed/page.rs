@@ -4,9 +4,10 @@
 //! ascending order a page therefore ends before the first position that does not follow. In descending order the later
 //! event was seen first, so the earlier one is there.
 
-use super::cursor::{FeedCursor, FeedOrder};
+use super::cursor::FeedCursor;
 use super::position::{FEED_RETENTION, FeedPosition, Stored};
 use crate::event::{Event, EventName, EventType};
+use crate::list::Order;
 use crate::time::Timestamp;
 
 /// A reader that asks for a page.
@@ -16,7 +17,7 @@ pub struct FeedReader {
     pub types: Vec<EventType>,
     /// The earliest `timestamp` of an event.
     pub since: Option<Timestamp>,
-    pub order: FeedOrder,
+    pub order: Order,
     /// `None`: the first page.
     pub cursor: Option<FeedCursor>,
     /// The most events of the page.
@@ -52,8 +53,8 @@ impl FeedReader {
     /// Chooses the events of the page. `is_last`: nothing more is read, so the page may be short.
     pub fn choose<'a>(&self, scan: &'a Scan, is_last: bool) -> FeedChoice<'a> {
         match self.order {
-            FeedOrder::Ascending => self.choose_ascending(scan, is_last),
-            FeedOrder::Descending => self.choose_descending(scan, is_last),
+            Order::Asc => self.choose_ascending(scan, is_last),
+            Order::Desc => self.choose_descending(scan, is_last),
         }
     }
 

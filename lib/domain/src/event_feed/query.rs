@@ -1,11 +1,10 @@
 //! The query of the event feed. A type that does not exist is invalid. A type that the key may not read is forbidden.
 
-use super::cursor::FeedOrder;
 use crate::event::EventType;
 use crate::fields::Invalid;
-use crate::list::EVENT_PAGE;
-use crate::names::one_of;
-use crate::time::{TIME_RULE, Timestamp};
+use crate::list::{EVENT_PAGE, Order};
+use crate::query::{parsed, time};
+use crate::time::Timestamp;
 
 /// A page of the feed, as a caller asks for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,7 +13,7 @@ pub struct FeedQuery {
     pub types: Option<Vec<EventType>>,
     /// The earliest `timestamp` of an event.
     pub since: Option<Timestamp>,
-    pub order: FeedOrder,
+    pub order: Order,
     /// `None`: the first page.
     pub cursor: Option<String>,
     pub limit: usize,
@@ -26,16 +25,11 @@ impl FeedQuery {
 
     /// Parses the query parameters, which `query` looks up. An empty one counts as absent.
     pub fn parse(query: impl Fn(&str) -> Option<String>) -> Result<Self, Invalid> {
-        let query = |name: &str| query(name).filter(|text| !text.is_empty());
-        let since = query("since")
-            .map(|text| Timestamp::parse_query(&text).ok_or_else(|| Invalid::field("since", TIME_RULE)))
-            .transpose()?;
-        let order = query("order").map(|text| FeedOrder::parse(&text)).transpose();
         Ok(Self {
-            types: query("types").map(|text| parse_types(&text)).transpose()?,
-            since,
-            order: order.map_err(|rule| Invalid::field("order", rule))?.unwrap_or(FeedOrder::Ascending),
-            cursor: query("cursor"),
+            types: parsed(&query, "types", parse_types)?,
+            since: parsed(&query, "since", time)?,
+            order: parsed(&query, "order", Order::parse)?.unwrap_or(Order::Asc),
+            cursor: query("cursor").filter(|text| !text.is_empty()),
             limit: EVENT_PAGE.parse(query("limit").as_deref()) as usize,
         })
     }
@@ -43,17 +37,13 @@ impl FeedQuery {
 
 /// Parses the parameter `type` of the samples.
 pub fn parse_sample_type(text: Option<&str>) -> Result<EventType, Invalid> {
-    parse_type("type", text.unwrap_or_default())
+    EventType::parse(text.unwrap_or_default()).map_err(|rule| Invalid::field("type", rule))
 }
 
-fn parse_types(text: &str) -> Result<Vec<EventType>, Invalid> {
-    text.split(',').map(|name| parse_type("types", name)).collect()
-}
-
-fn parse_type(parameter: &str, name: &str) -> Result<EventType, Invalid> {
-    let names = || one_of(&EventType::ALL.map(EventType::as_str));
-    let separator = if parameter == "types" { ", separated by commas" } else { "" };
-    EventType::parse(name).map_err(|_| Invalid::field(parameter, format!("{}{separator}", names())))
+/// Parses the parameter `types`, or returns the rule that it breaks.
+fn parse_types(text: &str) -> Result<Vec<EventType>, String> {
+    let types: Result<_, _> = text.split(',').map(EventType::parse).collect();
+    types.map_err(|rule| format!("{rule}, separated by commas"))
 }
 
 #[cfg(test)]
@@ -66,7 +56,7 @@ mod tests {
 
     #[test]
     fn parameters_are_read_and_an_empty_one_is_absent() {
-        let first = FeedQuery { types: None, since: None, order: FeedOrder::Ascending, cursor: None, limit: 50 };
+        let first = FeedQuery { types: None, since: None, order: Order::Asc, cursor: None, limit: 50 };
         assert_eq!(parse(&[]), Ok(first.clone()));
         let empty = [("types", ""), ("since", ""), ("cursor", ""), ("limit", ""), ("order", "")];
         assert_eq!(parse(&empty), Ok(first));
@@ -80,7 +70,7 @@ mod tests {
         let expected = FeedQuery {
             types: Some(vec![EventType::NewClient, EventType::MessageReceived]),
             since: Timestamp::parse("2026-11-20T07:30:00Z"),
-            order: FeedOrder::Descending,
+            order: Order::Desc,
             cursor: Some("x".to_owned()),
             limit: 200,
         };

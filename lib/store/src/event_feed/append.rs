@@ -56,8 +56,8 @@ impl Start {
 }
 
 impl EventFeed {
-    /// Stores events of a coach behind all others, unless they are in the feed. `written_at` is a time before all of
-    /// them were written: the feed holds them since then at the earliest.
+    /// Stores events of a coach behind all others, unless they are in the feed. `written_at` is the time at which the
+    /// first of them was written: the feed holds them since then at the earliest.
     pub async fn append(
         &self,
         coach: &CoachId,
@@ -75,7 +75,7 @@ impl EventFeed {
                         continue;
                     }
                 };
-                let stored_at = position.after.max(now);
+                let stored_at = position.after.max(now).max(written_at);
                 let item = self.item_of(coach, event, position, stored_at);
                 match self.put(&item, event).await? {
                     Put::Done => last = Some(Last::of(&item)?),

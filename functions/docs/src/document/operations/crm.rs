@@ -6,10 +6,10 @@ use domain::booking::{
 };
 use domain::calendar::CalendarView;
 use domain::contact::{Contact, ContactDraft, ContactPatch, MergedContact};
-use domain::crm_list::{Order, UPDATE_CURSOR_RULE};
+use domain::crm_list::UPDATE_CURSOR_RULE;
 use domain::email::{InvalidEmail, MAX_EMAIL_CHARS};
 use domain::id::{ContactId, InvalidUuid, StageId};
-use domain::list::CRM_PAGE;
+use domain::list::{CRM_PAGE, Order};
 use domain::names::one_of;
 use domain::opportunity::{OpportunityDraft, OpportunityPatch, OpportunityResult, OpportunityView};
 use domain::time::TIME_RULE;

@@ -1,8 +1,8 @@
 //! Operations for keys of either scope that may read events.
 
 use domain::event::EventType;
-use domain::event_feed::{EventPage, EventSamples, FeedOrder};
-use domain::list::EVENT_PAGE;
+use domain::event_feed::{EventPage, EventSamples};
+use domain::list::{EVENT_PAGE, Order};
 use domain::names::one_of;
 use domain::time::TIME_RULE;
 use edge::Problem;
@@ -19,14 +19,14 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new("GET", "/v1/events", "listEvents")
             .filter("types", types)
             .filter("since", json!({ "type": "string", "format": "date-time" }))
-            .filter("order", json!({ "type": "string", "enum": FeedOrder::ALL, "default": FeedOrder::Ascending }))
+            .filter("order", json!({ "type": "string", "enum": Order::ALL, "default": Order::Asc }))
             .size("limit", "Events in the answer", EVENT_PAGE)
             .cursor(json!({ "type": "string", "format": "cursor" }), format!("{CURSOR_RULE} in the same order"))
             .answers(Answer::of::<EventPage>(200))
             .refuses([
                 invalid("types", format!("{}, separated by commas", one_of(&names))),
                 invalid("since", TIME_RULE),
-                invalid("order", one_of(&FeedOrder::ALL.map(FeedOrder::as_str))),
+                invalid("order", one_of(&Order::ALL.map(Order::as_str))),
                 Problem::CursorExpired,
                 forbidden(),
             ]),

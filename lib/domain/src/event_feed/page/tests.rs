@@ -32,12 +32,12 @@ fn feed(gaps_ms: &[u16], began_at: Timestamp) -> Vec<Stored> {
 /// Reads the items of a feed as the store does.
 fn scan(feed: &[Stored], reader: &FeedReader, most: usize) -> Scan {
     let is_behind = |item: &&Stored| match (reader.order, reader.cursor) {
-        (FeedOrder::Ascending, Some(cursor)) => item.position > cursor.position,
-        (FeedOrder::Descending, Some(cursor)) => item.position < cursor.position,
+        (Order::Asc, Some(cursor)) => item.position > cursor.position,
+        (Order::Desc, Some(cursor)) => item.position < cursor.position,
         (_, None) => true,
     };
     let mut items: Vec<Stored> = feed.iter().filter(is_behind).cloned().collect();
-    if reader.order == FeedOrder::Descending {
+    if reader.order == Order::Desc {
         items.reverse();
     }
     let is_end = items.len() <= most;
@@ -45,7 +45,7 @@ fn scan(feed: &[Stored], reader: &FeedReader, most: usize) -> Scan {
     Scan { items, is_end }
 }
 
-fn reader(order: FeedOrder, limit: usize) -> FeedReader {
+fn reader(order: Order, limit: usize) -> FeedReader {
     FeedReader { types: EventType::ALL.to_vec(), since: None, order, cursor: None, limit, now: at(0) }
 }
 
@@ -76,7 +76,7 @@ proptest! {
         let (mut stored, mut got, mut cursor) = (0, Vec::new(), None);
         for (grows, limit, most) in steps.into_iter().chain(std::iter::repeat_n((40, 4, 4), 40)) {
             stored = (stored + grows).min(whole.len());
-            let reader = FeedReader { types: types.clone(), cursor, ..reader(FeedOrder::Ascending, limit) };
+            let reader = FeedReader { types: types.clone(), cursor, ..reader(Order::Asc, limit) };
             let (ids, next, _) = read(&whole[..stored], &reader, most);
             prop_assert!(ids.len() <= limit);
             got.extend(ids);
@@ -98,7 +98,7 @@ proptest! {
         let (mut got, mut cursor, mut stored) = (Vec::new(), None, first);
         loop {
             let since = Some(at(since));
-            let reader = FeedReader { cursor, since, ..reader(FeedOrder::Descending, limit) };
+            let reader = FeedReader { cursor, since, ..reader(Order::Desc, limit) };
             let (ids, next, has_more) = read(&whole[..stored], &reader, most);
             got.extend(ids);
             prop_assert_eq!(next.is_some(), has_more);
@@ -116,7 +116,7 @@ proptest! {
 #[test]
 fn a_page_says_if_there_is_more_and_a_further_type_is_no_more() {
     let feed = feed(&[1; 5], at(0));
-    let all = reader(FeedOrder::Ascending, 5);
+    let all = reader(Order::Asc, 5);
     assert!(!read(&feed, &all, 9).2);
     assert!(read(&feed, &FeedReader { limit: 4, ..all.clone() }, 9).2);
     let of_messages = FeedReader { types: vec![EventType::MessageReceived], limit: 1, ..all };
@@ -128,7 +128,7 @@ fn a_page_says_if_there_is_more_and_a_further_type_is_no_more() {
 #[test]
 fn items_that_were_not_read_are_asked_for_before_a_page_is_short() {
     let feed = feed(&[1; 5], at(0));
-    for order in FeedOrder::ALL {
+    for order in Order::ALL {
         let reader = reader(order, 3);
         assert_eq!(reader.choose(&scan(&feed, &reader, 3), false), FeedChoice::ReadOn, "a further event decides");
         let (ids, next, has_more) = read(&feed, &reader, 2);
@@ -140,7 +140,7 @@ fn items_that_were_not_read_are_asked_for_before_a_page_is_short() {
 fn an_erased_event_is_passed() {
     let mut feed = feed(&[1; 3], at(0));
     feed[1].event = None;
-    for order in FeedOrder::ALL {
+    for order in Order::ALL {
         assert_eq!(read(&feed, &reader(order, 9), 9).0.len(), 2);
     }
 }
@@ -149,7 +149,7 @@ fn an_erased_event_is_passed() {
 fn a_page_ends_before_an_event_that_is_being_stored() {
     let mut feed = feed(&[1; 4], at(0));
     let missing = feed.remove(2);
-    let all = reader(FeedOrder::Ascending, 9);
+    let all = reader(Order::Asc, 9);
     let (ids, next, has_more) = read(&feed, &all, 9);
     assert_eq!((ids.len(), has_more), (2, true));
     let behind = FeedReader { cursor: next, ..all };
@@ -161,7 +161,7 @@ fn a_page_ends_before_an_event_that_is_being_stored() {
 #[test]
 fn a_feed_that_begins_again_is_read_by_a_cursor_from_before() {
     let old = feed(&[1; 2], at(0));
-    let polling = reader(FeedOrder::Ascending, 9);
+    let polling = reader(Order::Asc, 9);
     let cursor = read(&old, &polling, 9).1;
     let month = FEED_RETENTION.num_milliseconds();
     let new = feed(&[1; 2], at(3 * month));
@@ -174,7 +174,7 @@ fn the_feed_begins_at_the_oldest_kept_event_and_a_cursor_counts_as_long_as_its_e
     let month = FEED_RETENTION.num_milliseconds();
     let feed = feed(&[1, 10, 10], at(0));
     let now = at(month + 5);
-    let all = FeedReader { now, ..reader(FeedOrder::Ascending, 9) };
+    let all = FeedReader { now, ..reader(Order::Asc, 9) };
     assert_eq!(read(&feed, &all, 9).0, ids(&feed[1..]), "the first event was stored earlier");
     assert_eq!(all.stored_since(), at(5));
     // The cursor of a page with more behind it ages with the next event, the cursor of the last page with itself.
@@ -191,7 +191,7 @@ fn since_asks_for_the_time_of_the_event() {
         event.occurred_at = at(5);
     }
     let from_the_third = |order| FeedReader { since: Some(at(30)), ..reader(order, 9) };
-    for order in FeedOrder::ALL {
+    for order in Order::ALL {
         assert_eq!(read(&feed, &from_the_third(order), 9).0, ids(&feed[2..3]));
     }
 }
