@@ -124,6 +124,8 @@ def before_call(context, case, kwargs):
     elif case.operation.path in ("/v1/clients", "/v1/clients/{clientId}"):
         make_unique(case, f"{turn:08x}")
         set_update_cursor(case)
+    elif case.operation.path == "/v1/events":
+        set_feed_cursor(case)
     elif case.operation.path.startswith("/v1/crm/"):
         CRM.prepare(case, turn)
     elif case.operation.path.startswith("/settings/"):
@@ -166,6 +168,14 @@ def set_endpoint(case):
         given = dict(zip(["id", "delivery_id"], next(ENDPOINTS)))
         # Parameters that are not in the path would make the request invalid.
         case.path_parameters |= {name: value for name, value in given.items() if name in case.path_parameters}
+
+
+def set_feed_cursor(case):
+    """Sets a cursor of the ascending feed in a positive request for it. The descending feed has too few events for a
+    cursor."""
+    query = case.query or {}
+    if case.meta.generation.mode.is_positive and query.get("cursor"):
+        query["cursor"] = "" if query.get("order") == "desc" else ACCESS["feed_cursor"]
 
 
 def set_update_cursor(case):

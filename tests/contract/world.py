@@ -9,6 +9,14 @@ import crm_world
 from local_stack import call
 
 COACHES = ("partner", crm_world.COACH, "settings")
+EMITTED = [
+    "new_client",
+    "check_in_submitted",
+    "low_check_in_score",
+    "system_grade_drop",
+    "phase_advanced",
+    "message_received",
+]
 # The most live keys of a workspace. Each has 300 requests a minute.
 KEYS = 50
 LINKS = 300
@@ -103,7 +111,8 @@ def client_events():
 def access(base_url):
     """Keys of two coaches, the session of the third, valid cursors and login tokens, records of the CRM."""
     tokens = {coach: call(f"{base_url}/_local/session", {"coach_id": coach})["token"] for coach in COACHES}
-    key = {"name": "Contract", "scope": "partner"}
+    events = {"types": EMITTED, "payload_mode": "contact_details"}
+    key = {"name": "Contract", "scope": "partner", "events": events}
     bearer = f"Bearer {tokens['partner']}"
     keys = [call(f"{base_url}/settings/keys", key, authorization=bearer)["key"] for _ in range(KEYS)]
     listed = f"{base_url}/v1/clients?updated_since=2026-01-01T00:00:00Z"
@@ -122,6 +131,7 @@ def access(base_url):
         "session": tokens["settings"],
         "clock": f"{base_url}/_local/clock",
         "cursors": [page["next_cursor"] for page in pages],
+        "feed_cursor": call(f"{base_url}/v1/events", x_api_key=keys[0])["next_cursor"],
         "update_cursors": [page["next_cursor"] for page in updates],
         "endpoints": [endpoint(base_url, tokens["settings"]) for _ in range(ENDPOINTS)],
         "crm": crm_world.crm_access(base_url, tokens[crm_world.COACH], KEYS),

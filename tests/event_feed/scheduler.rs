@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use domain::event::{Event, EventType, example};
-use domain::event_feed::{FeedChoice, FeedCursor, FeedOrder, FeedReader, Scan};
+use domain::event_feed::{FeedChoice, FeedCursor, FeedReader, Scan};
 use domain::id::{CoachId, EventId};
+use domain::list::Order;
 use domain::time::Timestamp;
 use runtime::{Environment, SystemClock};
 use serde_json::json;
@@ -33,8 +34,6 @@ const STEPS: usize = 160;
 const READERS: usize = 2;
 /// Longest wait for a task.
 const DEADLINE: Duration = Duration::from_secs(60);
-/// Tolerance of the relay for differing clocks.
-const CLOCK_SKEW: TimeDelta = TimeDelta::seconds(2);
 /// The life of an item.
 const LIFE: TimeDelta = TimeDelta::days(60);
 /// Readers poll within the time for which events are kept.
@@ -108,11 +107,7 @@ impl<'w, R: FnMut(usize) -> usize> Scheduler<'w, R> {
         let (port, waiting) = proxy::start(world.aws_url()).await;
         let vault = Vault::open(&environment(world.aws_url())).await.unwrap();
         let now = Timestamp::parse("2026-01-01T00:00:00Z").unwrap();
-        let cursor = FeedCursor {
-            order: FeedOrder::Ascending,
-            position: domain::event_feed::FeedPosition::origin(),
-            as_of: now,
-        };
+        let cursor = FeedCursor { order: Order::Asc, position: domain::event_feed::FeedPosition::origin(), as_of: now };
         Self {
             world,
             random,
@@ -150,11 +145,11 @@ impl<'w, R: FnMut(usize) -> usize> Scheduler<'w, R> {
             let outcome = match doing {
                 Work::Append { events, written_at } => {
                     let events: Vec<&Event> = events.iter().collect();
-                    feed.append(&coach, &events, written_at + -CLOCK_SKEW, now).await.unwrap();
+                    feed.append(&coach, &events, written_at, now).await.unwrap();
                     Outcome::Appended
                 }
                 Work::Read { reader, cursor } => {
-                    let (order, types) = (FeedOrder::Ascending, EventType::ALL.to_vec());
+                    let (order, types) = (Order::Asc, EventType::ALL.to_vec());
                     let reading = FeedReader { types, since: None, order, cursor: Some(cursor), limit, now };
                     let mut scan = Scan::default();
                     feed.scan(&coach, &reading, &mut scan, u32::try_from(limit + 1).unwrap()).await.unwrap();
