@@ -257,7 +257,7 @@ const KINDS: [Kind; 9] = [
                 json!({ "client_id": "c", "from_phase": "Build", "to_phase": "Keep", "advanced_at": rendered(now) });
             fact("phase.advanced", detail)
         },
-        most: (5, 3, 5.0, 15.0),
+        most: (5, 3, 5.0, 17.0),
     },
     Kind {
         first: None,
