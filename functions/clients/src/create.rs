@@ -94,6 +94,9 @@ impl Command for Create<'_> {
             updated_at: lead.known.later(now),
             ..lead.contact().clone()
         });
+        let lead_event = found.lead.as_ref().zip(linked.as_ref()).filter(|_| workspace.entitlements.pro_crm);
+        let lead_event =
+            lead_event.and_then(|(lead, linked)| Event::contact_updated(&partner.coach, lead.contact(), linked));
         let creation = store::client::NewClient {
             client: &new.client,
             email: &draft.email,
@@ -108,6 +111,7 @@ impl Command for Create<'_> {
             .write(self.app.clients.create(creation, now))
             .with(|unit| unit.held_change(new.change.clone(), change_after))
             .events(emitted_events(Event::new_client(&new.client, now), &found.automations))
+            .events(lead_event)
             .change(linked.map(|contact| Change::contact_updated(&partner.coach, &contact))))
     }
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use store::booking::ChangeRead;
 
 use crate::App;
-use crate::render::{booking_view, problem_of};
+use crate::render::{booking_event, booking_view, problem_of};
 
 pub(crate) async fn cancel(State(app): State<App>, inbound: Inbound) -> Response {
     app.runner.answer(&app.gate, &inbound, &Cancel { app: &app, inbound: &inbound }).await
@@ -62,16 +62,21 @@ impl Command for Cancel<'_> {
     fn decide(&self, caller: &CrmCaller, (draft, read): &Self::Snapshot) -> Result<Decision, Problem> {
         let lead = draft.lead_id;
         let event = read.event.as_ref().map(|found| &found.event);
-        booking::cancel(read.lead, event, caller.now).map_err(problem_of)?;
+        booking::cancel(read.lead.lead(), event, caller.now).map_err(problem_of)?;
         let found = read.event.as_ref().ok_or_else(|| problem_of(BookingRefusal::UnknownBooking))?;
         let cancelled = found.event.cancelled(caller.now);
         let view = booking_view(cancelled.as_ref().unwrap_or(&found.event), &read.calendars, caller)?;
         let change =
             cancelled.as_ref().map(|event| Change::booking_cancelled(&caller.coach, &view, event.last_written_at()));
+        let emitted = match &cancelled {
+            Some(event) => booking_event(caller, (lead, &read.lead), Some(&found.event), event, &read.calendars)?,
+            None => None,
+        };
         let writes = cancelled.map(|event| self.app.bookings.change(&caller.coach, lead, found, read, &event));
         let reply = Reply::ok(&BookingOutcome::of(view))?;
         Ok(Decision::reply(About::Contact(&caller.coach, lead), reply)
             .write(writes.into_iter().flatten())
-            .change(change))
+            .change(change)
+            .events(emitted))
     }
 }

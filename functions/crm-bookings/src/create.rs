@@ -10,7 +10,7 @@ use runtime::random_bytes;
 use store::booking::BookingRead;
 
 use crate::App;
-use crate::render::{booking_view, problem_of};
+use crate::render::{booking_event, booking_view, problem_of};
 
 pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response {
     app.runner.answer(&app.gate, &inbound, &Create { app: &app, inbound: &inbound, random: random_bytes() }).await
@@ -35,14 +35,17 @@ impl Command for Create<'_> {
 
     fn decide(&self, caller: &CrmCaller, (draft, found): &Self::Snapshot) -> Result<Decision, Problem> {
         let calendar = found.calendar.as_ref().map(|found| &found.calendar);
-        let busy = booking::create(draft, found.lead, calendar, &found.busy.all(), caller.now).map_err(problem_of)?;
+        let busy =
+            booking::create(draft, found.lead.lead(), calendar, &found.busy.all(), caller.now).map_err(problem_of)?;
         let id = CalendarEventId(new_uuid(caller.now.ms(), self.random));
         let event = CalendarEvent::booked(id, draft, &busy, caller.now);
         let view = booking_view(&event, found.calendar.as_slice(), caller)?;
         let change = Change::booking_created(&caller.coach, &view);
+        let emitted = booking_event(caller, (draft.lead_id, &found.lead), None, &event, found.calendar.as_slice())?;
         let about = About::Contact(&caller.coach, draft.lead_id);
         Ok(Decision::reply(about, Reply::created(&BookingOutcome::of(view))?)
             .write(self.app.bookings.book(&caller.coach, draft.lead_id, found, &event))
-            .change([change]))
+            .change([change])
+            .events(emitted))
     }
 }

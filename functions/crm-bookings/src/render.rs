@@ -1,8 +1,11 @@
-//! Renders bookings, and the problems of refusals.
+//! Renders bookings, their events, and the problems of refusals.
 
 use domain::booking::{Booking, BookingRefusal, CalendarEvent};
+use domain::event::{Event, Person};
+use domain::id::ContactId;
 use edge::{CrmCaller, Problem};
 use store::calendar::{StoredCalendar, zone_of};
+use store::contact::ContactState;
 
 /// The problem of a refusal.
 pub(crate) fn problem_of(refusal: BookingRefusal) -> Problem {
@@ -26,4 +29,19 @@ pub(crate) fn booking_view(
 ) -> Result<Booking, Problem> {
     let zone = zone_of(calendars, event.calendar_id, caller.time_zone.zone()?);
     event.view(zone).ok_or_else(|| problem_of(BookingRefusal::UnknownBooking))
+}
+
+/// The event of a booking that is new or changed, if receivers see the change. `lead` is the contact that the request
+/// names, as it was read.
+pub(crate) fn booking_event(
+    caller: &CrmCaller,
+    lead: (ContactId, &ContactState),
+    before: Option<&CalendarEvent>,
+    event: &CalendarEvent,
+    calendars: &[StoredCalendar],
+) -> Result<Option<Event>, Problem> {
+    let zone = zone_of(calendars, event.calendar_id, caller.time_zone.zone()?);
+    let (id, state) = lead;
+    let contact = state.person(id).unwrap_or(Person::NoContact);
+    Ok(Event::booking_changed(&caller.coach, contact, before, event, zone))
 }

@@ -12,7 +12,7 @@ use store::booking::ChangeRead;
 use store::calendar::{find, zone_of};
 
 use crate::App;
-use crate::render::{booking_view, problem_of};
+use crate::render::{booking_event, booking_view, problem_of};
 
 pub(crate) async fn reschedule(State(app): State<App>, inbound: Inbound) -> Response {
     app.runner.answer(&app.gate, &inbound, &Reschedule { app: &app, inbound: &inbound }).await
@@ -46,12 +46,14 @@ impl Command for Reschedule<'_> {
             Move::To(busy) => found.event.moved(&busy, caller.now),
         };
         let view = booking_view(&event, &read.calendars, caller)?;
-        let emitted = || Change::booking_rescheduled(&caller.coach, &view, previous, event.last_written_at());
-        let change = is_change.then(emitted);
+        let to_change = || Change::booking_rescheduled(&caller.coach, &view, previous, event.last_written_at());
+        let change = is_change.then(to_change);
+        let emitted = booking_event(caller, (lead, &read.lead), Some(&found.event), &event, &read.calendars)?;
         let reply = Reply::ok(&BookingOutcome::moved_from(view, previous))?;
         Ok(Decision::reply(About::Contact(&caller.coach, lead), reply)
             .write(self.app.bookings.change(&caller.coach, lead, found, read, &event))
-            .change(change))
+            .change(change)
+            .events(emitted))
     }
 }
 
@@ -66,5 +68,5 @@ fn move_of(
     let calendar = find(&read.calendars, on).map(|found| &found.calendar);
     let zone = zone_of(&read.calendars, on, workspace_zone);
     let others = event.map(|event| read.busy.without(event.id)).unwrap_or_default();
-    booking::reschedule(draft, read.lead, event, calendar, zone, &others, now)
+    booking::reschedule(draft, read.lead.lead(), event, calendar, zone, &others, now)
 }

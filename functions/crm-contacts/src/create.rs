@@ -4,6 +4,7 @@ use axum::extract::State;
 use axum::response::Response;
 use domain::change::Change;
 use domain::contact::{Contact, ContactDraft, KnownContact};
+use domain::event::{ContactSource, Event};
 use domain::id::{ContactId, new_uuid};
 use edge::{About, Command, CrmCaller, Decision, Inbound, Problem, Reply, crm};
 use runtime::random_bytes;
@@ -43,7 +44,8 @@ impl Command for Create<'_> {
         let reply = Reply::created(&contact_body(&created.contact))?;
         Ok(Decision::reply(About::Contact(&caller.coach, id), reply)
             .write(self.app.contacts.create(&caller.coach, &created))
-            .change([Change::contact_created(&caller.coach, &created.contact)]))
+            .change([Change::contact_created(&caller.coach, &created.contact)])
+            .events([Event::contact_created(&caller.coach, &created.contact, ContactSource::CrmApi)]))
     }
 }
 

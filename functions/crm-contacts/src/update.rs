@@ -4,6 +4,7 @@ use axum::extract::State;
 use axum::response::Response;
 use domain::change::Change;
 use domain::contact::ContactPatch;
+use domain::event::Event;
 use domain::id::ContactId;
 use edge::{About, Command, CrmCaller, Decision, Inbound, Problem, Reply, crm};
 use store::contact::ContactState;
@@ -36,9 +37,11 @@ impl Command for Update<'_> {
         // Repeating the API's own update emits no change.
         let is_change = changed.contact != *found.contact();
         let change = is_change.then(|| Change::contact_updated(&caller.coach, &changed.contact));
+        let event = Event::contact_updated(&caller.coach, found.contact(), &changed.contact);
         let about = About::Contact(&caller.coach, found.contact().id);
         Ok(Decision::reply(about, Reply::ok(&contact_body(&changed.contact))?)
             .write([self.app.contacts.change(found, changed, caller.now)])
-            .change(change))
+            .change(change)
+            .events(event))
     }
 }

@@ -23,12 +23,13 @@ impl App {
         let db = Db::new(env);
         let vault = Vault::open(env).await?;
         let contacts = Contacts::new(env, &db)?;
+        let pipelines = Pipelines::new(env, &db)?;
         Ok(Self {
             gate: Gate::new(env, &db)?,
             runner: Runner::new(env, &db, &vault)?,
-            opportunities: Opportunities::new(env, &db, &contacts)?,
+            opportunities: Opportunities::new(env, &db, &contacts, &pipelines)?,
             contacts,
-            pipelines: Pipelines::new(env, &db)?,
+            pipelines,
         })
     }
 }

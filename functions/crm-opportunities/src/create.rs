@@ -3,6 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use domain::change::Change;
+use domain::event::{Event, Person};
 use domain::id::{OpportunityId, new_uuid};
 use domain::opportunity::{Opportunity, OpportunityDraft, OpportunityResult};
 use domain::pipeline::Pipeline;
@@ -50,9 +51,11 @@ impl Command for Create<'_> {
         let created = Opportunity::create(id, &found.draft, &contact.name, pipeline, stage, caller.now);
         let view = created.view(Some(pipeline));
         let change = Change::opportunity_created(&caller.coach, &view);
+        let event = Event::opportunity_created(&caller.coach, Person::contact(contact), &view);
         let about = About::Contact(&caller.coach, created.contact_id);
         Ok(Decision::reply(about, Reply::created(&OpportunityResult { opportunity: view })?)
             .write(self.app.opportunities.create(&caller.coach, &created))
-            .change([change]))
+            .change([change])
+            .events([event]))
     }
 }

@@ -3,11 +3,13 @@
 use axum::extract::State;
 use axum::response::Response;
 use domain::change::Change;
+use domain::event::Event;
 use domain::id::OpportunityId;
 use domain::opportunity::{OpportunityPatch, OpportunityRefusal, OpportunityResult, apply};
 use domain::pipeline::Pipeline;
 use edge::{About, Command, CrmCaller, Decision, Inbound, Problem, Reply, crm};
 use futures::future::try_join;
+use store::contact::ContactState;
 use store::opportunity::StoredOpportunity;
 
 use crate::App;
@@ -23,10 +25,10 @@ struct Update<'a> {
     inbound: &'a Inbound,
 }
 
-/// The patch, and the records that decide the update: the opportunity and the configured pipeline.
+/// The patch, and the records that decide the update: the opportunity, its contact and the configured pipeline.
 pub(crate) struct UpdateRead {
     patch: OpportunityPatch,
-    opportunity: Option<StoredOpportunity>,
+    opportunity: Option<(StoredOpportunity, ContactState)>,
     pipeline: Option<Pipeline>,
 }
 
@@ -37,7 +39,11 @@ impl Command for Update<'_> {
     async fn read(&self, caller: &CrmCaller) -> Result<UpdateRead, Problem> {
         let id = crm::path_id(self.inbound, OpportunityId::parse)?;
         let patch = OpportunityPatch::parse(crm::body(self.inbound)?)?;
-        let opportunity = self.app.opportunities.get(&caller.coach, id);
+        let opportunity = async {
+            let Some(found) = self.app.opportunities.get(&caller.coach, id).await? else { return Ok(None) };
+            let contact = self.app.contacts.state(&caller.coach, found.opportunity.contact_id).await?;
+            Ok(Some((found, contact)))
+        };
         let pipeline = self.app.pipelines.get(&caller.coach, &caller.crm.pipeline_id);
         let (opportunity, pipeline) = try_join(opportunity, pipeline).await?;
         Ok(UpdateRead { patch, opportunity, pipeline })
@@ -45,17 +51,22 @@ impl Command for Update<'_> {
 
     fn decide(&self, caller: &CrmCaller, read: &UpdateRead) -> Result<Decision, Problem> {
         let pipeline = read.pipeline.as_ref().ok_or(Problem::CrmNotConfigured)?;
-        let found = read.opportunity.as_ref().ok_or(Problem::NotFound(OPPORTUNITY))?;
+        let (found, contact) = read.opportunity.as_ref().ok_or(Problem::NotFound(OPPORTUNITY))?;
         let changed = apply(&found.opportunity, pipeline, &read.patch, caller.now)
             .map_err(|refusal| problem_of(refusal, pipeline))?;
         let view = changed.view(Some(pipeline));
         // Repeating the API's own update emits no change.
         let is_change = changed.updated_at != found.opportunity.updated_at;
         let change = is_change.then(|| Change::opportunity_updated(&caller.coach, &view));
+        // The contact may be erased by now, and the opportunity is about to be deleted: then nobody is told.
+        let event = contact.person(found.opportunity.contact_id).and_then(|contact| {
+            Event::opportunity_changed(&caller.coach, contact, &found.opportunity.view(Some(pipeline)), &view)
+        });
         let about = About::Contact(&caller.coach, changed.contact_id);
         Ok(Decision::reply(about, Reply::ok(&OpportunityResult { opportunity: view })?)
             .write([self.app.opportunities.change(&caller.coach, found, &changed, caller.now)])
-            .change(change))
+            .change(change)
+            .events(event))
     }
 }
 

@@ -55,6 +55,7 @@ impl App {
         let vault = Vault::open(env).await?;
         let workspaces = Workspaces::new(env, &db)?;
         let contacts = Contacts::new(env, &db)?;
+        let pipelines = Pipelines::new(env, &db)?;
         let outbox = Outbox::new(env, &db, &vault)?;
         let clients = Clients::new(env, &db, &workspaces, &contacts)?;
         let calendars = Calendars::new(env, &db)?;
@@ -62,8 +63,8 @@ impl App {
             keys: Keys::new(env, &db)?,
             bookings: Bookings::new(env, &db, &calendars, &contacts, &outbox)?,
             calendars,
-            opportunities: Opportunities::new(env, &db, &contacts)?,
-            pipelines: Pipelines::new(env, &db)?,
+            opportunities: Opportunities::new(env, &db, &contacts, &pipelines)?,
+            pipelines,
             workflows: Workflows::new(env, &db)?,
             records: Records::new(env, &db, &vault, &clients)?,
             rules: Rules::new(env, &db, &workspaces)?,

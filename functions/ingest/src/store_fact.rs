@@ -8,12 +8,12 @@ use domain::fact_time::FactTime;
 use domain::id::{ClientId, CoachId};
 use domain::subject::Subject;
 use domain::time::Timestamp;
+use domain::tz::Tz;
 use futures::future::try_join;
 use futures::stream::{StreamExt, TryStreamExt, iter};
 use runtime::{BoxError, Metric, add};
-use store::booking::EventFact;
 use store::claim::RecordedSubject;
-use store::contact::{ErasedContacts, MergeOutcome};
+use store::contact::{ErasedContacts, MergeDecision, MergeOutcome};
 use store::contact_ref::ContactRef;
 use store::delivery::ErasureProgress;
 use store::event_feed::EventFeed;
@@ -63,12 +63,15 @@ pub(crate) async fn store_fact(
     now: Timestamp,
 ) -> Result<Outcome, BoxError> {
     let (body, occurred_at) = (&fact.body, fact.occurred_at);
-    let context = FactContext { id: &fact.id, occurred_at, backfill: fact.backfill, now };
-    if let Some(coach) = refers_to(body)
-        && app.workspaces.get(coach).await?.is_none()
-    {
-        return Ok(waits_for("coach_id", envelope));
-    }
+    let workspace = match refers_to(body) {
+        None => None,
+        Some(coach) => match app.workspaces.get(coach).await? {
+            Some(found) => Some(found),
+            None => return Ok(waits_for("coach_id", envelope)),
+        },
+    };
+    let has_crm = workspace.as_ref().is_some_and(|found| found.workspace.entitlements.pro_crm);
+    let context = FactContext { id: &fact.id, occurred_at, backfill: fact.backfill, has_crm, now };
     match body {
         FactBody::OfClient(client, ClientHappening::Erased {}) => {
             erase(app, client, occurred_at, now, envelope.after.as_deref()).await
@@ -82,7 +85,10 @@ pub(crate) async fn store_fact(
             let is_done = app.bookings.give_buffers(coach, saved.calendar_id).await?;
             Ok(if is_done { DONE } else { Outcome::Continues(Next::Rest(Some("calendar".to_owned()))) })
         }
-        FactBody::CalendarEventSaved(saved) => calendar_event(app, fact, saved, envelope, now).await,
+        FactBody::CalendarEventSaved(saved) => {
+            let Some(workspace) = workspace else { return Ok(waits_for("coach_id", envelope)) };
+            calendar_event(app, saved, workspace.zone()?, context).await
+        }
         FactBody::WorkspaceSaved(workspace) => {
             let applied = apply(app, body, context, envelope).await?;
             // After a crash here the redelivered fact finds its mark, and is copied again.
@@ -156,16 +162,11 @@ fn done(written: Result<(), StoreError>) -> Result<Unit, Halt> {
 /// Stores a calendar event, even if it overlaps others or its calendar is unknown.
 async fn calendar_event(
     app: &App,
-    fact: &Fact,
     saved: &CalendarEventSaved,
-    envelope: &Envelope,
-    now: Timestamp,
+    zone: Tz,
+    fact: FactContext<'_>,
 ) -> Result<Outcome, BoxError> {
-    let Some(workspace) = app.workspaces.get(&saved.coach_id).await? else {
-        return Ok(waits_for("coach_id", envelope));
-    };
-    let event = EventFact { id: &fact.id, saved, occurred_at: fact.occurred_at, backfill: fact.backfill };
-    let conflicts = app.bookings.save(event, workspace.zone()?, now).await?;
+    let conflicts = app.bookings.save(saved, fact, zone).await?;
     if conflicts > 0 {
         add(BOOKING_CONFLICTS, conflicts as f64);
     }
@@ -210,7 +211,17 @@ async fn merge_contacts(
     if merge.merged_into == merge.contact_id {
         return Ok(Outcome::Refused("merged_into must be another contact than contact_id"));
     }
-    Ok(match app.contacts.merge(&merge.coach_id, merge, context, is_settled).await? {
+    let coach = &merge.coach_id;
+    let outcome = retry("a merge", || async {
+        match app.contacts.merge(coach, merge, context, is_settled).await? {
+            MergeDecision::Ends(outcome) => Ok(Some(outcome)),
+            MergeDecision::Commits(unit, end) => match app.units.commit(unit, Once::Nothing, context.now).await? {
+                Commit::Done => app.contacts.end_merge(coach, merge, end, context).await.map(Some),
+                Commit::Repeated(_) | Commit::Refused(_) => Ok(None),
+            },
+        }
+    });
+    Ok(match outcome.await? {
         MergeOutcome::Done => DONE,
         MergeOutcome::Repeats(erased) if forget_answers(app, &erased).await? => Outcome::Continues(Next::Pass),
         MergeOutcome::Repeats(_) => Outcome::Continues(Next::Rest(None)),
@@ -333,7 +344,7 @@ pub(crate) fn coach_of(body: &FactBody) -> Option<&CoachId> {
 /// The coach whose workspace must be stored before the fact. The others read the workspace themselves.
 fn refers_to(body: &FactBody) -> Option<&CoachId> {
     match body {
-        FactBody::WorkspaceSaved(_) | FactBody::ClientSaved(_) | FactBody::CalendarEventSaved(_) => None,
+        FactBody::WorkspaceSaved(_) | FactBody::ClientSaved(_) => None,
         other => coach_of(other),
     }
 }

@@ -165,7 +165,7 @@ fn delivery_to<'a>(endpoint: &'a Endpoint, event: &'a Event, made_at: Timestamp)
         id: DeliveryId::derive(made_at.ms(), &event.id, &endpoint.id),
         event_id: &event.id,
         event_type: event.event_type.as_str(),
-        subject: &event.subject,
+        subject: event.subject(),
         made_at,
         may_repeat: event.may_repeat(),
         body: event.render(endpoint.payload_mode),

@@ -68,7 +68,7 @@ impl Command for Test<'_> {
             id: delivery_id.clone(),
             event_id: &event_id,
             event_type: event_type.as_str(),
-            subject: &Subject::default(),
+            subject: Subject::default(),
             made_at: session.now,
             may_repeat: false,
             body: test_event::body(*event_type, endpoint.payload_mode, session.now),

@@ -169,6 +169,18 @@ impl Event {
                 | EventType::PhaseAdvanced
                 | EventType::MessageReceived,
             ) => Some(AutomationContext::Named(automation.named())),
+            // No trigger names an event of the CRM.
+            EventName::Emitted(
+                EventType::ContactCreated
+                | EventType::ContactUpdated
+                | EventType::ContactMerged
+                | EventType::OpportunityCreated
+                | EventType::OpportunityUpdated
+                | EventType::OpportunityStageChanged
+                | EventType::BookingCreated
+                | EventType::BookingRescheduled
+                | EventType::BookingCancelled,
+            ) => return None,
         };
         let cause = ["automation", self.id.as_str(), automation.id.as_str()];
         let id = EventId::derive(self.occurred_at.ms(), &cause);

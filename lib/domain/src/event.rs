@@ -5,23 +5,28 @@
 //! and computed events to the endpoints that they name.
 
 mod catalog;
+mod crm;
+mod crm_data;
 mod data;
 mod example;
 mod name;
+mod person;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::check_in::SubmissionTimes;
 use crate::client::{Client, PhaseAdvance};
-use crate::email::Email;
-use crate::external_id::ExternalId;
 use crate::id::{AutomationId, CheckInId, CoachId, EndpointId, EventId, MessageId};
-use crate::phone::Phone;
 use crate::subject::Subject;
 use crate::time::Timestamp;
 
-pub use catalog::{EventCatalog, EventEntry, EventExamples, EventKind, EventSchema};
+pub use catalog::{EventCatalog, EventEntry, EventExamples, EventKind, EventSchema, PersonSchema};
+pub use crm_data::{
+    BookingEvent, BookingRef, BookingRescheduled, ContactCreated, ContactField, ContactMerged, ContactSource,
+    ContactUpdated, MergedContactRef, OpportunityCreated, OpportunityField, OpportunityRef, OpportunityStageChanged,
+    OpportunityUpdated,
+};
 pub use data::{
     AutomationContext, AutomationRef, AutomationWithThreshold, CheckInEvent, CheckInInactivity, CheckInRef,
     ComplianceCrossed, DailyLogInactivity, EventData, LowCheckInScore, MessageReceived, MessageRef, NamedAutomation,
@@ -29,9 +34,10 @@ pub use data::{
 };
 pub use example::{example, example_time};
 pub use name::{ComputedType, EventName, EventType};
+pub use person::{ClientDetails, ContactDetails, Person};
 
 crate::named! {
-    /// How much of a client's personal data an endpoint gets. Fixed at creation.
+    /// How much personal data an endpoint gets. Fixed at creation.
     PayloadMode {
         /// Ids, figures, dates, automation context.
         Identifiers = "identifiers",
@@ -40,40 +46,12 @@ crate::named! {
     }
 }
 
-/// The members of `data.client` that the payload mode `contact_details` adds. Null means that the client has none.
-#[derive(Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct ContactDetails {
-    pub name: String,
-    #[schema(required)]
-    pub email: Option<Email>,
-    #[schema(required)]
-    pub phone: Option<Phone>,
-    /// Your own id for the client.
-    #[schema(required)]
-    pub external_id: Option<ExternalId>,
-}
-crate::discreet! { ContactDetails }
-
-impl ContactDetails {
-    pub fn of(client: &Client) -> Self {
-        let profile = &client.profile;
-        Self {
-            name: profile.full_name.clone(),
-            email: profile.email.clone(),
-            phone: profile.phone.clone(),
-            external_id: profile.external_id.clone(),
-        }
-    }
-}
-
-/// An event in a coach's workspace, usually about a client.
+/// An event in a coach's workspace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     pub id: EventId,
     pub coach_id: CoachId,
-    #[serde(flatten)]
-    pub subject: Subject,
-    pub contact: ContactDetails,
+    pub person: Person,
     pub occurred_at: Timestamp,
     #[serde(rename = "type")]
     pub event_type: EventName,
@@ -137,19 +115,35 @@ impl Event {
         occurred_at: Timestamp,
         data: EventData,
     ) -> Self {
+        let causes = [&[client.id.as_str()], causes].concat();
+        Self::about(&client.coach_id, Person::client(client), event_type, &causes, occurred_at, data)
+    }
+
+    /// Creates an event about a person with an id that derives from its type and these causes.
+    fn about(
+        coach: &CoachId,
+        person: Person,
+        event_type: impl Into<EventName>,
+        causes: &[&str],
+        occurred_at: Timestamp,
+        data: EventData,
+    ) -> Self {
         let event_type = event_type.into();
-        let causes = [&[event_type.as_str(), client.id.as_str()], causes].concat();
         Self {
-            id: EventId::derive(occurred_at.ms(), &causes),
-            coach_id: client.coach_id.clone(),
-            subject: Subject::client(client.id.clone()),
-            contact: ContactDetails::of(client),
+            id: EventId::derive(occurred_at.ms(), &[&[event_type.as_str()], causes].concat()),
+            coach_id: coach.clone(),
+            person,
             occurred_at,
             event_type,
             data,
             automation: None,
             to: Vec::new(),
         }
+    }
+
+    /// The subject of the event: the person that it names.
+    pub fn subject(&self) -> Subject {
+        self.person.subject()
     }
 
     /// Returns true if the service may emit the same event, with the same id, more than once: a late check-in reveals
@@ -174,17 +168,9 @@ impl Event {
     /// Returns the members of `data` for receivers of this mode.
     pub(crate) fn data_for(&self, mode: PayloadMode) -> Map<String, Value> {
         let mut data = Map::new();
-        if let Some(client_id) = &self.subject.client_id {
-            let mut client = json!({ "id": client_id });
-            if mode == PayloadMode::ContactDetails {
-                client["name"] = json!(self.contact.name);
-                client["email"] = json!(self.contact.email);
-                client["phone"] = json!(self.contact.phone);
-                client["external_id"] = json!(self.contact.external_id);
-            }
-            data.insert("client".to_owned(), client);
-        }
-        if let Value::Object(own) = self.data.members() {
+        let (name, person) = self.person.member(mode);
+        data.insert(name.to_owned(), person);
+        if let Value::Object(own) = self.data.for_mode(mode).members() {
             data.extend(own);
         }
         if let Some(automation) = &self.automation {

@@ -39,6 +39,7 @@ pub fn body(event: EventName, mode: PayloadMode, at: Timestamp) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::PersonSchema;
 
     #[test]
     fn an_example_is_marked_and_names_somebody_only_where_that_is_wanted() {
@@ -47,12 +48,21 @@ mod tests {
             let read = |mode| serde_json::from_slice::<Value>(&body(event, mode, at)).unwrap();
             let bare = read(PayloadMode::Identifiers);
             assert_eq!((&bare["type"], &bare["data"]["test"]), (&json!(event.as_str()), &json!(true)));
-            assert_eq!(bare["data"]["client"], json!({ "id": "client_example" }));
+            let detailed = read(PayloadMode::ContactDetails);
             let client = json!({
                 "id": "client_example", "name": "Example Client", "email": "client@example.com",
                 "phone": "+1 415 555 0132", "external_id": "patient-1815",
             });
-            assert_eq!(read(PayloadMode::ContactDetails)["data"]["client"], client);
+            let contact = json!({
+                "id": "01900000-0000-7000-8000-00000000c0de", "name": "Example Contact",
+                "email": "contact@example.com", "phone": "+1 415 555 0132",
+            });
+            let (member, person) = match PersonSchema::of(event) {
+                PersonSchema::Client => ("client", client),
+                PersonSchema::Contact | PersonSchema::BookedContact => ("contact", contact),
+            };
+            assert_eq!(bare["data"][member], json!({ "id": person["id"] }));
+            assert_eq!(detailed["data"][member], person);
         }
     }
 

@@ -38,7 +38,6 @@ use crate::workspace::{key_of, partition};
 
 pub use bucket::BusyTimes;
 pub use change::{BookingRead, ChangeRead};
-pub use feed::EventFact;
 
 /// An event as stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

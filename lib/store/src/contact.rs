@@ -10,7 +10,7 @@
 //! 3. `state`, `survivor` Reads along the aliases.
 //! 4. `create`, `change` Parts of a transaction: record, address.
 //! 5. `save` Read, then a transaction on the version read: record and addresses. First a Query of `by_contact`.
-//! 6. `merge` Reads along the aliases, then a transaction: alias, addresses, and checks of what was read.
+//! 6. `merge` Reads along the aliases. Parts of a transaction: alias, addresses, and checks of what was read.
 //! 7. `find_lead` BatchGetItem of the addresses, then of the contacts. `link` Part of a client's creation.
 //! 8. `erase` Reads along the aliases, then a transaction per contact, then writes of the items about it.
 
@@ -31,7 +31,7 @@ use runtime::{BoxError, Environment};
 use serde::Serialize;
 
 pub use erase::ErasedContacts;
-pub use feed::MergeOutcome;
+pub use feed::{MergeDecision, MergeEnd, MergeOutcome};
 pub use item::StoredContact;
 pub(crate) use item::contact_key;
 pub use state::ContactState;

@@ -58,7 +58,7 @@ pub struct NewDelivery<'a> {
     pub event_id: &'a EventId,
     pub event_type: &'a str,
     /// The subject of the event.
-    pub subject: &'a Subject,
+    pub subject: Subject,
     /// The time of the creation, which leads the id.
     pub made_at: Timestamp,
     /// True if the event may come again with another time of creation, and so with another id of its delivery.
@@ -133,7 +133,7 @@ impl Deliveries {
             coach_id: coach_id.clone(),
             event_id: event_id.clone(),
             event_type: event_type.to_owned(),
-            subject: subject.clone(),
+            subject,
             made_at,
             status,
             next_attempt_at: not_sent.is_none().then_some(now),

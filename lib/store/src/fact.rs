@@ -12,6 +12,7 @@
 use std::collections::HashSet;
 
 use chrono::TimeDelta;
+use domain::event::Event;
 use domain::fact_time::FactTime;
 use domain::id::FactId;
 use domain::time::Timestamp;
@@ -36,6 +37,8 @@ pub struct FactContext<'a> {
     pub occurred_at: FactTime,
     /// The fact is stored without events.
     pub backfill: bool,
+    /// True if the workspace has the CRM: only then do its receivers get events of the CRM.
+    pub has_crm: bool,
     pub now: Timestamp,
 }
 
@@ -43,6 +46,16 @@ impl FactContext<'_> {
     /// The mark with which the fact makes a client, or all clients of a coach, due.
     pub(crate) fn due_mark(self) -> DueMark {
         DueMark { now: self.now, silent: self.backfill }
+    }
+
+    /// Returns true if the fact emits events of the CRM.
+    pub(crate) fn emits_crm_events(self) -> bool {
+        self.has_crm && !self.backfill
+    }
+
+    /// Returns an event of the CRM if the fact emits one.
+    pub(crate) fn crm_event(self, event: impl FnOnce() -> Option<Event>) -> Option<Event> {
+        if self.emits_crm_events() { event() } else { None }
     }
 }
 

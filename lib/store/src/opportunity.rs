@@ -6,12 +6,13 @@
 //! 2. `get` BatchGetItem, consistent.
 //! 3. `create` Parts of a transaction: record, check of the live contact.
 //! 4. `change` Part of a transaction on the version read: record.
-//! 5. `save` Reads of record and contact, then a transaction on the version read: the record, unless the contact is
-//!    erased.
+//! 5. `save` Reads of record, contact and pipelines, then a transaction on the version read: the record, unless the
+//!    contact is erased.
 
 use domain::crm_list::{PageRequest, Walk};
+use domain::event::Event;
 use domain::fact::OpportunitySaved;
-use domain::id::{CoachId, OpportunityId};
+use domain::id::{CoachId, ContactId, OpportunityId};
 use domain::opportunity::Opportunity;
 use domain::time::Timestamp;
 use futures::future::try_join;
@@ -23,6 +24,7 @@ use crate::contact_ref::ContactRef;
 use crate::db::{Db, Item, Part, StoreError, Table, Write, from_item, to_item};
 use crate::fact::{FactContext, Halt};
 use crate::page::{Listing, Page};
+use crate::pipeline::Pipelines;
 use crate::unit::Unit;
 use crate::updated::Updated;
 use crate::workspace::{key_of, partition};
@@ -45,12 +47,14 @@ pub struct StoredOpportunity {
 pub struct Opportunities {
     table: Table,
     contacts: Contacts,
+    pipelines: Pipelines,
 }
 
 impl Opportunities {
     /// The table that `CRM_TABLE` names.
-    pub fn new(env: &Environment, db: &Db, contacts: &Contacts) -> Result<Self, BoxError> {
-        Ok(Self { table: Table::new(env, db, "CRM_TABLE")?, contacts: contacts.clone() })
+    pub fn new(env: &Environment, db: &Db, contacts: &Contacts, pipelines: &Pipelines) -> Result<Self, BoxError> {
+        let (contacts, pipelines) = (contacts.clone(), pipelines.clone());
+        Ok(Self { table: Table::new(env, db, "CRM_TABLE")?, contacts, pipelines })
     }
 
     /// Reads a page of a coach's opportunities.
@@ -90,7 +94,34 @@ impl Opportunities {
         let known = found.as_ref().map(|found| &found.opportunity);
         let updated = Opportunity::apply_fact(known, saved, fact.occurred_at, fact.now).ok_or(Halt::Done)?;
         let put = self.put(coach, &updated, found.as_ref(), fact.now);
-        Ok(Unit::new().write([put, self.contacts.check_not_erased(coach, contact)]))
+        let event = match fact.emits_crm_events() {
+            true => self.event(coach, (contact, standing), known, &updated).await?,
+            false => None,
+        };
+        Ok(Unit::new().write([put, self.contacts.check_not_erased(coach, contact)]).events(event))
+    }
+
+    /// The event of an opportunity that is new or changed. Its status depends on the pipelines of its places. The state
+    /// of a contact has been read, which is the opportunity's unless the API has set another.
+    async fn event(
+        &self,
+        coach: &CoachId,
+        (read, state): (ContactId, ContactState),
+        before: Option<&Opportunity>,
+        opportunity: &Opportunity,
+    ) -> Result<Option<Event>, StoreError> {
+        let id = opportunity.contact_id;
+        let state = if id == read { state } else { self.contacts.state(coach, id).await? };
+        let Some(contact) = state.person(id) else { return Ok(None) };
+        let view = async |opportunity: &Opportunity| {
+            let pipeline = self.pipelines.get(coach, &opportunity.place.pipeline_id).await?;
+            Ok::<_, StoreError>(opportunity.view(pipeline.as_ref()))
+        };
+        let Some(before) = before else {
+            return Ok(Some(Event::opportunity_created(coach, contact, &view(opportunity).await?)));
+        };
+        let (before, opportunity) = try_join(view(before), view(opportunity)).await?;
+        Ok(Event::opportunity_changed(coach, contact, &before, &opportunity))
     }
 
     /// Stores an opportunity, on condition that the item is as it was found.

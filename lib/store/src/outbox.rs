@@ -74,8 +74,8 @@ impl Content {
     /// The subject of the entry. Events of one cause have one subject.
     pub fn subject(&self) -> Subject {
         match self {
-            Self::Event(event) => event.subject.clone(),
-            Self::Events { events } => first(events).subject.clone(),
+            Self::Event(event) => event.subject(),
+            Self::Events { events } => first(events).subject(),
             Self::Change(change) => change.subject(),
             Self::Order(_) | Self::Job(_) | Self::Notice(_) => Subject::default(),
         }

@@ -1,6 +1,6 @@
 //! The `webhooks` of the document: the requests that receivers get.
 
-use domain::event::{ContactDetails, EventExamples, EventName, EventSchema};
+use domain::event::{ClientDetails, ContactDetails, EventExamples, EventName, EventSchema, PersonSchema};
 use domain::openapi::NamedSchema;
 use serde_json::{Map, Value, json};
 
@@ -15,9 +15,13 @@ pub(super) const COMPUTED: &str = "Computed events";
 /// Renders all webhooks.
 pub(super) fn all(schemas: &mut Schemas) -> Value {
     let id = json!({ "type": "object", "required": ["id"], "properties": { "id": { "type": "string" } } });
-    let reference = schemas.insert("ClientReference", id);
-    let contact = schemas.add(NamedSchema::of::<ContactDetails>());
-    schemas.insert("ClientContact", json!({ "allOf": [reference, contact] }));
+    for (name, details) in
+        [("Client", NamedSchema::of::<ClientDetails>()), ("Contact", NamedSchema::of::<ContactDetails>())]
+    {
+        let reference = schemas.insert(&format!("{name}Reference"), id.clone());
+        let details = schemas.add(details);
+        schemas.insert(&format!("{name}WithDetails"), json!({ "allOf": [reference, details] }));
+    }
     Value::Object(EventName::all().map(|event| (event.as_str().to_owned(), render(event, schemas))).collect())
 }
 
@@ -62,12 +66,19 @@ fn headers(event: &str) -> Value {
 }
 
 fn body_schema(event: EventName, schemas: &mut Schemas) -> Value {
-    let EventSchema { members: own, automation } = EventSchema::of(event);
+    let EventSchema { person, members: own, automation } = EventSchema::of(event);
+    let (name, nobody) = match person {
+        PersonSchema::Client => ("Client", None),
+        PersonSchema::Contact => ("Contact", None),
+        PersonSchema::BookedContact => ("Contact", Some(json!({ "type": "null" }))),
+    };
+    let named = [format!("{name}WithDetails"), format!("{name}Reference")];
+    let forms: Vec<Value> = named.iter().map(|name| reference(name)).chain(nobody).collect();
     let mut common = json!({
         "type": "object",
-        "required": ["client"],
+        "required": [person.member()],
         "properties": {
-            "client": { "anyOf": [reference("ClientContact"), reference("ClientReference")] },
+            person.member(): { "anyOf": forms },
             "test": { "type": "boolean", "const": true, "description": EVENTS.top.parts["test"] },
         },
     });

@@ -5,13 +5,17 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
-    AutomationRef, CheckInEvent, CheckInInactivity, ComplianceCrossed, ComputedType, ContactDetails,
-    DailyLogInactivity, EventName, EventType, LowCheckInScore, MessageReceived, NamedAutomation, NewClient,
-    PayloadMode, PhaseAdvanced, PhaseEligible, example, example_time,
+    AutomationRef, BookingEvent, BookingRescheduled, CheckInEvent, CheckInInactivity, ClientDetails, ComplianceCrossed,
+    ComputedType, ContactCreated, ContactDetails, ContactMerged, ContactUpdated, DailyLogInactivity, EventName,
+    EventType, LowCheckInScore, MessageReceived, NamedAutomation, NewClient, OpportunityCreated,
+    OpportunityStageChanged, OpportunityUpdated, PayloadMode, PhaseAdvanced, PhaseEligible, example, example_time,
 };
 use crate::openapi::NamedSchema;
 
 const CLIENT: &str = "The client. Name, e-mail address, phone number and external id come with contact details only.";
+const CONTACT: &str = "The contact. Name, e-mail address and phone number come with contact details only.";
+const BOOKED_CONTACT: &str = "The contact, or null if the booking has none. Name, e-mail address and phone number come \
+    with contact details only.";
 
 /// All events.
 #[derive(Serialize, utoipa::ToSchema)]
@@ -57,10 +61,68 @@ pub struct EventExamples {
 
 /// The schema of an event's `data`, in parts.
 pub struct EventSchema {
-    /// The members besides `client`.
+    /// The person that the event names.
+    pub person: PersonSchema,
+    /// The members besides the person.
     pub members: NamedSchema,
-    /// The member that an automation's step adds. `None`: it is one of the members anyway.
+    /// The member that an automation's step adds. `None`: it is one of the members anyway, or no step sends the event.
     pub automation: Option<NamedSchema>,
+}
+
+/// The member that names a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PersonSchema {
+    Client,
+    Contact,
+    /// Null if a booking has no contact.
+    BookedContact,
+}
+
+impl PersonSchema {
+    pub fn of(event_type: EventName) -> Self {
+        match event_type {
+            EventName::Computed(_)
+            | EventName::Emitted(
+                EventType::NewClient
+                | EventType::CheckInSubmitted
+                | EventType::LowCheckInScore
+                | EventType::SystemGradeDrop
+                | EventType::PhaseAdvanced
+                | EventType::MessageReceived,
+            ) => Self::Client,
+            EventName::Emitted(
+                EventType::ContactCreated
+                | EventType::ContactUpdated
+                | EventType::ContactMerged
+                | EventType::OpportunityCreated
+                | EventType::OpportunityUpdated
+                | EventType::OpportunityStageChanged,
+            ) => Self::Contact,
+            EventName::Emitted(
+                EventType::BookingCreated | EventType::BookingRescheduled | EventType::BookingCancelled,
+            ) => Self::BookedContact,
+        }
+    }
+
+    /// The name of the member.
+    pub fn member(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Contact | Self::BookedContact => "contact",
+        }
+    }
+
+    /// The schema of the member in both payload modes, without references.
+    fn inlined(self) -> Value {
+        let (details, description, types) = match self {
+            Self::Client => (NamedSchema::of::<ClientDetails>(), CLIENT, json!("object")),
+            Self::Contact => (NamedSchema::of::<ContactDetails>(), CONTACT, json!("object")),
+            Self::BookedContact => (NamedSchema::of::<ContactDetails>(), BOOKED_CONTACT, json!(["object", "null"])),
+        };
+        let mut properties = details.inlined()["properties"].take();
+        properties["id"] = json!({ "type": "string" });
+        json!({ "type": types, "description": description, "required": ["id"], "properties": properties })
+    }
 }
 
 impl EventCatalog {
@@ -112,6 +174,16 @@ impl EventSchema {
             EventName::Emitted(EventType::LowCheckInScore) => NamedSchema::of::<LowCheckInScore>(),
             EventName::Emitted(EventType::PhaseAdvanced) => NamedSchema::of::<PhaseAdvanced>(),
             EventName::Emitted(EventType::MessageReceived) => NamedSchema::of::<MessageReceived>(),
+            EventName::Emitted(EventType::ContactCreated) => NamedSchema::of::<ContactCreated>(),
+            EventName::Emitted(EventType::ContactUpdated) => NamedSchema::of::<ContactUpdated>(),
+            EventName::Emitted(EventType::ContactMerged) => NamedSchema::of::<ContactMerged>(),
+            EventName::Emitted(EventType::OpportunityCreated) => NamedSchema::of::<OpportunityCreated>(),
+            EventName::Emitted(EventType::OpportunityUpdated) => NamedSchema::of::<OpportunityUpdated>(),
+            EventName::Emitted(EventType::OpportunityStageChanged) => NamedSchema::of::<OpportunityStageChanged>(),
+            EventName::Emitted(EventType::BookingCreated | EventType::BookingCancelled) => {
+                NamedSchema::of::<BookingEvent>()
+            }
+            EventName::Emitted(EventType::BookingRescheduled) => NamedSchema::of::<BookingRescheduled>(),
             EventName::Computed(ComputedType::ComplianceDrop | ComputedType::ComplianceMilestone) => {
                 NamedSchema::of::<ComplianceCrossed>()
             }
@@ -120,7 +192,19 @@ impl EventSchema {
             EventName::Computed(ComputedType::DailyLogInactivity) => NamedSchema::of::<DailyLogInactivity>(),
         };
         let automation = match event_type {
-            EventName::Emitted(EventType::LowCheckInScore) | EventName::Computed(_) => None,
+            EventName::Computed(_)
+            | EventName::Emitted(
+                EventType::LowCheckInScore
+                | EventType::ContactCreated
+                | EventType::ContactUpdated
+                | EventType::ContactMerged
+                | EventType::OpportunityCreated
+                | EventType::OpportunityUpdated
+                | EventType::OpportunityStageChanged
+                | EventType::BookingCreated
+                | EventType::BookingRescheduled
+                | EventType::BookingCancelled,
+            ) => None,
             EventName::Emitted(EventType::SystemGradeDrop) => Some(NamedSchema::of::<AutomationRef>()),
             EventName::Emitted(
                 EventType::NewClient
@@ -129,28 +213,22 @@ impl EventSchema {
                 | EventType::MessageReceived,
             ) => Some(NamedSchema::of::<NamedAutomation>()),
         };
-        Self { members, automation }
+        Self { person: PersonSchema::of(event_type), members, automation }
     }
 
     /// Returns the schema of the whole `data`, without references.
     fn into_whole(self) -> Value {
         let own = self.members.inlined();
         let mut properties = own["properties"].clone();
-        properties["client"] = client();
+        let person = self.person.member();
+        properties[person] = self.person.inlined();
         if let Some(automation) = self.automation {
             properties["automation"] = automation.inlined();
         }
         let own_required = own["required"].as_array().into_iter().flatten().cloned();
-        let required: Vec<Value> = [json!("client")].into_iter().chain(own_required).collect();
+        let required: Vec<Value> = [json!(person)].into_iter().chain(own_required).collect();
         json!({ "type": "object", "required": required, "properties": properties })
     }
-}
-
-/// The schema of `data.client` in both payload modes.
-fn client() -> Value {
-    let mut properties = NamedSchema::of::<ContactDetails>().inlined()["properties"].take();
-    properties["id"] = json!({ "type": "string" });
-    json!({ "type": "object", "description": CLIENT, "required": ["id"], "properties": properties })
 }
 
 #[cfg(test)]
@@ -181,17 +259,26 @@ mod tests {
             assert!(!schema.to_string().contains("$ref"), "{schema}");
             let mut described = names(&schema["properties"]);
             // A step adds the member to an emitted event.
-            let is_added = !schema["required"].as_array().unwrap().contains(&json!("automation"));
-            described.retain(|name| *name != "automation" || !is_added);
+            let is_required = schema["required"].as_array().unwrap().contains(&json!("automation"));
+            let is_added = described.contains(&"automation") && !is_required;
+            described.retain(|name| *name != "automation" || is_required);
             assert_eq!(is_added, EventSchema::of(entry.event_type).automation.is_some());
             for body in [&entry.examples.identifiers, &entry.examples.contact_details] {
                 assert_eq!(names(body), ["data", "timestamp", "type"]);
                 assert_eq!(body["type"], entry.event_type.as_str());
                 assert_eq!(names(&body["data"]), described, "without `test`");
             }
-            let contact = names(&schema["properties"]["client"]["properties"]);
-            assert_eq!(names(&entry.examples.contact_details["data"]["client"]), contact);
-            assert_eq!(names(&entry.examples.identifiers["data"]["client"]), ["id"]);
+            let person = PersonSchema::of(entry.event_type).member();
+            let [bare, detailed] =
+                [&entry.examples.identifiers, &entry.examples.contact_details].map(|body| &body["data"]);
+            assert_eq!(names(&detailed[person]), names(&schema["properties"][person]["properties"]));
+            assert_eq!(names(&bare[person]), ["id"]);
+            if let Some(opportunity) = schema["properties"].get("opportunity") {
+                let mut members = names(&opportunity["properties"]);
+                assert_eq!(names(&detailed["opportunity"]), members);
+                members.retain(|name| *name != "name");
+                assert_eq!(names(&bare["opportunity"]), members, "a name may name a person");
+            }
         }
     }
 }

@@ -1,14 +1,18 @@
-//! The data of each event, except the client. A field that is not named here cannot leave.
+//! The data of each event, except the person. A field that is not named here cannot leave.
 
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::{
+    BookingEvent, BookingRescheduled, ContactCreated, ContactMerged, ContactUpdated, OpportunityCreated,
+    OpportunityRef, OpportunityStageChanged, OpportunityUpdated, PayloadMode,
+};
 use crate::client::{Measure, Origin};
 use crate::id::{AutomationId, CheckInId, MessageId};
 use crate::time::Timestamp;
 
-/// The data of an event, except the client. Stored with its kind, because the members alone may fit another kind.
+/// The data of an event, except the person. Stored with its kind, because the members alone may fit another kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventData {
@@ -17,6 +21,14 @@ pub enum EventData {
     LowCheckInScore(LowCheckInScore),
     PhaseAdvanced(PhaseAdvanced),
     MessageReceived(MessageReceived),
+    ContactCreated(ContactCreated),
+    ContactUpdated(ContactUpdated),
+    ContactMerged(ContactMerged),
+    OpportunityCreated(OpportunityCreated),
+    OpportunityUpdated(OpportunityUpdated),
+    OpportunityStageChanged(OpportunityStageChanged),
+    Booking(BookingEvent),
+    BookingRescheduled(BookingRescheduled),
     Compliance(ComplianceCrossed),
     PhaseEligible(PhaseEligible),
     CheckInInactivity(CheckInInactivity),
@@ -27,6 +39,39 @@ impl EventData {
     pub(crate) fn members(&self) -> Value {
         // Unwraps the value from its kind.
         json!(self).as_object_mut().and_then(|kind| kind.values_mut().next().map(Value::take)).unwrap_or_default()
+    }
+
+    /// Returns the data for receivers of this mode: without contact details an opportunity has no name.
+    pub(crate) fn for_mode(&self, mode: PayloadMode) -> Self {
+        let mut data = self.clone();
+        if mode == PayloadMode::Identifiers
+            && let Some(opportunity) = data.opportunity_mut()
+        {
+            opportunity.name = None;
+        }
+        data
+    }
+
+    fn opportunity_mut(&mut self) -> Option<&mut OpportunityRef> {
+        match self {
+            Self::OpportunityCreated(data) => Some(&mut data.opportunity),
+            Self::OpportunityUpdated(data) => Some(&mut data.opportunity),
+            Self::OpportunityStageChanged(data) => Some(&mut data.opportunity),
+            Self::NewClient(_)
+            | Self::CheckIn(_)
+            | Self::LowCheckInScore(_)
+            | Self::PhaseAdvanced(_)
+            | Self::MessageReceived(_)
+            | Self::ContactCreated(_)
+            | Self::ContactUpdated(_)
+            | Self::ContactMerged(_)
+            | Self::Booking(_)
+            | Self::BookingRescheduled(_)
+            | Self::Compliance(_)
+            | Self::PhaseEligible(_)
+            | Self::CheckInInactivity(_)
+            | Self::DailyLogInactivity(_) => None,
+        }
     }
 }
 

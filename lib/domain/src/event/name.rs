@@ -12,6 +12,15 @@ crate::named! {
         SystemGradeDrop = "system_grade_drop",
         PhaseAdvanced = "phase_advanced",
         MessageReceived = "message_received",
+        ContactCreated = "contact_created",
+        ContactUpdated = "contact_updated",
+        ContactMerged = "contact_merged",
+        OpportunityCreated = "opportunity_created",
+        OpportunityUpdated = "opportunity_updated",
+        OpportunityStageChanged = "opportunity_stage_changed",
+        BookingCreated = "booking_created",
+        BookingRescheduled = "booking_rescheduled",
+        BookingCancelled = "booking_cancelled",
     }
     /// Events that a sweep finds. Nobody subscribes to them.
     ComputedType {
@@ -54,6 +63,15 @@ impl EventName {
             Self::Emitted(EventType::SystemGradeDrop) => "Wellness system graded lower",
             Self::Emitted(EventType::PhaseAdvanced) => "Phase advanced",
             Self::Emitted(EventType::MessageReceived) => "Message received",
+            Self::Emitted(EventType::ContactCreated) => "Contact created",
+            Self::Emitted(EventType::ContactUpdated) => "Contact changed",
+            Self::Emitted(EventType::ContactMerged) => "Contacts merged",
+            Self::Emitted(EventType::OpportunityCreated) => "Opportunity created",
+            Self::Emitted(EventType::OpportunityUpdated) => "Opportunity changed",
+            Self::Emitted(EventType::OpportunityStageChanged) => "Opportunity moved to another stage",
+            Self::Emitted(EventType::BookingCreated) => "Booking made",
+            Self::Emitted(EventType::BookingRescheduled) => "Booking moved",
+            Self::Emitted(EventType::BookingCancelled) => "Booking cancelled",
             Self::Computed(ComputedType::ComplianceDrop) => "Compliance dropped",
             Self::Computed(ComputedType::ComplianceMilestone) => "Compliance milestone reached",
             Self::Computed(ComputedType::PhaseEligible) => "Ready for the next phase",
@@ -80,6 +98,26 @@ impl EventName {
             Self::Emitted(EventType::MessageReceived) => {
                 "A client sent a message. The event does not contain its text."
             }
+            Self::Emitted(EventType::ContactCreated) => {
+                "A contact was created: in the application, or by a connected system."
+            }
+            Self::Emitted(EventType::ContactUpdated) => {
+                "A contact's name, addresses or consent changed, or the contact became a client."
+            }
+            Self::Emitted(EventType::ContactMerged) => {
+                "A contact was merged into another. The event names the contact that stays and the one that is gone."
+            }
+            Self::Emitted(EventType::OpportunityCreated) => {
+                "An opportunity was created: in the application, or by a connected system."
+            }
+            Self::Emitted(EventType::OpportunityUpdated) => "An opportunity's name, value or contact changed.",
+            Self::Emitted(EventType::OpportunityStageChanged) => {
+                "An opportunity moved to another stage, such as won or lost. The event does not contain the reason of \
+                 a loss."
+            }
+            Self::Emitted(EventType::BookingCreated) => "An appointment was booked, or confirmed again.",
+            Self::Emitted(EventType::BookingRescheduled) => "A booking moved to another time.",
+            Self::Emitted(EventType::BookingCancelled) => "A booking was cancelled.",
             Self::Computed(ComputedType::ComplianceDrop) => {
                 "A client's compliance fell below the automation's threshold."
             }

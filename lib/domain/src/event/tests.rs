@@ -3,6 +3,8 @@
 use super::*;
 use crate::automation::{Automation, Step, Trigger};
 use crate::client::{Measure, Origin, Phase, Profile};
+use crate::email::Email;
+use crate::external_id::ExternalId;
 use crate::id::ClientId;
 use crate::sweep::Computed;
 
@@ -94,7 +96,8 @@ fn contact_details_mode_adds_name_email_phone_and_external_id_nulls_kept() {
     };
     let mut expected = json!({"id": "c1", "name": "Ada", "email": "a@example.com", "phone": null, "external_id": null});
     assert_eq!(client(&event), expected);
-    event.contact.external_id = Some(ExternalId::unchecked("emr-7"));
+    let Person::Client { details, .. } = &mut event.person else { panic!("a client's") };
+    details.external_id = Some(ExternalId::unchecked("emr-7"));
     expected["external_id"] = json!("emr-7");
     assert_eq!(client(&stored(&event)), expected);
 }
@@ -178,7 +181,7 @@ fn every_event_is_found_by_its_name() {
         assert_eq!(serde_json::to_value(event).unwrap(), event.as_str());
         assert_eq!(serde_json::from_value::<EventName>(json!(event.as_str())).unwrap(), event);
     }
-    assert_eq!(EventName::all().count(), 11);
-    assert!(EventName::parse("client_created").unwrap_err().contains("message_received, compliance_drop"));
+    assert_eq!(EventName::all().count(), 20);
+    assert!(EventName::parse("client_created").unwrap_err().contains("booking_cancelled, compliance_drop"));
     assert!(serde_json::from_value::<EventName>(json!("client_created")).is_err());
 }

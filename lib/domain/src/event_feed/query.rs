@@ -90,7 +90,7 @@ mod tests {
             let refused = parse(&[(name, bad)]).unwrap_err();
             assert_eq!(refused.field.as_deref(), Some(name), "{bad}");
         }
-        assert!(parse(&[("types", "x")]).unwrap_err().message.contains("message_received, separated by commas"));
+        assert!(parse(&[("types", "x")]).unwrap_err().message.contains("booking_cancelled, separated by commas"));
         for bad in [None, Some(""), Some("phase_eligible")] {
             assert_eq!(parse_sample_type(bad).unwrap_err().field.as_deref(), Some("type"), "{bad:?}");
         }

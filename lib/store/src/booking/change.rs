@@ -16,7 +16,7 @@ use crate::workspace::key_of;
 /// The state that the decision about a new booking needs.
 #[derive(Debug)]
 pub struct BookingRead {
-    pub lead: Lead,
+    pub lead: ContactState,
     pub calendar: Option<StoredCalendar>,
     pub busy: BusyTimes,
 }
@@ -24,7 +24,7 @@ pub struct BookingRead {
 /// The state that the decision about a change of a booking needs.
 #[derive(Debug)]
 pub struct ChangeRead {
-    pub lead: Lead,
+    pub lead: ContactState,
     /// The named event, if it is with the contact.
     pub event: Option<StoredEvent>,
     /// All calendars of the coach.
@@ -80,19 +80,19 @@ impl Bookings {
 
     /// Reads the state of the contact that a caller names.
     pub async fn lead(&self, coach: &CoachId, lead: ContactId) -> Result<Lead, StoreError> {
-        Ok(match self.contacts.state(coach, lead).await? {
-            ContactState::Live(_) => Lead::Live,
-            ContactState::Merged { into } => Lead::Merged(into),
-            ContactState::Unknown | ContactState::Erased => Lead::Unknown,
-        })
+        Ok(self.contacts.state(coach, lead).await?.lead())
     }
 
     /// The state of a contact whose item was read already. Only a chain of merges takes more reads.
-    async fn lead_of_item(&self, coach: &CoachId, lead: ContactId, item: Option<Item>) -> Result<Lead, StoreError> {
+    async fn lead_of_item(
+        &self,
+        coach: &CoachId,
+        lead: ContactId,
+        item: Option<Item>,
+    ) -> Result<ContactState, StoreError> {
         match ContactState::from_item(item)? {
-            ContactState::Live(_) => Ok(Lead::Live),
-            ContactState::Unknown | ContactState::Erased => Ok(Lead::Unknown),
-            ContactState::Merged { .. } => self.lead(coach, lead).await,
+            ContactState::Merged { .. } => self.contacts.state(coach, lead).await,
+            state => Ok(state),
         }
     }
 

@@ -4,6 +4,7 @@
 //! no merge rewrites another contact's alias.
 
 use domain::contact::{ContactSaved, KnownContact};
+use domain::event::{ContactSource, Event};
 use domain::fact::Merge;
 use domain::id::{ClientId, CoachId};
 use domain::phone::Phone;
@@ -14,9 +15,27 @@ use super::erase::ErasedContacts;
 use super::item::{ContactItem, FormerContact, Merged, StoredContact, contact_key};
 use super::state::{Chain, ContactState, MAX_FOLLOWED, end_of};
 use crate::contact_ref::ContactRef;
-use crate::db::{Part, StoreError, Write, retry};
+use crate::db::{Part, StoreError, Write};
 use crate::fact::{FactContext, Halt};
 use crate::unit::Unit;
+
+/// The decision about a merge.
+pub enum MergeDecision {
+    /// Nothing is to be written.
+    Ends(MergeOutcome),
+    /// The unit is to be committed, then [`Contacts::end_merge`] called.
+    Commits(Unit, MergeEnd),
+}
+
+/// The end of a merge whose unit is committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MergeEnd {
+    Done,
+    /// The caller applies the merge again later.
+    Repeats,
+    /// The contact was merged into an erased one, and is erased too.
+    Erases,
+}
 
 /// The result of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +76,12 @@ impl Contacts {
         };
         let old = found.live().map(StoredContact::addresses).unwrap_or_default();
         let put = self.put(&record, found.version());
-        Ok(Unit::new().write([put]).write(self.move_addresses(coach, id, old, record.addresses()).await?))
+        let event = fact.crm_event(|| match found.live() {
+            None => Some(Event::contact_created(coach, record.contact(), ContactSource::Application)),
+            Some(live) => Event::contact_updated(coach, live.contact(), record.contact()),
+        });
+        let moves = self.move_addresses(coach, id, old, record.addresses()).await?;
+        Ok(Unit::new().write([put]).write(moves).events(event))
     }
 
     /// Stores that a contact was merged into another, as an alias. The surviving contact shows the contact's client,
@@ -68,62 +92,75 @@ impl Contacts {
     /// merges that are still on their way may lead elsewhere.
     ///
     /// The transaction checks the chain of merges that was read, so two merges never close a circle.
+    ///
+    /// A merge with another contact than before is an event.
     pub async fn merge(
         &self,
         coach: &CoachId,
         merge: &Merge,
         fact: FactContext<'_>,
         is_settled: bool,
-    ) -> Result<MergeOutcome, StoreError> {
-        retry("the contact", || self.try_merge(coach, merge, fact, is_settled)).await
-    }
-
-    /// Makes one attempt at a merge. Returns `None` if a contact changed meanwhile.
-    async fn try_merge(
-        &self,
-        coach: &CoachId,
-        merge: &Merge,
-        FactContext { occurred_at, now, .. }: FactContext<'_>,
-        is_settled: bool,
-    ) -> Result<Option<MergeOutcome>, StoreError> {
+    ) -> Result<MergeDecision, StoreError> {
+        let FactContext { occurred_at, now, .. } = fact;
+        let ends = |outcome| Ok(MergeDecision::Ends(outcome));
         let own = ContactRef::new(coach, merge.contact_id);
         let merged = Merged::new(coach, merge.merged_into, occurred_at);
         let found = self.find(coach, merge.contact_id).await?;
         if found.merged_at() > Some(occurred_at) || found.erased_at().is_some_and(|erased_at| erased_at < occurred_at) {
-            return Ok(Some(MergeOutcome::Done));
+            return ends(MergeOutcome::Done);
         }
         if let Some(erased_at) = found.erased_at() {
             self.note_merge(&own, &merged).await?;
             let erased = if is_settled { self.erase(&own, erased_at, now).await? } else { ErasedContacts::default() };
-            return Ok(Some(MergeOutcome::Repeats(erased)));
+            return ends(MergeOutcome::Repeats(erased));
         }
         let chain = self.chain(coach, merge.merged_into, MAX_FOLLOWED).await?;
         if chain.iter().any(|(id, _)| *id == merge.contact_id) {
             // The merge that moves the target on may still arrive.
-            return Ok(Some(MergeOutcome::Waits("the contact that merged_into names was merged into this one")));
+            return ends(MergeOutcome::Waits("the contact that merged_into names was merged into this one"));
         }
         let client = self.client_of(coach, merge.contact_id, &found).await?;
         let mut writes = self.leave_addresses(&own, &found).await?;
-        writes.push(self.put(&FormerContact::alias(&own, &found, merged, now), found.version()));
+        let alias = FormerContact::alias(&own, &found, merged, now);
+        writes.push(self.put(&alias, found.version()));
         writes.extend(self.chain_writes(coach, &chain, client.as_ref(), now));
         if let Some(client) = &client {
             writes.extend(self.unlink_former_end(coach, &found, &chain, client, now).await?);
         }
         if writes.len() > MAX_WRITES {
             let reason = "merged_into was itself merged through some hundred contacts: name the last of them";
-            return Ok(Some(MergeOutcome::Refused(reason)));
+            return ends(MergeOutcome::Refused(reason));
         }
-        if !self.table.db.transact(&writes).await?.is_done() {
-            return Ok(None);
-        }
-        Ok(Some(match end_of(&chain).1 {
-            ContactState::Erased if is_settled => {
-                MergeOutcome::Repeats(self.erase_all(coach, vec![merge.contact_id], occurred_at, now).await?)
+        let (end, state) = end_of(&chain);
+        let is_new = found.merged_into() != Some(merge.merged_into);
+        let event = fact.crm_event(|| {
+            let stays = state.person(end).filter(|_| is_new)?;
+            Some(Event::contact_merged(coach, stays, merge.contact_id, alias.merge_stored_at()?))
+        });
+        let end = match state {
+            ContactState::Erased if is_settled => MergeEnd::Erases,
+            ContactState::Erased => MergeEnd::Repeats,
+            ContactState::Unknown if client.is_some() => MergeEnd::Repeats,
+            ContactState::Unknown | ContactState::Live(_) | ContactState::Merged { .. } => MergeEnd::Done,
+        };
+        Ok(MergeDecision::Commits(Unit::new().write(writes).events(event), end))
+    }
+
+    /// Does what is left to do for a merge that is committed.
+    pub async fn end_merge(
+        &self,
+        coach: &CoachId,
+        merge: &Merge,
+        end: MergeEnd,
+        fact: FactContext<'_>,
+    ) -> Result<MergeOutcome, StoreError> {
+        Ok(match end {
+            MergeEnd::Done => MergeOutcome::Done,
+            MergeEnd::Repeats => MergeOutcome::Repeats(ErasedContacts::default()),
+            MergeEnd::Erases => {
+                MergeOutcome::Repeats(self.erase_all(coach, vec![merge.contact_id], fact.occurred_at, fact.now).await?)
             }
-            ContactState::Erased => MergeOutcome::Repeats(ErasedContacts::default()),
-            ContactState::Unknown if client.is_some() => MergeOutcome::Repeats(ErasedContacts::default()),
-            ContactState::Unknown | ContactState::Live(_) | ContactState::Merged { .. } => MergeOutcome::Done,
-        }))
+        })
     }
 
     /// Parts of a transaction: check that the contacts of a chain are as they were read. The end gets the client, if it

@@ -173,6 +173,11 @@ impl FormerContact {
         (counts && is_change).then_some(updated)
     }
 
+    /// The time at which the service stored the merge.
+    pub(super) fn merge_stored_at(&self) -> Option<Timestamp> {
+        Some(self.updated.as_ref()?.update().at)
+    }
+
     /// The contact that this contact was merged into.
     pub(super) fn merged_into(&self) -> Option<ContactId> {
         Some(self.merge.as_ref()?.merged_into)

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use domain::booking::Lead;
+use domain::event::Person;
 use domain::id::{ClientId, CoachId, ContactId};
 
 use super::Contacts;
@@ -29,9 +31,10 @@ pub enum ContactState {
     /// The contact is not stored yet.
     Unknown,
     Live(Box<StoredContact>),
-    /// The contact was merged into another.
+    /// The contact was merged into another. `survivor` is that contact, if it is stored.
     Merged {
         into: ContactId,
+        survivor: Option<Box<StoredContact>>,
     },
     /// No later fact restores the contact.
     Erased,
@@ -42,8 +45,28 @@ impl ContactState {
     pub fn live(&self) -> Result<&StoredContact, Option<ContactId>> {
         match self {
             Self::Live(contact) => Ok(contact),
-            Self::Merged { into } => Err(Some(*into)),
+            Self::Merged { into, .. } => Err(Some(*into)),
             Self::Unknown | Self::Erased => Err(None),
+        }
+    }
+
+    /// The state as decisions about bookings see it.
+    pub fn lead(&self) -> Lead {
+        match self {
+            Self::Live(_) => Lead::Live,
+            Self::Merged { into, .. } => Lead::Merged(*into),
+            Self::Unknown | Self::Erased => Lead::Unknown,
+        }
+    }
+
+    /// The person that an event about `contact` names, if `contact` has this state: the surviving contact. `None`: the
+    /// contact is erased.
+    pub fn person(&self, contact: ContactId) -> Option<Person> {
+        match self {
+            Self::Live(live) | Self::Merged { survivor: Some(live), .. } => Some(Person::contact(live.contact())),
+            Self::Merged { into, survivor: None } => Some(Person::unknown_contact(*into)),
+            Self::Unknown => Some(Person::unknown_contact(contact)),
+            Self::Erased => None,
         }
     }
 
@@ -57,7 +80,7 @@ impl ContactState {
         match item {
             ContactItem::Live(contact) => Self::Live(contact),
             former if former.is_erased() => Self::Erased,
-            former => former.merged_into().map_or(Self::Unknown, |into| Self::Merged { into }),
+            former => former.merged_into().map_or(Self::Unknown, |into| Self::Merged { into, survivor: None }),
         }
     }
 }
@@ -89,9 +112,10 @@ impl Contacts {
     /// contact that was merged into an erased one counts as erased.
     pub async fn state(&self, coach: &CoachId, contact: ContactId) -> Result<ContactState, StoreError> {
         Ok(match end_of(&self.chain(coach, contact, MAX_FOLLOWED).await?) {
-            (end, ContactState::Live(_) | ContactState::Unknown) if end != contact => {
-                ContactState::Merged { into: end }
+            (into, ContactState::Live(survivor)) if into != contact => {
+                ContactState::Merged { into, survivor: Some(survivor) }
             }
+            (into, ContactState::Unknown) if into != contact => ContactState::Merged { into, survivor: None },
             (_, state) => state,
         })
     }

@@ -170,7 +170,7 @@ impl EventFeed {
             pk: partition(coach),
             sk: sort_key(position),
             stored_at: stored_at.ms(),
-            subject: event.subject.clone(),
+            subject: event.subject(),
             sealed: self.vault.seal_json(&context(&event_id), event),
             expires_at: (stored_at + LIFE).unix_s(),
             event_id,

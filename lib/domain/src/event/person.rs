@@ -1,0 +1,106 @@
+//! The person that an event names. Receivers get the id, and with contact details the personal data, too.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::PayloadMode;
+use crate::client::Client;
+use crate::contact::Contact;
+use crate::email::Email;
+use crate::external_id::ExternalId;
+use crate::id::{ClientId, ContactId};
+use crate::phone::Phone;
+use crate::subject::Subject;
+
+/// The person that an event names, with the personal data for receivers with contact details.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Person {
+    /// The client in `data.client`.
+    Client { id: ClientId, details: ClientDetails },
+    /// The contact in `data.contact`, and the client that the contact is.
+    Contact { id: ContactId, client_id: Option<ClientId>, details: ContactDetails },
+    /// No contact: `data.contact` is null.
+    NoContact,
+}
+
+/// The members of `data.client` that the payload mode `contact_details` adds. Null means that the client has none.
+#[derive(Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ClientDetails {
+    pub name: String,
+    #[schema(required)]
+    pub email: Option<Email>,
+    #[schema(required)]
+    pub phone: Option<Phone>,
+    /// Your own id for the client.
+    #[schema(required)]
+    pub external_id: Option<ExternalId>,
+}
+crate::discreet! { ClientDetails }
+
+/// The members of `data.contact` that the payload mode `contact_details` adds. Null means that the contact has none.
+#[derive(Clone, PartialEq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ContactDetails {
+    /// Null if the application has not sent the contact yet.
+    #[schema(required)]
+    pub name: Option<String>,
+    #[schema(required)]
+    pub email: Option<Email>,
+    #[schema(required)]
+    pub phone: Option<Phone>,
+}
+crate::discreet! { ContactDetails }
+
+impl Person {
+    pub fn client(client: &Client) -> Self {
+        let profile = &client.profile;
+        let details = ClientDetails {
+            name: profile.full_name.clone(),
+            email: profile.email.clone(),
+            phone: profile.phone.clone(),
+            external_id: profile.external_id.clone(),
+        };
+        Self::Client { id: client.id.clone(), details }
+    }
+
+    pub fn contact(contact: &Contact) -> Self {
+        let details = ContactDetails {
+            name: Some(contact.name.clone()),
+            email: contact.email.clone(),
+            phone: contact.phone.clone(),
+        };
+        Self::Contact { id: contact.id, client_id: contact.client_id.clone(), details }
+    }
+
+    /// A contact that is not stored yet.
+    pub fn unknown_contact(id: ContactId) -> Self {
+        Self::Contact { id, client_id: None, details: ContactDetails::default() }
+    }
+
+    /// The subject of events about the person.
+    pub fn subject(&self) -> Subject {
+        match self {
+            Self::Client { id, .. } => Subject::client(id.clone()),
+            Self::Contact { id, client_id, .. } => Subject { client_id: client_id.clone(), contact_id: Some(*id) },
+            Self::NoContact => Subject::default(),
+        }
+    }
+
+    /// Returns the member of `data` that names the person, and its value for receivers of this mode.
+    pub(super) fn member(&self, mode: PayloadMode) -> (&'static str, Value) {
+        let with_details = |id: Value, details: Value| {
+            let mut person = json!({ "id": id });
+            if let (PayloadMode::ContactDetails, Value::Object(details), Some(person)) =
+                (mode, details, person.as_object_mut())
+            {
+                person.extend(details);
+            }
+            person
+        };
+        match self {
+            Self::Client { id, details } => ("client", with_details(json!(id), json!(details))),
+            Self::Contact { id, details, .. } => ("contact", with_details(json!(id), json!(details))),
+            Self::NoContact => ("contact", Value::Null),
+        }
+    }
+}
