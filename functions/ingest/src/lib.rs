@@ -7,6 +7,8 @@
 mod app;
 mod batch;
 mod envelope;
+mod erase;
+mod outcome;
 mod queues;
 mod retry_limits;
 mod store_fact;
@@ -28,7 +30,8 @@ use runtime::{BoxError, Metric, Unit, add, error_chain, note_each};
 pub use app::App;
 
 use crate::envelope::Envelope;
-use crate::store_fact::{Next, Outcome, coach_of, marks_itself, store_fact};
+use crate::outcome::{Next, Outcome};
+use crate::store_fact::{coach_of, marks_itself, store_fact};
 
 /// Time of a fact in the queue. A fact that goes round again is delayed on purpose and not measured.
 const QUEUE_WAIT_MS: Metric = Metric::logged("queue_wait_ms", Unit::Milliseconds);

@@ -1,57 +1,23 @@
 //! Stores each kind of fact through its module of the store.
 
-use std::collections::BTreeSet;
-
 use domain::booking::CalendarEventSaved;
 use domain::fact::{ClientHappening, Fact, FactBody, Merge};
-use domain::fact_time::FactTime;
 use domain::id::{ClientId, CoachId};
-use domain::subject::Subject;
 use domain::time::Timestamp;
 use domain::tz::Tz;
-use futures::future::try_join;
-use futures::stream::{StreamExt, TryStreamExt, iter};
 use runtime::{BoxError, Metric, add};
-use store::claim::RecordedSubject;
-use store::contact::{ErasedContacts, MergeDecision, MergeOutcome};
-use store::contact_ref::ContactRef;
-use store::delivery::ErasureProgress;
-use store::event_feed::EventFeed;
+use store::contact::{MergeDecision, MergeOutcome};
 use store::fact::{FactContext, Halt};
 use store::unit::{Commit, Once, Unit};
 use store::{Part, StoreError, retry};
 
 use crate::App;
 use crate::envelope::Envelope;
+use crate::erase;
+use crate::outcome::{Next, Outcome};
 
 /// Confirmed bookings that an event of the feed overlaps.
 const BOOKING_CONFLICTS: Metric = Metric::new("booking_conflicts", runtime::Unit::Count);
-
-/// Limit of the recorded answers that one message removes per contact.
-const MAX_FORGOTTEN: i32 = 50;
-/// Contacts whose answers are removed at once.
-const CONCURRENT_CONTACTS: usize = 16;
-
-/// The result of storing a fact.
-pub(crate) enum Outcome {
-    /// The fact is stored, or a newer record is. `is_marked`: its mark was written with it.
-    Stored { is_marked: bool },
-    /// The fact is stored so far.
-    Continues(Next),
-    /// The fact cannot be stored yet, for this reason: a record that it refers to is unknown, or another fact comes
-    /// first.
-    Waits(String),
-    /// The fact is refused, for this reason.
-    Refused(&'static str),
-}
-
-/// The continuation of a fact that is stored so far.
-pub(crate) enum Next {
-    /// The rest, from this position if given.
-    Rest(Option<String>),
-    /// Another pass, for what was under way or still arrives: after an erasure, or a merge that depends on other facts.
-    Pass,
-}
 
 const DONE: Outcome = Outcome::Stored { is_marked: false };
 
@@ -74,9 +40,9 @@ pub(crate) async fn store_fact(
     let context = FactContext { id: &fact.id, occurred_at, backfill: fact.backfill, has_crm, now };
     match body {
         FactBody::OfClient(client, ClientHappening::Erased {}) => {
-            erase(app, client, occurred_at, now, envelope.after.as_deref()).await
+            Ok(erase::client(app, client, occurred_at, now, envelope.after.as_deref()).await?)
         }
-        FactBody::ContactMerged(merge) => merge_contacts(app, merge, context, envelope.passes > 0).await,
+        FactBody::ContactMerged(merge) => merge_contacts(app, merge, context, envelope).await,
         FactBody::CalendarSaved(saved) => {
             let coach = &saved.coach_id;
             if envelope.after.is_none() {
@@ -206,12 +172,12 @@ async fn merge_contacts(
     app: &App,
     merge: &Merge,
     context: FactContext<'_>,
-    is_settled: bool,
+    envelope: &Envelope,
 ) -> Result<Outcome, BoxError> {
     if merge.merged_into == merge.contact_id {
         return Ok(Outcome::Refused("merged_into must be another contact than contact_id"));
     }
-    let coach = &merge.coach_id;
+    let (coach, is_settled) = (&merge.coach_id, envelope.passes > 0);
     let outcome = retry("a merge", || async {
         match app.contacts.merge(coach, merge, context, is_settled).await? {
             MergeDecision::Ends(outcome) => Ok(Some(outcome)),
@@ -223,74 +189,12 @@ async fn merge_contacts(
     });
     Ok(match outcome.await? {
         MergeOutcome::Done => DONE,
-        MergeOutcome::Repeats(erased) if forget_answers(app, &erased).await? => Outcome::Continues(Next::Pass),
-        MergeOutcome::Repeats(_) => Outcome::Continues(Next::Rest(None)),
+        MergeOutcome::Repeats(erased) => {
+            erase::merged_contacts(app, &erased, context.now, envelope.after.as_deref()).await?
+        }
         MergeOutcome::Waits(reason) => Outcome::Waits(reason.to_owned()),
         MergeOutcome::Refused(reason) => Outcome::Refused(reason),
     })
-}
-
-/// Removes the recorded answers about erased contacts. Returns false if answers or other items about them are left.
-async fn forget_answers(app: &App, erased: &ErasedContacts) -> Result<bool, StoreError> {
-    let mut forgetting = Vec::new();
-    for contact in &erased.contacts {
-        forgetting.push(forget_answers_about(app, contact));
-    }
-    let done: Vec<bool> = iter(forgetting).buffer_unordered(CONCURRENT_CONTACTS).try_collect().await?;
-    Ok(!erased.has_more && done.into_iter().all(|is_done| is_done))
-}
-
-async fn forget_answers_about(app: &App, contact: &ContactRef) -> Result<bool, StoreError> {
-    let answers = app.claims.about(contact, MAX_FORGOTTEN).await?;
-    for answer in &answers {
-        app.claims.forget(answer, &RecordedSubject::Contact(contact.clone())).await?;
-    }
-    Ok(answers.len() < MAX_FORGOTTEN as usize)
-}
-
-/// Erases a client everywhere. The tombstone comes first: work under way finds the tombstone, or a later pass finds the
-/// work.
-async fn erase(
-    app: &App,
-    client: &ClientId,
-    occurred_at: FactTime,
-    now: Timestamp,
-    after: Option<&str>,
-) -> Result<Outcome, BoxError> {
-    let erased = app.clients.erase(client, now).await?;
-    if let Some(claim) = &erased.creation_refs.claim {
-        app.claims.forget(claim, &RecordedSubject::Client(client.clone())).await?;
-        app.clients.forget_claim(client).await?;
-    }
-    let mut is_done = true;
-    if let Some(lead) = &erased.creation_refs.lead {
-        let erased = app.contacts.erase(lead, occurred_at, now).await?;
-        is_done = forget_answers(app, &erased).await?;
-    }
-    let events = erase_events(app, client, &erased.coaches, after, now);
-    let (records_are_done, events) = try_join(app.records.erase(client), events).await?;
-    Ok(match events {
-        ErasureProgress::Done if records_are_done && is_done => Outcome::Continues(Next::Pass),
-        ErasureProgress::Done => Outcome::Continues(Next::Rest(after.map(str::to_owned))),
-        ErasureProgress::Until(last) => Outcome::Continues(Next::Rest(Some(last))),
-    })
-}
-
-/// Erases the deliveries of events about a client, then the events in the feeds of its coaches.
-async fn erase_events(
-    app: &App,
-    client: &ClientId,
-    coaches: &BTreeSet<CoachId>,
-    after: Option<&str>,
-    now: Timestamp,
-) -> Result<ErasureProgress, StoreError> {
-    let in_feeds = after.filter(|after| EventFeed::is_erasure_progress(after));
-    if in_feeds.is_none()
-        && let until @ ErasureProgress::Until(_) = app.deliveries.erase_client(client, after, now).await?
-    {
-        return Ok(until);
-    }
-    app.feed.erase(coaches, &Subject::client(client.clone()), in_feeds).await
 }
 
 /// Returns true for a fact whose mark is written with its change, and which needs no look-up before.

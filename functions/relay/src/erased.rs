@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use domain::id::ClientId;
+use domain::subject::Subject;
 use futures::future::try_join;
 use store::contact_ref::ContactRef;
 use store::outbox::Entry;
@@ -19,18 +20,18 @@ impl App {
     /// If the store does not answer, all entries with a subject fail.
     pub(crate) async fn without_erased<'a>(&self, entries: &'a [Entry]) -> (Vec<Indexed<'a>>, Outcomes) {
         let clients: BTreeSet<ClientId> = entries.iter().filter_map(client_of).collect();
-        let contacts: HashSet<ContactRef> = entries.iter().filter_map(contact_of).collect();
+        let contacts: HashSet<ContactRef> = entries.iter().flat_map(contacts_of).collect();
         let erased = try_join(self.clients.erased_among(&clients), self.contacts.erased_among(&contacts)).await;
         let erased = erased.map_err(Arc::new);
         let (mut kept, mut outcomes) = (Vec::new(), Outcomes::new());
         for (index, entry) in entries.iter().enumerate() {
-            let (client, contact) = (client_of(entry), contact_of(entry));
+            let (client, of_entry) = (client_of(entry), contacts_of(entry));
             match &erased {
-                _ if client.is_none() && contact.is_none() => kept.push((index, entry)),
+                _ if client.is_none() && of_entry.is_empty() => kept.push((index, entry)),
                 Err(error) => outcomes.push((index, Err(Arc::clone(error).into()))),
                 Ok((clients, contacts))
                     if client.is_some_and(|client| clients.contains(&client))
-                        || contact.is_some_and(|contact| contacts.contains(&contact)) =>
+                        || of_entry.iter().any(|contact| contacts.contains(contact)) =>
                 {
                     tracing::info!(entry_id = &*entry.content.id(), "dropped an outbox entry of an erased subject");
                     outcomes.push((index, Ok(())));
@@ -46,7 +47,9 @@ fn client_of(entry: &Entry) -> Option<ClientId> {
     entry.content.subject().client_id
 }
 
-fn contact_of(entry: &Entry) -> Option<ContactRef> {
-    let content = &entry.content;
-    content.subject().contact_id.map(|contact| ContactRef::new(content.coach_id(), contact))
+/// The contact that an entry names, and the merged contact whose record it is about.
+fn contacts_of(entry: &Entry) -> Vec<ContactRef> {
+    let Subject { contact_id, merged_contact_id, .. } = entry.content.subject();
+    let of_coach = |contact| ContactRef::new(entry.content.coach_id(), contact);
+    contact_id.into_iter().chain(merged_contact_id).map(of_coach).collect()
 }

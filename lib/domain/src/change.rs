@@ -153,7 +153,7 @@ impl Change {
             ChangeData::ClientCreated(created) => Subject::client(created.client.detail.id().clone()),
             ChangeData::ClientActivationChanged { client } => Subject::client(client.id().clone()),
             ChangeData::ContactCreated { contact } | ChangeData::ContactUpdated { contact } => {
-                Subject { client_id: contact.client_id.clone(), contact_id: Some(contact.id) }
+                Subject { client_id: contact.client_id.clone(), ..Subject::contact(contact.id) }
             }
             ChangeData::OpportunityCreated { opportunity } | ChangeData::OpportunityUpdated { opportunity } => {
                 Subject::contact(opportunity.contact_id)
@@ -161,7 +161,9 @@ impl Change {
             ChangeData::BookingCreated { booking }
             | ChangeData::BookingRescheduled { booking, .. }
             | ChangeData::BookingCancelled { booking }
-            | ChangeData::BookingConflict { booking, .. } => Subject { client_id: None, contact_id: booking.lead_id },
+            | ChangeData::BookingConflict { booking, .. } => {
+                Subject { contact_id: booking.lead_id, ..Subject::default() }
+            }
             ChangeData::EndpointDisabled { .. } => Subject::default(),
         }
     }
@@ -352,7 +354,7 @@ mod tests {
             updated_at: at,
         };
         assert_eq!(Change::contact_created(&coach, &contact(None)).subject(), Subject::contact(id));
-        let both = Subject { client_id: Some(client.id.clone()), contact_id: Some(id) };
+        let both = Subject { client_id: Some(client.id.clone()), ..Subject::contact(id) };
         assert_eq!(Change::contact_updated(&coach, &contact(Some(client.id))).subject(), both);
     }
 

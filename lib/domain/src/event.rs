@@ -34,7 +34,7 @@ pub use data::{
 };
 pub use example::{example, example_time};
 pub use name::{ComputedType, EventName, EventType};
-pub use person::{ClientDetails, ContactDetails, Person};
+pub use person::{ClientDetails, ContactDetails, NamedContact, Person};
 
 crate::named! {
     /// How much personal data an endpoint gets. Fixed at creation.

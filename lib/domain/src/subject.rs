@@ -13,15 +13,18 @@ pub struct Subject {
     pub client_id: Option<ClientId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contact_id: Option<ContactId>,
+    /// The contact of the item's record, if it was merged into `contact_id`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merged_contact_id: Option<ContactId>,
 }
 
 impl Subject {
     pub fn client(client_id: ClientId) -> Self {
-        Self { client_id: Some(client_id), contact_id: None }
+        Self { client_id: Some(client_id), ..Self::default() }
     }
 
     pub fn contact(contact_id: ContactId) -> Self {
-        Self { client_id: None, contact_id: Some(contact_id) }
+        Self { contact_id: Some(contact_id), ..Self::default() }
     }
 }
 
@@ -46,8 +49,12 @@ mod tests {
             (Subject::client(client_id.clone()), json!({ "n": 1, "client_id": "c1" })),
             (Subject::contact(contact_id), json!({ "n": 1, "contact_id": contact_id })),
             (
-                Subject { client_id: Some(client_id.clone()), contact_id: Some(contact_id) },
-                json!({ "n": 1, "client_id": "c1", "contact_id": contact_id }),
+                Subject {
+                    client_id: Some(client_id),
+                    contact_id: Some(contact_id),
+                    merged_contact_id: Some(contact_id),
+                },
+                json!({ "n": 1, "client_id": "c1", "contact_id": contact_id, "merged_contact_id": contact_id }),
             ),
         ] {
             let carrier = Carrier { n: 1, subject };

@@ -12,7 +12,8 @@
 //!    `read` GetItem: module `detail`.
 //! 4. `end_pending` Query of `undelivered`, then an UpdateItem each; `end` UpdateItem: module `end`.
 //! 5. `find` GetItem. `restart` Transaction with the order: module `restart`.
-//! 6. `erase_client` Query of GSI `by_client` (`client_id`, `sk`), then a PutItem each: module `erase`.
+//! 6. `erase` Query of GSI `by_subject` (`subject_ref`, `sk`) or `by_merged_contact` (`merged_contact_ref`, `sk`), then a
+//!    PutItem each: module `erase`.
 //! 7. `count` UpdateItem, `activity` Query of the days' counts: module `activity`.
 //!    `last_day` the same, and a count of the pending in `undelivered`: module `counts`.
 //! 8. `resume_page` Query of `undelivered`, BatchGetItem. `recover_page` the same, then a transaction each.
@@ -38,11 +39,12 @@ use domain::subject::Subject;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 
+use crate::contact_ref::ContactRef;
 use crate::db::{self, Db, Item, ItemWrite, Part, StoreError, Table, Transacted, Written, from_item, n, to_item};
 use crate::vault::Vault;
 
 pub use attempt::{Delivery, MadeAttempt};
-pub use erase::ErasureProgress;
+pub use erase::{ErasureProgress, SubjectIndex};
 pub use job::JobPage;
 pub use log::{DeliveryLogPage, DeliveryLogRequest};
 pub use restart::{ResendLookup, ResendableDelivery};
@@ -133,6 +135,8 @@ impl Deliveries {
             coach_id: coach_id.clone(),
             event_id: event_id.clone(),
             event_type: event_type.to_owned(),
+            subject_ref: subject_ref(coach_id, &subject),
+            merged_contact_ref: subject.merged_contact_id.map(|merged| ContactRef::new(coach_id, merged).to_string()),
             subject,
             made_at,
             status,
@@ -163,6 +167,12 @@ impl Deliveries {
         let found = changed.version;
         self.table.write(to_item(&DeliveryItem { version: found + 1, ..changed })).when_version(Some(found))
     }
+}
+
+/// The person whose erasure removes the content of a delivery: the contact, or else the client.
+fn subject_ref(coach: &CoachId, subject: &Subject) -> Option<String> {
+    let contact = subject.contact_id.map(|contact| ContactRef::new(coach, contact).to_string());
+    contact.or_else(|| subject.client_id.as_ref().map(|client| client.as_str().to_owned()))
 }
 
 /// The result of creating a delivery that was refused.

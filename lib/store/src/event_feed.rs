@@ -19,7 +19,7 @@
 //! 1. `append` Query, newest first, up to the time of the event. PutItem; the rare kind with a mark in a transaction.
 //!    GetItem and PutItem of `START` for the first event, UpdateItem or DeleteItem of an old item.
 //! 2. `scan` Query in either order. The first page of the ascending order also queries the item before.
-//! 3. `erase` Query of a coach's items, UpdateItem of those about a subject: module `erase`.
+//! 3. `erase` Query of a coach's items, UpdateItem of those that name a person: module `erase`.
 
 mod append;
 mod erase;
@@ -37,6 +37,8 @@ use serde::{Deserialize, Serialize};
 use crate::db::{Db, Item, StoreError, Table, from_item, query_page, s};
 use crate::vault::Vault;
 use crate::workspace::partition;
+
+pub use erase::MAX_ERASED_CONTACTS;
 
 const ENTITY: &str = "event";
 const PREFIX: &str = "EVENT#";

@@ -6,9 +6,9 @@ use super::{
     AutomationRef, AutomationWithThreshold, BookingEvent, BookingRef, BookingRescheduled, CheckInEvent,
     CheckInInactivity, CheckInRef, ClientDetails, ComplianceCrossed, ComputedType, ContactCreated, ContactDetails,
     ContactField, ContactMerged, ContactSource, ContactUpdated, DailyLogInactivity, Event, EventData, EventName,
-    EventType, LowCheckInScore, MergedContactRef, MessageReceived, MessageRef, NamedAutomation, NewClient,
-    OpportunityCreated, OpportunityField, OpportunityRef, OpportunityStageChanged, OpportunityUpdated, Person,
-    PersonSchema, PhaseAdvanced, PhaseEligible,
+    EventType, LowCheckInScore, MergedContactRef, MessageReceived, MessageRef, NamedAutomation, NamedContact,
+    NewClient, OpportunityCreated, OpportunityField, OpportunityRef, OpportunityStageChanged, OpportunityUpdated,
+    Person, PersonSchema, PhaseAdvanced, PhaseEligible,
 };
 use crate::booking::BookingStatus;
 use crate::client::{Measure, Origin};
@@ -70,15 +70,16 @@ fn person(event_type: EventName) -> Person {
                 external_id: Some(ExternalId::unchecked(EXTERNAL_ID)),
             },
         },
-        PersonSchema::Contact | PersonSchema::BookedContact => Person::Contact {
+        PersonSchema::Contact | PersonSchema::BookedContact => Person::Contact(NamedContact {
             id: valid!(ContactId, "01900000-0000-7000-8000-00000000c0de"),
             client_id: None,
+            merged: None,
             details: ContactDetails {
                 name: Some("Example Contact".to_owned()),
                 email: Some(valid!(Email, "contact@example.com")),
                 phone: Some(Phone::as_given(PHONE)),
             },
-        },
+        }),
     }
 }
 

@@ -18,10 +18,21 @@ use crate::subject::Subject;
 pub enum Person {
     /// The client in `data.client`.
     Client { id: ClientId, details: ClientDetails },
-    /// The contact in `data.contact`, and the client that the contact is.
-    Contact { id: ContactId, client_id: Option<ClientId>, details: ContactDetails },
+    /// The contact in `data.contact`.
+    Contact(NamedContact),
     /// No contact: `data.contact` is null.
     NoContact,
+}
+
+/// The contact that an event names.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NamedContact {
+    pub id: ContactId,
+    /// The client that the contact is.
+    pub client_id: Option<ClientId>,
+    /// The contact of the event's record, if it was merged into this one.
+    pub merged: Option<ContactId>,
+    pub details: ContactDetails,
 }
 
 /// The members of `data.client` that the payload mode `contact_details` adds. Null means that the client has none.
@@ -69,19 +80,31 @@ impl Person {
             email: contact.email.clone(),
             phone: contact.phone.clone(),
         };
-        Self::Contact { id: contact.id, client_id: contact.client_id.clone(), details }
+        Self::Contact(NamedContact { id: contact.id, client_id: contact.client_id.clone(), merged: None, details })
     }
 
     /// A contact that is not stored yet.
     pub fn unknown_contact(id: ContactId) -> Self {
-        Self::Contact { id, client_id: None, details: ContactDetails::default() }
+        Self::Contact(NamedContact { id, client_id: None, merged: None, details: ContactDetails::default() })
+    }
+
+    /// The person in events of records of `contact`, which may have been merged into the person.
+    pub fn for_records_of(self, contact: ContactId) -> Self {
+        match self {
+            Self::Contact(named) if named.id != contact => {
+                Self::Contact(NamedContact { merged: Some(contact), ..named })
+            }
+            person => person,
+        }
     }
 
     /// The subject of events about the person.
     pub fn subject(&self) -> Subject {
         match self {
             Self::Client { id, .. } => Subject::client(id.clone()),
-            Self::Contact { id, client_id, .. } => Subject { client_id: client_id.clone(), contact_id: Some(*id) },
+            Self::Contact(NamedContact { id, client_id, merged, .. }) => {
+                Subject { client_id: client_id.clone(), contact_id: Some(*id), merged_contact_id: *merged }
+            }
             Self::NoContact => Subject::default(),
         }
     }
@@ -99,7 +122,7 @@ impl Person {
         };
         match self {
             Self::Client { id, details } => ("client", with_details(json!(id), json!(details))),
-            Self::Contact { id, details, .. } => ("contact", with_details(json!(id), json!(details))),
+            Self::Contact(named) => ("contact", with_details(json!(named.id), json!(named.details))),
             Self::NoContact => ("contact", Value::Null),
         }
     }

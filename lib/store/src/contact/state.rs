@@ -59,15 +59,16 @@ impl ContactState {
         }
     }
 
-    /// The person that an event about `contact` names, if `contact` has this state: the surviving contact. `None`: the
-    /// contact is erased.
+    /// The person that events of the records of `contact` name, if `contact` has this state: the surviving contact.
+    /// `None`: the contact is erased.
     pub fn person(&self, contact: ContactId) -> Option<Person> {
-        match self {
-            Self::Live(live) | Self::Merged { survivor: Some(live), .. } => Some(Person::contact(live.contact())),
-            Self::Merged { into, survivor: None } => Some(Person::unknown_contact(*into)),
-            Self::Unknown => Some(Person::unknown_contact(contact)),
-            Self::Erased => None,
-        }
+        let person = match self {
+            Self::Live(live) | Self::Merged { survivor: Some(live), .. } => Person::contact(live.contact()),
+            Self::Merged { into, survivor: None } => Person::unknown_contact(*into),
+            Self::Unknown => Person::unknown_contact(contact),
+            Self::Erased => return None,
+        };
+        Some(person.for_records_of(contact))
     }
 
     /// Parses the state of a contact from its item. `into` is then the next contact, which may be merged too:

@@ -1,9 +1,8 @@
-//! Erasure of a client's deliveries: removes the rendered bodies, their signatures, and the receivers' answers, which
+//! Erasure of a person's deliveries: removes the rendered bodies, their signatures, and the receivers' answers, which
 //! may repeat the bodies. With a signature and the endpoint's secret, guesses of a body could be confirmed. Ids, times
 //! and statuses stay in the log. A pending delivery ends. An attempt under way is still recorded.
 
 use domain::delivery::{DeliveryState, DeliveryStatus};
-use domain::id::ClientId;
 use domain::time::Timestamp;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
@@ -24,15 +23,42 @@ const REASON: &str = "not sent: client erased";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ErasureProgress {
     Done,
-    /// Done up to this delivery. More follow.
+    /// Done up to this sort key. More follow.
     Until(String),
 }
 
+/// An index that leads from a person to deliveries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SubjectIndex {
+    /// Deliveries that name the client or contact.
+    Named,
+    /// Deliveries about records of a contact that name the contact into which it was merged.
+    Merged,
+}
+
+impl SubjectIndex {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Named => "by_subject",
+            Self::Merged => "by_merged_contact",
+        }
+    }
+
+    fn key(self) -> &'static str {
+        match self {
+            Self::Named => "subject_ref",
+            Self::Merged => "merged_contact_ref",
+        }
+    }
+}
+
 impl Deliveries {
-    /// Removes all content from the deliveries about a client: at most three pages, after `after`.
-    pub async fn erase_client(
+    /// Removes all content from the deliveries that an index has for a client (its id) or a contact (its
+    /// [`ContactRef`](crate::contact_ref::ContactRef)): at most three pages, after `after`.
+    pub async fn erase(
         &self,
-        client: &ClientId,
+        index: SubjectIndex,
+        subject: &str,
         after: Option<&str>,
         now: Timestamp,
     ) -> Result<ErasureProgress, StoreError> {
@@ -40,8 +66,9 @@ impl Deliveries {
         for _ in 0..MAX_PAGES {
             // DynamoDB has no empty key values.
             let from = if after.is_empty() { " " } else { &after };
-            let values = [(":client", s(client.as_str())), (":after", s(from))];
-            let query = self.table.query("client_id = :client AND sk > :after", values).index_name("by_client");
+            let values = [(":subject", s(subject)), (":after", s(from))];
+            let condition = format!("{} = :subject AND sk > :after", index.key());
+            let query = self.table.query(&condition, values).index_name(index.name());
             let page = query_page(query.projection_expression("pk, sk").limit(PAGE_ITEMS)).await?;
             let keys = page.items;
             after = keys.last().map(|key| sk_of(key).to_owned()).unwrap_or(after);

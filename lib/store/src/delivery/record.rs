@@ -26,6 +26,10 @@ pub(super) struct DeliveryItem {
     pub(super) event_type: String,
     #[serde(flatten)]
     pub(super) subject: Subject,
+    /// Key of the index `by_subject`.
+    pub(super) subject_ref: Option<String>,
+    /// Key of the index `by_merged_contact`.
+    pub(super) merged_contact_ref: Option<String>,
     pub(super) made_at: Timestamp,
     pub(super) status: DeliveryStatus,
     pub(super) attempts: Vec<StoredAttempt>,
@@ -199,6 +203,8 @@ pub(super) mod tests {
             event_id: EventId::parse("evt_1").unwrap(),
             event_type: "new_client".to_owned(),
             subject: Subject::client(domain::id::ClientId::parse("c1").unwrap()),
+            subject_ref: Some("c1".to_owned()),
+            merged_contact_ref: None,
             made_at: Timestamp::from_ms(0),
             status: DeliveryStatus::Pending,
             attempts: vec![line(1_000, 500)],

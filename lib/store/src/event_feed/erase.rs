@@ -1,13 +1,10 @@
-//! Erasure of a subject's events from feeds. An item stays, with the id and the time of its event: the next position
+//! Erasure of persons' events from a feed. An item stays, with the id and the time of its event: the next position
 //! derives from it.
 //!
-//! No index leads from a subject to its events: it would double the cost of each event. An erasure reads the feeds of
-//! the subject's coaches instead, which hold two months at most.
+//! No index leads from a person to events: it would double the cost of each event. An erasure reads the feeds of the
+//! person's coaches instead, which hold two months at most.
 
-use std::collections::BTreeSet;
-
-use domain::id::CoachId;
-use domain::subject::Subject;
+use domain::id::{ClientId, CoachId, ContactId};
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::{EventFeed, PREFIX, PREFIX_END};
@@ -18,51 +15,52 @@ use crate::workspace::{key_of, partition};
 /// Pages of 1 MB that one call reads.
 const MAX_PAGES: usize = 3;
 const CONCURRENT_UPDATES: usize = 16;
-/// Separates coach and sort key in the progress of an erasure. No id has it.
-const SEPARATOR: char = ' ';
+/// Contacts per call: DynamoDB compares with a hundred values.
+pub const MAX_ERASED_CONTACTS: usize = 40;
 
 impl EventFeed {
-    /// Returns true for the progress of an erasure from feeds.
-    pub fn is_erasure_progress(after: &str) -> bool {
-        after.contains(SEPARATOR)
-    }
-
-    /// Removes the content of a subject's events from the feeds of these coaches: at most three pages, after `after`.
+    /// Removes the content of the events that name a client or contacts of a coach: at most three pages, after `after`.
+    /// `contacts`: at most [`MAX_ERASED_CONTACTS`].
     pub async fn erase(
         &self,
-        coaches: &BTreeSet<CoachId>,
-        subject: &Subject,
+        coach: &CoachId,
+        client: Option<&ClientId>,
+        contacts: &[ContactId],
         after: Option<&str>,
     ) -> Result<ErasureProgress, StoreError> {
-        let (name, id) = match (&subject.client_id, &subject.contact_id) {
-            (Some(client), _) => ("client_id", client.to_string()),
-            (None, Some(contact)) => ("contact_id", contact.to_string()),
-            (None, None) => return Ok(ErasureProgress::Done),
-        };
-        let (mut pages, after) = (0, after.and_then(|after| after.split_once(SEPARATOR)));
-        for coach in coaches.iter().skip_while(|coach| after.is_some_and(|(last, _)| coach.as_str() < last)) {
-            let mut start = after.filter(|(last, _)| coach.as_str() == *last).map(|(_, sk)| key_of(coach, sk));
-            loop {
-                if pages == MAX_PAGES {
-                    let sk = start.as_ref().map_or(PREFIX, sk_of);
-                    return Ok(ErasureProgress::Until(format!("{coach}{SEPARATOR}{sk}")));
-                }
-                let values =
-                    [(":pk", s(partition(coach))), (":first", s(PREFIX)), (":last", s(PREFIX_END)), (":id", s(&id))];
-                let query = self.table.query("pk = :pk AND sk BETWEEN :first AND :last", values).consistent_read(true);
-                let query = query.filter_expression(format!("{name} = :id")).projection_expression("pk, sk");
-                let page = query_page(query.set_exclusive_start_key(start)).await?;
-                let erased = page.items.into_iter().map(|key| async {
-                    let item = self.table.write(key).when_present();
-                    item.remove(["sealed", "client_id", "contact_id"]).update_now().await.map(drop)
-                });
-                stream::iter(erased).buffer_unordered(CONCURRENT_UPDATES).try_collect::<Vec<()>>().await?;
-                (pages, start) = (pages + 1, page.next);
-                if start.is_none() {
-                    break;
-                }
+        let contact_values: Vec<_> =
+            contacts.iter().enumerate().map(|(i, contact)| (format!(":contact{i}"), s(contact.to_string()))).collect();
+        let names = contact_values.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+        let mut filters = Vec::new();
+        filters.extend(client.map(|_| "client_id = :client".to_owned()));
+        if !contacts.is_empty() {
+            filters.extend(["contact_id", "merged_contact_id"].map(|member| format!("{member} IN ({names})")));
+        }
+        if filters.is_empty() {
+            return Ok(ErasureProgress::Done);
+        }
+        let values = [(":pk", s(partition(coach))), (":first", s(PREFIX)), (":last", s(PREFIX_END))];
+        let mut query = self.table.query("pk = :pk AND sk BETWEEN :first AND :last", values).consistent_read(true);
+        query = query.filter_expression(filters.join(" OR ")).projection_expression("pk, sk");
+        for (name, value) in
+            client.map(|client| (":client".to_owned(), s(client.as_str()))).into_iter().chain(contact_values)
+        {
+            query = query.expression_attribute_values(name, value);
+        }
+        let mut start = after.map(|sk| key_of(coach, sk));
+        for _ in 0..MAX_PAGES {
+            let page = query_page(query.clone().set_exclusive_start_key(start)).await?;
+            let erased = page.items.into_iter().map(|key| async {
+                let item = self.table.write(key).when_present();
+                let erased = item.remove(["sealed", "client_id", "contact_id", "merged_contact_id"]);
+                erased.update_now().await.map(drop)
+            });
+            stream::iter(erased).buffer_unordered(CONCURRENT_UPDATES).try_collect::<Vec<()>>().await?;
+            start = page.next;
+            if start.is_none() {
+                return Ok(ErasureProgress::Done);
             }
         }
-        Ok(ErasureProgress::Done)
+        Ok(ErasureProgress::Until(start.as_ref().map_or(PREFIX, sk_of).to_owned()))
     }
 }
