@@ -9,15 +9,15 @@ mod scheduler;
 
 use serde_json::{Value, json};
 
-use crate::world::{Caller, Coach, EMITTED, Fact, fact, list};
+use crate::world::{Caller, Coach, Fact, emitted_events, fact, list};
 
 /// A caller with a new partner key that may read events of all types.
 pub(crate) async fn reader(coach: &Coach<'_>, payload_mode: &str) -> Caller {
-    reader_of(coach, &EMITTED, payload_mode).await
+    reader_of(coach, &emitted_events(), payload_mode).await
 }
 
 /// A caller with a new partner key that may read events of these types.
-async fn reader_of(coach: &Coach<'_>, types: &[&str], payload_mode: &str) -> Caller {
+pub(crate) async fn reader_of(coach: &Coach<'_>, types: &[&str], payload_mode: &str) -> Caller {
     let events = json!({ "types": types, "payload_mode": payload_mode });
     let made = coach.new_key(json!({ "name": "Reader", "scope": "partner", "events": events })).await;
     coach.world.anonymous().with_bearer(made.str("key"))
@@ -42,7 +42,7 @@ async fn page(reader: &Caller, query: &str) -> Page {
 }
 
 /// Follows the feed from a cursor to its end. Returns the events and the cursor for later ones.
-async fn follow(reader: &Caller, cursor: &str, limit: usize) -> (Vec<Value>, String) {
+pub(crate) async fn follow(reader: &Caller, cursor: &str, limit: usize) -> (Vec<Value>, String) {
     let (mut events, mut cursor) = (Vec::new(), cursor.to_owned());
     loop {
         let page = page(reader, &format!("limit={limit}&cursor={cursor}")).await;

@@ -27,7 +27,9 @@ use serde_json::{Value, json};
 pub(crate) use application::{Application, Invitation};
 pub(crate) use aws::{Fact, bytes_of, fact};
 pub(crate) use caller::{Call, Caller, Reply, the_one_answer};
-pub(crate) use coach::{CRM_PERMISSIONS, Coach, EMITTED, Endpoint, PARTNER_PERMISSIONS};
+pub(crate) use coach::{
+    CLIENT_EVENTS, CRM_EVENTS, CRM_PERMISSIONS, Coach, Endpoint, PARTNER_PERMISSIONS, emitted_events,
+};
 pub(crate) use costs::{Bill, assert_cost};
 pub(crate) use crm::{PIPELINE, ids, uuid};
 pub(crate) use receiver::{Answer, Hook, Receiver};

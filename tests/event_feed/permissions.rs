@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{page, reader, reader_of, whole_feed};
-use crate::world::{CRM_PERMISSIONS, Caller, EMITTED, Fact, World};
+use crate::world::{CRM_PERMISSIONS, Caller, Fact, World, emitted_events};
 
 const ROUTES: [&str; 2] = ["/v1/events", "/v1/events/samples?type=new_client"];
 
@@ -13,7 +13,7 @@ async fn crm_reader(world: &World, coach: &crate::world::Coach<'_>, events: Valu
 }
 
 fn all_events() -> Value {
-    json!({ "types": EMITTED, "payload_mode": "identifiers" })
+    json!({ "types": emitted_events(), "payload_mode": "identifiers" })
 }
 
 #[tokio::test]

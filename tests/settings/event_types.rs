@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::delivery::endpoint_states::EndpointScene;
-use crate::world::{EMITTED, World, list, members};
+use crate::world::{World, emitted_events, list, members};
 
 const COMPUTED: [&str; 5] =
     ["compliance_drop", "compliance_milestone", "phase_eligible", "check_in_inactivity", "daily_log_inactivity"];
@@ -23,7 +23,7 @@ async fn the_catalog_lists_emitted_and_computed_events() {
         let of_kind = entries.iter().filter(|entry| entry["kind"] == kind);
         of_kind.map(|entry| entry["type"].as_str().unwrap()).collect::<Vec<_>>()
     };
-    assert_eq!((kinds("emitted"), kinds("computed")), (EMITTED.to_vec(), COMPUTED.to_vec()));
+    assert_eq!((kinds("emitted"), kinds("computed")), (emitted_events(), COMPUTED.to_vec()));
     for entry in &entries {
         assert_eq!(members(entry), ["description", "examples", "kind", "schema", "title", "type"]);
         assert_eq!(members(&entry["examples"]), ["contact_details", "identifiers"]);
@@ -66,7 +66,9 @@ async fn a_test_event_is_the_example_of_the_catalog_for_its_payload_mode() {
             assert_eq!(sent["type"], example["type"]);
             assert_eq!(members(&sent), members(example));
             assert_eq!(members(&sent["data"]), members(&example["data"]));
-            assert_eq!(sent["data"]["client"], example["data"]["client"]);
+            for person in ["client", "contact"] {
+                assert_eq!(sent["data"].get(person), example["data"].get(person));
+            }
             assert_fits(&entry["schema"], &sent["data"]);
             assert_fits(&entry["schema"], &example["data"]);
             settings.delete(&path).await.expect(200);

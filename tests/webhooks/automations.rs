@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::world::{Caller, Coach, EMITTED, Endpoint, Fact, Receiver, World, fact};
+use crate::world::{CLIENT_EVENTS, Caller, Coach, Endpoint, Fact, Receiver, World, fact};
 
 const AT: &str = "2026-05-01T07:00:00.000Z";
 
@@ -27,8 +27,8 @@ impl AutomationScene {
         let (subscribed, named) = (Receiver::start().await, Receiver::start().await);
         let ada = world.coach("ada").await;
         let key = ada.partner_key().await;
-        let subscribed_endpoint = endpoint(&ada, &subscribed, &EMITTED[1..], payload_mode).await;
-        let named_endpoint = endpoint(&ada, &named, &EMITTED[..1], payload_mode).await;
+        let subscribed_endpoint = endpoint(&ada, &subscribed, &CLIENT_EVENTS[1..], payload_mode).await;
+        let named_endpoint = endpoint(&ada, &named, &CLIENT_EVENTS[..1], payload_mode).await;
         world.apply([Fact::client("ada", "c1").with("backfill", true)]).await;
         Self { world, key, subscribed, named, subscribed_endpoint, named_endpoint }
     }
@@ -114,7 +114,7 @@ fn advance(to_phase: &str) -> Fact {
 async fn a_step_sends_each_emitted_event_with_its_automation() {
     let scene = AutomationScene::new("identifiers").await;
     let world = &scene.world;
-    for event in &EMITTED[1..] {
+    for event in &CLIENT_EVENTS[1..] {
         let trigger = if *event == "low_check_in_score" { low(3.0, Value::Null) } else { on(event) };
         scene.automation(&format!("on_{event}"), trigger).await;
     }

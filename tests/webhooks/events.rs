@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{Caller, EMITTED, Endpoint, Fact, Receiver, World, fact};
+use crate::world::{Caller, Endpoint, Fact, Receiver, World, emitted_events, fact};
 
 /// A coach whose endpoint subscribes to everything, and her client `c1`, whose event has arrived.
 struct LifeEventScene {
@@ -17,7 +17,7 @@ impl LifeEventScene {
         let world = World::start().await;
         let receiver = Receiver::start().await;
         let ada = world.coach("ada").await;
-        let body = json!({ "url": receiver.url(), "events": EMITTED, "payload_mode": payload_mode });
+        let body = json!({ "url": receiver.url(), "events": emitted_events(), "payload_mode": payload_mode });
         let made = ada.settings().await.post("/settings/webhooks", body).await.expect(201);
         let endpoint = Endpoint { id: made.str("id").to_owned(), secret: made.str("secret").to_owned() };
         let key = ada.partner_key().await;

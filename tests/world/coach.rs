@@ -9,8 +9,8 @@ use super::aws::{Fact, fact};
 use super::caller::{Caller, Reply};
 use super::{World, list};
 
-/// Events that an endpoint may subscribe to.
-pub(crate) const EMITTED: [&str; 6] = [
+/// Events about clients that an endpoint may subscribe to.
+pub(crate) const CLIENT_EVENTS: [&str; 6] = [
     "new_client",
     "check_in_submitted",
     "low_check_in_score",
@@ -18,6 +18,24 @@ pub(crate) const EMITTED: [&str; 6] = [
     "phase_advanced",
     "message_received",
 ];
+/// Events of the CRM that an endpoint may subscribe to.
+pub(crate) const CRM_EVENTS: [&str; 9] = [
+    "contact_created",
+    "contact_updated",
+    "contact_merged",
+    "opportunity_created",
+    "opportunity_updated",
+    "opportunity_stage_changed",
+    "booking_created",
+    "booking_rescheduled",
+    "booking_cancelled",
+];
+
+/// All events that an endpoint may subscribe to, in the order of the catalog.
+pub(crate) fn emitted_events() -> Vec<&'static str> {
+    [CLIENT_EVENTS.as_slice(), &CRM_EVENTS].concat()
+}
+
 /// All permissions of a partner key.
 pub(crate) const PARTNER_PERMISSIONS: [&str; 4] =
     ["clients.read", "clients.write", "records.read", "login_links.create"];
