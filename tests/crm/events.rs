@@ -12,7 +12,7 @@ use crate::world::{CLIENT_EVENTS, CRM_EVENTS, Coach, Endpoint, Fact, Receiver, W
 const MODES: [&str; 2] = ["identifiers", "contact_details"];
 
 /// Registers an endpoint for these events.
-async fn endpoint(ada: &Coach<'_>, receiver: &Receiver, events: &[&str], mode: &str) -> Endpoint {
+pub(crate) async fn endpoint(ada: &Coach<'_>, receiver: &Receiver, events: &[&str], mode: &str) -> Endpoint {
     let body = json!({ "url": receiver.url(), "events": events, "payload_mode": mode });
     let made = ada.settings().await.post("/settings/webhooks", body).await.expect(201);
     Endpoint { id: made.str("id").to_owned(), secret: made.str("secret").to_owned() }

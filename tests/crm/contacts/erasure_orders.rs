@@ -18,14 +18,18 @@ fn strangers_opportunity(number: u64) -> Fact {
     opportunity(number).with("name", "Else").with("lost_reason", "Else")
 }
 
-/// Applies facts that occurred a second apart, in this order of arrival.
-async fn arrive(world: &World, facts: &[Fact], order: &[usize]) {
+/// Applies facts that occurred a second apart, in this order of arrival. After each an opportunity of the contact
+/// changes, so that events name whatever contact remains.
+async fn arrive(world: &World, own: u64, facts: &[Fact], order: &[usize]) {
     let mut dated = Vec::new();
     for (fact, seconds) in facts.iter().zip(1..) {
         dated.push(fact.clone().with("occurred_at", world.timestamp_in(seconds).await));
     }
-    for index in order {
+    for (index, cents) in order.iter().zip(1..) {
         world.apply([dated[*index].clone()]).await;
+        let changed = opportunity(own).with("value_cents", cents).with("occurred_at", world.timestamp_in(60).await);
+        world.apply([changed]).await;
+        world.advance_s(1).await;
     }
 }
 
@@ -44,7 +48,7 @@ async fn an_erasure_and_two_merges_in_any_order_erase_all_three_contacts() {
             world.apply([contact(between)]).await;
         }
         let client = scene.client_of(own).await;
-        arrive(world, &[merged(own, between), merged(between, end), erased(&client)], &order).await;
+        arrive(world, own, &[merged(own, between), merged(between, end), erased(&client)], &order).await;
         if is_seen == Some(false) {
             world.apply([contact(between)]).await;
         }
@@ -53,6 +57,7 @@ async fn an_erasure_and_two_merges_in_any_order_erase_all_three_contacts() {
         scene.assert_forgotten(&[own, between, end]).await;
     }
     assert!(listed(&scene.key).await.is_empty() && world.set_aside().await.is_empty());
+    scene.assert_nothing_leaves().await;
 }
 
 /// All permutations of the first `of` numbers.
@@ -72,12 +77,13 @@ async fn merges_that_appear_circular_in_their_order_of_arrival_do_not_prevent_er
         world.apply([own, other, end].map(contact)).await;
         let client = scene.client_of(own).await;
         let facts = [merged(other, own), merged(other, end), merged(own, other), erased(&client)];
-        arrive(world, &facts, &order).await;
+        arrive(world, own, &facts, &order).await;
         world.advance_s(ENDED_S).await;
         println!("{order:?}");
         scene.assert_forgotten(&[own, other, end]).await;
         assert_eq!(world.set_aside().await, [] as [Value; 0], "{order:?}");
     }
+    scene.assert_nothing_leaves().await;
 }
 
 #[tokio::test]
@@ -88,13 +94,14 @@ async fn the_target_of_a_merge_after_the_erasure_survives() {
         let (between, end) = (own + 1, own + 2);
         world.apply([contact(own), contact(between), stranger(end), strangers_opportunity(end)]).await;
         let client = scene.client_of(own).await;
-        arrive(world, &[merged(own, between), erased(&client), merged(between, end)], &order).await;
+        arrive(world, own, &[merged(own, between), erased(&client), merged(between, end)], &order).await;
         world.advance_s(ENDED_S).await;
         println!("{order:?}");
         scene.assert_forgotten(&[own, between]).await;
         assert_eq!(shown(&scene.key, &uuid(end)).await["clientId"], Value::Null);
         assert!(scene.keys("OPPORTUNITY#").await.contains(&format!("OPPORTUNITY#{}", uuid(100 + end))));
     }
+    scene.assert_nothing_leaves().await;
 }
 
 #[tokio::test]
@@ -104,7 +111,7 @@ async fn a_link_to_an_erased_client_is_not_moved() {
     world.apply([contact(1), contact(2), stranger(3), stranger(4)]).await;
     let (client, other) = (scene.client_of(1).await, scene.client_of(2).await);
     let later = world.timestamp_in(4).await;
-    arrive(world, &[merged(1, 3), merged(3, 2), erased(&client)], &[0, 1, 2]).await;
+    arrive(world, 1, &[merged(1, 3), merged(3, 2), erased(&client)], &[0, 1, 2]).await;
     world.advance_s(ENDED_S).await;
     world.apply([merged(3, 4).with("occurred_at", later.as_str())]).await;
     assert_eq!(shown(&scene.key, &uuid(4)).await["clientId"], Value::Null);
@@ -119,12 +126,13 @@ async fn a_merge_after_the_erasure_erases_nobody_in_any_order_of_arrival() {
         let other = own + 1;
         world.apply([contact(own), stranger(other), strangers_opportunity(other)]).await;
         let client = scene.client_of(own).await;
-        arrive(world, &[erased(&client), merged(own, other)], &order).await;
+        arrive(world, own, &[erased(&client), merged(own, other)], &order).await;
         world.advance_s(ENDED_S).await;
         scene.assert_forgotten(&[own]).await;
         assert_eq!(shown(&scene.key, &uuid(other)).await["clientId"], Value::Null, "{order:?}");
         assert!(scene.keys("OPPORTUNITY#").await.contains(&format!("OPPORTUNITY#{}", uuid(100 + other))), "{order:?}");
     }
+    scene.assert_nothing_leaves().await;
 }
 
 #[tokio::test]
@@ -141,7 +149,7 @@ async fn a_merge_undone_by_a_later_one_erases_no_other_contact() {
         } else {
             [merged(own, wrong), merged(own, own + 30)]
         };
-        arrive(world, &[first, second, erased(&client)], &[2, 0, 1]).await;
+        arrive(world, own, &[first, second, erased(&client)], &[2, 0, 1]).await;
         world.advance_s(ENDED_S).await;
         scene.assert_forgotten(&[own]).await;
         let shown = listed(&scene.key).await;
@@ -149,4 +157,5 @@ async fn a_merge_undone_by_a_later_one_erases_no_other_contact() {
         assert!(scene.keys("OPPORTUNITY#").await.contains(&format!("OPPORTUNITY#{}", uuid(100 + wrong))), "{is_into}");
     }
     assert!(world.set_aside().await.is_empty());
+    scene.assert_nothing_leaves().await;
 }
