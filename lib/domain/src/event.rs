@@ -10,6 +10,7 @@ mod crm_data;
 mod data;
 mod example;
 mod name;
+mod payload_mode;
 mod person;
 
 use serde::{Deserialize, Serialize};
@@ -21,7 +22,7 @@ use crate::id::{AutomationId, CheckInId, CoachId, EndpointId, EventId, MessageId
 use crate::subject::Subject;
 use crate::time::Timestamp;
 
-pub use catalog::{EventCatalog, EventEntry, EventExamples, EventKind, EventSchema, PersonSchema};
+pub use catalog::{EventCatalog, EventEntry, EventExamples, EventKind, EventSchema};
 pub use crm_data::{
     BookingEvent, BookingRef, BookingRescheduled, ContactCreated, ContactField, ContactMerged, ContactSource,
     ContactUpdated, MergedContactRef, OpportunityCreated, OpportunityField, OpportunityRef, OpportunityStageChanged,
@@ -34,17 +35,8 @@ pub use data::{
 };
 pub use example::{example, example_time};
 pub use name::{ComputedType, EventName, EventType};
-pub use person::{ClientDetails, ContactDetails, NamedContact, Person};
-
-crate::named! {
-    /// How much personal data an endpoint gets. Fixed at creation.
-    PayloadMode {
-        /// Ids, figures, dates, automation context.
-        Identifiers = "identifiers",
-        /// Also name, e-mail address, phone number and external id.
-        ContactDetails = "contact_details",
-    }
-}
+pub use payload_mode::PayloadMode;
+pub use person::{ClientDetails, ContactDetails, NamedContact, Person, PersonSchema};
 
 /// An event in a coach's workspace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

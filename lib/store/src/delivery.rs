@@ -12,8 +12,8 @@
 //!    `read` GetItem: module `detail`.
 //! 4. `end_pending` Query of `undelivered`, then an UpdateItem each; `end` UpdateItem: module `end`.
 //! 5. `find` GetItem. `restart` Transaction with the order: module `restart`.
-//! 6. `erase` Query of GSI `by_subject` (`subject_ref`, `sk`) or `by_merged_contact` (`merged_contact_ref`, `sk`), then a
-//!    PutItem each: module `erase`.
+//! 6. `erase` Query of GSI `by_subject` (`subject_ref`, `sk`) or `by_merged_contact` (`merged_contact_ref`, `sk`), then
+//!    a PutItem each: module `erase`.
 //! 7. `count` UpdateItem, `activity` Query of the days' counts: module `activity`.
 //!    `last_day` the same, and a count of the pending in `undelivered`: module `counts`.
 //! 8. `resume_page` Query of `undelivered`, BatchGetItem. `recover_page` the same, then a transaction each.

@@ -340,7 +340,7 @@ impl<'w, R: FnMut(usize) -> usize> History<'w, R> {
     }
 }
 
-/// What an event tells: its type, the record, what changed and whom it names.
+/// The content of an event that is compared: its type, the record, what changed and whom it names.
 fn told(event: &Value) -> Expected {
     let data = &event["data"];
     let record = [&data["opportunity"]["id"], &data["booking"]["id"], &data["merged"]["id"], &data["contact"]["id"]];

@@ -1,12 +1,15 @@
 //! Each write of the API and each fact, with the events that it emits.
 
-use chrono::{DateTime, TimeDelta, Utc};
+mod bookings;
+mod contacts;
+mod opportunities;
+
 use serde_json::{Value, json};
 
-use crate::crm::bookings::{CALENDAR, event, path};
+use crate::crm::bookings::CALENDAR;
 use crate::crm::events::MODES;
 use crate::event_feed::{follow, reader_of};
-use crate::world::{CRM_EVENTS, Caller, Fact, PIPELINE, World, fact, rendered, time, uuid};
+use crate::world::{CRM_EVENTS, Caller, Fact, World, fact, time, uuid};
 
 const OTHER_CALENDAR: u64 = 11;
 
@@ -71,295 +74,6 @@ fn merged(from: u64, into: u64) -> Step {
 fn with(mut value: Value, members: Value) -> Value {
     value.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
     value
-}
-
-fn contact_rows() -> Vec<Row> {
-    let lead = |id: u64| format!("/v1/crm/contacts/{}", uuid(id));
-    let created = |contact: Value, source: &str| {
-        ("contact_created", json!({ "contact": contact, "created_at": AT, "source": source }))
-    };
-    let updated = |contact: Value, changed: Value| {
-        ("contact_updated", json!({ "contact": contact, "changed": changed, "updated_at": AT }))
-    };
-    let ann = json!({ "name": "Ann", "email": "ann@example.com" });
-    let new_ann = json!({ "id": NEW, "name": "Ann", "email": "ann@example.com", "phone": null });
-    let free = |id| lee(id).with("do_not_contact", false);
-    let addressed = |id: u64| lee(id).with("email", format!("lead{id}@example.com"));
-    let client = |id: u64| Client(json!({ "email": format!("lead{id}@example.com"), "send_welcome": false }));
-    let address = |id: u64| with(named(id), json!({ "email": format!("lead{id}@example.com") }));
-    vec![
-        row("POST creates", [], [Post("/v1/crm/contacts", ann.clone())], [created(new_ann, "crm_api")]),
-        row("POST matches", [], [Post("/v1/crm/contacts", json!({ "name": "A", "email": "ANN@example.com" }))], NONE),
-        row(
-            "POST and its echo",
-            [],
-            [Post("/v1/crm/contacts", json!({ "name": "Bo", "email": "bo@example.com" })), Echo],
-            [created(json!({ "id": NEW, "name": "Bo", "email": "bo@example.com", "phone": null }), "crm_api")],
-        ),
-        row(
-            "PATCH of both members",
-            [saved(free(101))],
-            [Patch(lead(101), json!({ "name": "L", "doNotContact": true }))],
-            [updated(with(named(101), json!({ "name": "L" })), json!(["name", "do_not_contact"]))],
-        ),
-        row("PATCH of the same name", [saved(lee(102))], [Patch(lead(102), json!({ "name": "Lee Lead" }))], NONE),
-        row(
-            "PATCH, its repetition and its echo",
-            [saved(lee(103))],
-            [Patch(lead(103), json!({ "name": "L" })), Patch(lead(103), json!({ "name": "L" })), Echo],
-            [updated(with(named(103), json!({ "name": "L" })), json!(["name"]))],
-        ),
-        row("a fact creates", [], [saved(lee(104))], [created(named(104), "application")]),
-        row(
-            "a fact changes",
-            [saved(lee(105))],
-            [saved(
-                lee(105)
-                    .with("email", "e@example.com")
-                    .with("phone", "+1 415 555 0100")
-                    .with("marketing", json!({ "email": false, "sms": false })),
-            )],
-            [updated(
-                with(named(105), json!({ "email": "e@example.com", "phone": "+1 415 555 0100" })),
-                json!(["email", "phone", "marketing"]),
-            )],
-        ),
-        row("a fact repeats", [saved(lee(106))], [saved(lee(106))], NONE),
-        row(
-            "an older fact",
-            [saved(lee(107))],
-            [saved(lee(107).with("name", "Old").with("occurred_at", "2026-01-01T00:00:00Z"))],
-            NONE,
-        ),
-        row("a backfill creates", [], [saved(lee(108).with("backfill", true))], NONE),
-        row("a backfill changes", [saved(lee(109))], [saved(lee(109).with("name", "L").with("backfill", true))], NONE),
-        row(
-            "a merge",
-            [saved(lee(110)), saved(lee(111))],
-            [merged(110, 111)],
-            [("contact_merged", json!({ "contact": named(111), "merged": { "id": uuid(110) } }))],
-        ),
-        row("the same merge", [], [merged(110, 111)], NONE),
-        row(
-            "a merge into another contact",
-            [saved(lee(112))],
-            [merged(110, 112)],
-            [("contact_merged", json!({ "contact": named(112), "merged": { "id": uuid(110) } }))],
-        ),
-        row("a fact about a merged contact", [], [saved(lee(110).with("name", "Late"))], NONE),
-        row(
-            "a merge into a merged contact",
-            [saved(lee(113))],
-            [merged(113, 110)],
-            [("contact_merged", json!({ "contact": named(112), "merged": { "id": uuid(113) } }))],
-        ),
-        row(
-            "a merge into a contact that is not stored",
-            [saved(lee(114))],
-            [merged(114, 115)],
-            [("contact_merged", json!({ "contact": nameless(115), "merged": { "id": uuid(114) } }))],
-        ),
-        row(
-            "POST of a client with a lead",
-            [saved(addressed(116))],
-            [client(116)],
-            [updated(address(116), json!(["client_id"]))],
-        ),
-        row(
-            "a merge that brings a client",
-            [saved(lee(117))],
-            [merged(116, 117)],
-            [("contact_merged", json!({ "contact": named(117), "merged": { "id": uuid(116) } }))],
-        ),
-    ]
-}
-
-fn opportunity_rows() -> Vec<Row> {
-    let at = |id: u64| format!("/v1/crm/opportunities/{}", uuid(id));
-    let deal = |id: u64, contact: u64| Fact::opportunity("ada", &uuid(id), &uuid(contact));
-    let shown = |id: &str, name: &str, value: u64, stage: &str, status: &str| {
-        json!({
-            "id": id, "name": name, "value_cents": value, "pipeline_id": PIPELINE, "stage": stage, "status": status,
-        })
-    };
-    let package = |id: u64| shown(&uuid(id), "Package", 25_000, "new", "open");
-    let created = |contact: Value, opportunity: Value| {
-        ("opportunity_created", json!({ "contact": contact, "opportunity": opportunity, "created_at": AT }))
-    };
-    let updated = |contact: Value, opportunity: Value, changed: Value| {
-        let data = json!({ "contact": contact, "opportunity": opportunity, "changed": changed, "updated_at": AT });
-        ("opportunity_updated", data)
-    };
-    let moved = |contact: Value, opportunity: Value, (stage, status): (&str, &str), changed: Value| {
-        let data = json!({
-            "contact": contact, "opportunity": opportunity, "from_stage": stage, "from_status": status,
-            "changed": changed, "updated_at": AT,
-        });
-        ("opportunity_stage_changed", data)
-    };
-    let (one, open) = (named(1), ("new", "open"));
-    let lost = |id: u64| deal(id, 1).with("stage", "lost").with("lost_reason", "Price");
-    vec![
-        row(
-            "POST creates, and its echo",
-            [],
-            [Post("/v1/crm/opportunities", json!({ "contactId": uuid(1) })), Echo],
-            [created(one.clone(), shown(NEW, "Lee Lead", 0, "new", "open"))],
-        ),
-        row(
-            "PATCH of name and value, repeated",
-            [saved(deal(201, 1))],
-            [
-                Patch(at(201), json!({ "name": "P", "valueCents": 5 })),
-                Patch(at(201), json!({ "name": "P", "valueCents": 5 })),
-                Echo,
-            ],
-            [updated(one.clone(), shown(&uuid(201), "P", 5, "new", "open"), json!(["name", "value_cents"]))],
-        ),
-        row(
-            "PATCH of the stage, and its echo",
-            [saved(deal(202, 1))],
-            [Patch(at(202), json!({ "stage": "warm" })), Echo],
-            [moved(one.clone(), shown(&uuid(202), "Package", 25_000, "warm", "open"), open, json!([]))],
-        ),
-        row(
-            "PATCH of stage, reason and value",
-            [saved(deal(203, 1))],
-            [Patch(at(203), json!({ "stage": "lost", "lostReason": "Price", "valueCents": 7 }))],
-            [moved(one.clone(), shown(&uuid(203), "Package", 7, "lost", "lost"), open, json!(["value_cents"]))],
-        ),
-        row("PATCH of the reason", [], [Patch(at(203), json!({ "lostReason": "Time" }))], NONE),
-        row("PATCH of the same stage", [saved(deal(204, 1))], [Patch(at(204), json!({ "stage": "new" }))], NONE),
-        row("a fact creates", [], [saved(deal(205, 1))], [created(one.clone(), package(205))]),
-        row("a fact repeats", [], [saved(deal(205, 1))], NONE),
-        row(
-            "a fact with another pipeline",
-            [],
-            [saved(deal(205, 1).with("pipeline_id", "pipeline-2"))],
-            [moved(one.clone(), with(package(205), json!({ "pipeline_id": "pipeline-2" })), open, json!([]))],
-        ),
-        row(
-            "a fact with another contact",
-            [saved(deal(206, 1)), saved(lee(299).with("name", "Bo"))],
-            [saved(deal(206, 299))],
-            [updated(with(named(299), json!({ "name": "Bo" })), package(206), json!(["contact_id"]))],
-        ),
-        row(
-            "a fact changes everything",
-            [saved(deal(207, 299))],
-            [saved(deal(207, 1).with("name", "P").with("value_cents", 1).with("stage", "won"))],
-            [moved(
-                one.clone(),
-                shown(&uuid(207), "P", 1, "won", "won"),
-                open,
-                json!(["name", "value_cents", "contact_id"]),
-            )],
-        ),
-        row("a fact with another reason", [saved(lost(208))], [saved(lost(208).with("lost_reason", "Time"))], NONE),
-        row(
-            "an older fact",
-            [saved(deal(209, 1))],
-            [saved(deal(209, 1).with("stage", "won").with("occurred_at", "2026-01-01T00:00:00Z"))],
-            NONE,
-        ),
-        row("a backfill", [], [saved(deal(210, 1).with("backfill", true))], NONE),
-        row(
-            "a fact about a contact that is not stored",
-            [],
-            [saved(deal(211, 290))],
-            [created(nameless(290), package(211))],
-        ),
-        row(
-            "a fact about a merged contact's opportunity",
-            [saved(lee(291)), saved(deal(212, 291)), merged(291, 1)],
-            [saved(deal(212, 291).with("value_cents", 3))],
-            [updated(one, with(package(212), json!({ "value_cents": 3 })), json!(["value_cents"]))],
-        ),
-        row(
-            "a pipeline's new stages",
-            [saved(deal(213, 1))],
-            [saved(Fact::pipeline("ada").with("stages", json!([])))],
-            NONE,
-        ),
-    ]
-}
-
-fn booking_rows(midnight: DateTime<Utc>) -> Vec<Row> {
-    let at = |hour: i64| midnight + TimeDelta::hours(hour);
-    let on = |id: u64, hour: i64| event("ada", &uuid(id), Some(CALENDAR), at(hour), 60).with("lead_id", uuid(1));
-    let private = |id: u64, hour: i64| on(id, hour).with("calendar_id", Value::Null);
-    let cancelled = |fact: Fact| fact.with("status", "cancelled");
-    let shown = |id: &str, hour: i64, status: &str| {
-        json!({
-            "id": id, "calendar_id": uuid(CALENDAR), "starts_at": rendered(at(hour)), "ends_at": rendered(at(hour + 1)),
-            "timezone": "UTC", "status": status,
-        })
-    };
-    let of = |event: &'static str, booking: Value| (event, json!({ "contact": named(1), "booking": booking }));
-    let booked = |id: &str, hour: i64| of("booking_created", shown(id, hour, "confirmed"));
-    let ended = |id: u64, hour: i64| of("booking_cancelled", shown(&uuid(id), hour, "cancelled"));
-    let moved = |id: u64, hour: i64, from: i64| {
-        let data = json!({
-            "contact": named(1), "booking": shown(&uuid(id), hour, "confirmed"), "previous_starts_at": rendered(at(from)),
-        });
-        ("booking_rescheduled", data)
-    };
-    let date = midnight.date_naive();
-    let slot = |time: &str| json!({ "leadId": uuid(1), "calendarId": uuid(CALENDAR), "date": date, "time": time });
-    let to = |time: &str| json!({ "leadId": uuid(1), "date": date, "time": time });
-    let booking = |id: u64| path(&uuid(id));
-    let (mut without, mut longer) = (booked(&uuid(310), 9), moved(309, 8, 8));
-    without.1["contact"] = Value::Null;
-    longer.1["booking"]["ends_at"] = json!(rendered(at(10)));
-    vec![
-        row("POST books, and its echo", [], [Post("/v1/crm/bookings", slot("01:00")), Echo], [booked(NEW, 1)]),
-        row("PATCH to the same time", [saved(on(301, 2))], [Patch(booking(301), to("02:00"))], NONE),
-        row("PATCH moves, and its echo", [], [Patch(booking(301), to("03:00")), Echo], [moved(301, 3, 2)]),
-        row(
-            "DELETE, its repetition and its echo",
-            [],
-            [
-                Delete(booking(301), json!({ "leadId": uuid(1) })),
-                Delete(booking(301), json!({ "leadId": uuid(1) })),
-                Echo,
-            ],
-            [ended(301, 3)],
-        ),
-        row("a fact books", [], [saved(on(302, 4))], [booked(&uuid(302), 4)]),
-        row("a fact without a contact", [], [saved(on(310, 9).with("lead_id", Value::Null))], [without]),
-        row("a fact repeats", [], [saved(on(302, 4))], NONE),
-        row("first seen as cancelled", [], [saved(cancelled(on(303, 5)))], NONE),
-        row("confirmed after that", [], [saved(on(303, 5))], [booked(&uuid(303), 5)]),
-        row("a private entry", [], [saved(private(304, 6))], NONE),
-        row("moved into a calendar", [], [saved(on(304, 6))], [booked(&uuid(304), 6)]),
-        row(
-            "moved out, without its contact",
-            [],
-            [saved(private(304, 7).with("lead_id", Value::Null))],
-            [ended(304, 6)],
-        ),
-        row("a fact moves", [saved(on(305, 6))], [saved(on(305, 7))], [moved(305, 7, 6)]),
-        row("a fact cancels", [], [saved(cancelled(on(305, 7)))], [ended(305, 7)]),
-        row("moved while cancelled", [], [saved(cancelled(on(305, 8)))], NONE),
-        row("confirmed again", [], [saved(on(305, 8))], [booked(&uuid(305), 8)]),
-        row("another contact", [saved(lee(390))], [saved(on(305, 8).with("lead_id", uuid(390)))], NONE),
-        row(
-            "another calendar",
-            [saved(on(306, 9))],
-            [saved(on(306, 9).with("calendar_id", uuid(OTHER_CALENDAR)))],
-            NONE,
-        ),
-        row(
-            "an older fact",
-            [saved(on(307, 10))],
-            [saved(cancelled(on(307, 10)).with("occurred_at", "2026-01-01T00:00:00Z"))],
-            NONE,
-        ),
-        row("a backfill", [], [saved(on(308, 11).with("backfill", true))], NONE),
-        row("another end", [saved(on(309, 8))], [saved(on(309, 8).with("ends_at", rendered(at(10))))], [longer]),
-        row("a calendar", [], [saved(Fact::calendar("ada", &uuid(CALENDAR)).with("name", "Renamed"))], NONE),
-        row("a workflow", [], [saved(Fact::workflow("ada", &uuid(399)))], NONE),
-    ]
 }
 
 /// A coach with readers of the feed in both modes.
@@ -525,15 +239,15 @@ async fn assert_rows(rows: impl AsyncFnOnce(&World) -> Vec<Row>) {
 
 #[tokio::test]
 async fn each_change_of_a_contact_is_one_event() {
-    assert_rows(async |_| contact_rows()).await;
+    assert_rows(async |_| contacts::rows()).await;
 }
 
 #[tokio::test]
 async fn each_change_of_an_opportunity_is_one_event() {
-    assert_rows(async |_| opportunity_rows()).await;
+    assert_rows(async |_| opportunities::rows()).await;
 }
 
 #[tokio::test]
 async fn each_change_of_a_booking_is_one_event() {
-    assert_rows(async |world| booking_rows(world.midnight_in(3).await)).await;
+    assert_rows(async |world| bookings::rows(world.midnight_in(3).await)).await;
 }

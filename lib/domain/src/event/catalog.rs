@@ -8,7 +8,8 @@ use super::{
     AutomationRef, BookingEvent, BookingRescheduled, CheckInEvent, CheckInInactivity, ClientDetails, ComplianceCrossed,
     ComputedType, ContactCreated, ContactDetails, ContactMerged, ContactUpdated, DailyLogInactivity, EventName,
     EventType, LowCheckInScore, MessageReceived, NamedAutomation, NewClient, OpportunityCreated,
-    OpportunityStageChanged, OpportunityUpdated, PayloadMode, PhaseAdvanced, PhaseEligible, example, example_time,
+    OpportunityStageChanged, OpportunityUpdated, PayloadMode, PersonSchema, PhaseAdvanced, PhaseEligible, example,
+    example_time,
 };
 use crate::openapi::NamedSchema;
 
@@ -69,49 +70,7 @@ pub struct EventSchema {
     pub automation: Option<NamedSchema>,
 }
 
-/// The member that names a person.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PersonSchema {
-    Client,
-    Contact,
-    /// Null if a booking has no contact.
-    BookedContact,
-}
-
 impl PersonSchema {
-    pub fn of(event_type: EventName) -> Self {
-        match event_type {
-            EventName::Computed(_)
-            | EventName::Emitted(
-                EventType::NewClient
-                | EventType::CheckInSubmitted
-                | EventType::LowCheckInScore
-                | EventType::SystemGradeDrop
-                | EventType::PhaseAdvanced
-                | EventType::MessageReceived,
-            ) => Self::Client,
-            EventName::Emitted(
-                EventType::ContactCreated
-                | EventType::ContactUpdated
-                | EventType::ContactMerged
-                | EventType::OpportunityCreated
-                | EventType::OpportunityUpdated
-                | EventType::OpportunityStageChanged,
-            ) => Self::Contact,
-            EventName::Emitted(
-                EventType::BookingCreated | EventType::BookingRescheduled | EventType::BookingCancelled,
-            ) => Self::BookedContact,
-        }
-    }
-
-    /// The name of the member.
-    pub fn member(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Contact | Self::BookedContact => "contact",
-        }
-    }
-
     /// The schema of the member in both payload modes, without references.
     fn inlined(self) -> Value {
         let (details, description, types) = match self {

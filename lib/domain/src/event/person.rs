@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::PayloadMode;
+use super::{EventName, EventType, PayloadMode};
 use crate::client::Client;
 use crate::contact::Contact;
 use crate::email::Email;
@@ -22,6 +22,50 @@ pub enum Person {
     Contact(NamedContact),
     /// No contact: `data.contact` is null.
     NoContact,
+}
+
+/// The member that names a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PersonSchema {
+    Client,
+    Contact,
+    /// Null if a booking has no contact.
+    BookedContact,
+}
+
+impl PersonSchema {
+    pub fn of(event_type: EventName) -> Self {
+        match event_type {
+            EventName::Computed(_)
+            | EventName::Emitted(
+                EventType::NewClient
+                | EventType::CheckInSubmitted
+                | EventType::LowCheckInScore
+                | EventType::SystemGradeDrop
+                | EventType::PhaseAdvanced
+                | EventType::MessageReceived,
+            ) => Self::Client,
+            EventName::Emitted(
+                EventType::ContactCreated
+                | EventType::ContactUpdated
+                | EventType::ContactMerged
+                | EventType::OpportunityCreated
+                | EventType::OpportunityUpdated
+                | EventType::OpportunityStageChanged,
+            ) => Self::Contact,
+            EventName::Emitted(
+                EventType::BookingCreated | EventType::BookingRescheduled | EventType::BookingCancelled,
+            ) => Self::BookedContact,
+        }
+    }
+
+    /// The name of the member.
+    pub fn member(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Contact | Self::BookedContact => "contact",
+        }
+    }
 }
 
 /// The contact that an event names.
