@@ -1,6 +1,6 @@
 // Carries the n8n workflow out from a start node, as far as its nodes need: settings, code, HTTP requests. Reads
-// {workflow, start, input, staticData, base, key} from stdin. Writes {items, staticData} to stdout: the items that reach
-// the last node, and what n8n keeps after a successful execution.
+// {workflow, start, input, staticData, base, key} from stdin. Writes {reached, staticData} to stdout: the items that each
+// node gives, and what n8n keeps after a successful execution.
 
 import { readFileSync } from 'node:fs';
 
@@ -50,12 +50,14 @@ const kinds = {
     Promise.all(items.map(async ({ json }) => ({ json: await request(node, json) }))),
 };
 
-let node = nodes.find(({ name }) => name === run.start);
-let items = [];
-while (node) {
-  items = await kinds[node.type](node, items);
-  const next = connections[node.name]?.main[0][0].node;
+const reached = {};
+async function carryOut(name, given) {
+  const node = nodes.find((known) => known.name === name);
+  const items = await kinds[node.type](node, given);
+  reached[name] = items.map(({ json }) => json);
   // n8n runs no node without items.
-  node = items.length ? nodes.find(({ name }) => name === next) : undefined;
+  if (items.length === 0) return;
+  for (const next of connections[name]?.main[0] ?? []) await carryOut(next.node, items);
 }
-console.log(JSON.stringify({ items: items.map(({ json }) => json), staticData: run.staticData }));
+await carryOut(run.start, []);
+console.log(JSON.stringify({ reached, staticData: run.staticData }));

@@ -61,14 +61,14 @@ def run_n8n(coach, key, types):
 
     static_data = {}
 
-    def execute(start, **given):
+    def execute(start, end="Your work", **given):
         nonlocal static_data
         asked = {"workflow": workflow, "start": start, "staticData": static_data, "base": coach.base_url, "key": key}
         done = subprocess.run(["node", HERE / "n8n.mjs"], input=json.dumps(asked | given), capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         result = json.loads(done.stdout)
         static_data = result["staticData"]
-        return result["items"]
+        return result["reached"].get(end, [])
 
     assert execute("Every minute") == [] and static_data["cursor"], "the first run only sets the cursor"
     coach.create_client("n8n-1")
@@ -77,10 +77,15 @@ def run_n8n(coach, key, types):
     assert [event["data"]["client"]["id"] for event in events] == ["client-n8n-1", "client-n8n-2"], events
     assert execute("Every minute") == []
     client = {"email": "n8n@example.com", "full_name": "", "external_id": "n8n-3", "reference": "order-n8n"}
-    [made] = execute("When another workflow calls", input=client)
-    assert made["client_id"] == execute("When another workflow calls", input=client)[0]["client_id"]
+    create = ("When another workflow calls", "Create a client")
+    [made] = execute(*create, input=client)
+    assert made["client_id"] == execute(*create, input=client)[0]["client_id"]
     coach.settle()
     assert [event["data"]["client"]["id"] for event in execute("Every minute")] == [made["client_id"]]
+    coach.create_client("n8n-4")
+    booking = coach.book(1)
+    [booked] = execute("Every minute", "Your work with bookings")
+    assert (booked["type"], booked["data"]["booking"]["id"]) == ("booking_created", booking), booked
     print("n8n: known nodes and parameters, and both parts run", flush=True)
 
 
@@ -116,6 +121,11 @@ def run_make(coach, key):
     assert {"label": "Max Make", "value": made["client_id"]} in listed, listed
     newest = app.run("modules", "watchEvents", types="new_client")
     assert newest[0]["data"]["client"]["id"] == made["client_id"], newest[0]
+    booking = coach.book(2)
+    [newest_booking, *_] = app.run("modules", "watchBookings")
+    sample = definition["modules"]["watchBookings"]["samples"]
+    assert newest_booking["data"]["booking"].keys() == sample["data"]["booking"].keys()
+    assert newest_booking["data"]["booking"]["id"] == booking
     pages, cursor = [], None
     while not pages or pages[-1]["has_more"]:
         pages += app.run("modules", "readEvents", cursor=cursor, types="new_client")
@@ -133,7 +143,7 @@ def main(binary, tools):
     types = install(tools)
     with stack(binary) as (base_url, aws_url):
         coach = Coach(base_url, aws_url)
-        allowed = {"types": [*EVENTS, "phase_advanced"], "payload_mode": "identifiers"}
+        allowed = {"types": [*EVENTS, "phase_advanced", "booking_created"], "payload_mode": "identifiers"}
         key = coach.settings("keys", {"name": "Kits", "scope": "partner", "events": allowed})["key"]
         for kit in ("n8n-workflow.json", "zapier-app.js", "make-app.json"):
             with urllib.request.urlopen(f"{base_url}/docs/{kit}") as answer:

@@ -52,6 +52,11 @@ async function main() {
   assert.strictEqual(example.type, 'phase_advanced');
   assert.ok(example.id && example.data.client.id);
 
+  const booked = app.triggers.booking.operation;
+  const [booking] = await run(booked.perform, bundle());
+  assert.strictEqual(booking.type, 'booking_created');
+  assert.deepStrictEqual(Object.keys(booking.data.booking).sort(), Object.keys(booked.sample.data.booking).sort());
+
   const create = app.creates.client.operation;
   const input = { email: 'zapier@example.com', full_name: 'Zoë Zap', external_id: 'zap-1', phone: '', reference: 'order-1' };
   const made = await run(create.perform, bundle(input));

@@ -25,7 +25,7 @@ async fn the_catalog_lists_emitted_and_computed_events() {
     };
     assert_eq!((kinds("emitted"), kinds("computed")), (emitted_events(), COMPUTED.to_vec()));
     for entry in &entries {
-        assert_eq!(members(entry), ["description", "examples", "kind", "schema", "title", "type"]);
+        assert_eq!(members(entry), ["description", "examples", "group", "kind", "schema", "title", "type"]);
         assert_eq!(members(&entry["examples"]), ["contact_details", "identifiers"]);
         for text in ["title", "description"] {
             assert!(entry[text].as_str().is_some_and(|text| text.len() > 5), "{entry}");

@@ -22,7 +22,7 @@ class Coach:
             "time_zone": "America/New_York",
             "country": "US",
             "plan": {"client_cap": None},
-            "entitlements": {"partner_api": True, "pro_crm": False, "gym": False},
+            "entitlements": {"partner_api": True, "pro_crm": True, "gym": False},
             "crm": None,
         }
         self.publish("workspace.saved", workspace)
@@ -60,6 +60,20 @@ class Coach:
         absent += ("current_phase", "phase_started_on", "programme_id")
         self.publish("client.saved", client | dict.fromkeys(absent))
         return 1
+
+    def book(self, number):
+        """Books a time on a calendar by a fact. Returns the booking's id."""
+        booking = {
+            "event_id": f"019a9f0c-6d5e-7b3c-8f1a-{number:012}",
+            "coach_id": COACH,
+            "calendar_id": "019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f77",
+            "lead_id": None,
+            "starts_at": "2030-01-01T09:00:00Z",
+            "ends_at": "2030-01-01T10:00:00Z",
+            "status": "confirmed",
+        }
+        self.publish("calendar_event.saved", booking)
+        return booking["event_id"]
 
     def emit_events(self):
         """Creates clients by facts and by the API, a check-in and a message. Returns the number of events."""

@@ -1,6 +1,6 @@
 'use strict';
 
-// The Partner API as a Zapier app: a polling trigger for events, an action that creates a client, and a search for
+// The Partner API as a Zapier app: polling triggers for events and for new bookings, an action that creates a client, and a search for
 // clients. Put this file into a folder as index.js: /docs/guides/kits has the commands. REST hooks are impossible,
 // because only the coach can register a URL.
 
@@ -13,6 +13,15 @@ const EVENTS = {
   system_grade_drop: 'Wellness system graded lower',
   phase_advanced: 'Phase advanced',
   message_received: 'Message received',
+  contact_created: 'Contact created',
+  contact_updated: 'Contact changed',
+  contact_merged: 'Contacts merged',
+  opportunity_created: 'Opportunity created',
+  opportunity_updated: 'Opportunity changed',
+  opportunity_stage_changed: 'Opportunity moved to another stage',
+  booking_created: 'Booking made',
+  booking_rescheduled: 'Booking moved',
+  booking_cancelled: 'Booking cancelled',
 };
 // The most events of a page.
 const MAX_EVENTS = 200;
@@ -36,8 +45,7 @@ const authorize = (request, z, bundle) => {
   return request;
 };
 
-const readEvents = async (z, bundle) => {
-  const { type } = bundle.inputData;
+const readEvents = async (z, bundle, type) => {
   const { data } = await call(z, bundle, '/v1/events', { params: { order: 'desc', types: type, limit: MAX_EVENTS } });
   if (data.length === 0 && bundle.meta && bundle.meta.isLoadingSample) {
     return (await call(z, bundle, '/v1/events/samples', { params: { type } })).data;
@@ -100,11 +108,11 @@ module.exports = {
     event: {
       key: 'event',
       noun: 'Event',
-      display: { label: 'New Event', description: 'Triggers when something happens to a client.' },
+      display: { label: 'New Event', description: 'Triggers when something happens to a client, contact, opportunity or booking.' },
       operation: {
         type: 'polling',
         inputFields: [{ key: 'type', label: 'Event', choices: EVENTS, required: true, altersDynamicFields: false }],
-        perform: readEvents,
+        perform: (z, bundle) => readEvents(z, bundle, bundle.inputData.type),
         sample: {
           id: 'evt_019a9f0c6d5e8b3c8f1a2b3c4d5e6f72',
           type: 'new_client',
@@ -113,6 +121,31 @@ module.exports = {
             client: { id: CLIENT.id },
             created_at: '2026-11-20T09:30:00.000Z',
             source: 'partner_api',
+          },
+        },
+      },
+    },
+    booking: {
+      key: 'booking',
+      noun: 'Booking',
+      display: { label: 'New Booking', description: 'Triggers when an appointment is booked.' },
+      operation: {
+        type: 'polling',
+        perform: (z, bundle) => readEvents(z, bundle, 'booking_created'),
+        sample: {
+          id: 'evt_019a9f0c6d5e8b3c8f1a2b3c4d5e6f74',
+          type: 'booking_created',
+          timestamp: '2026-11-20T09:30:00.000Z',
+          data: {
+            contact: { id: '019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f75' },
+            booking: {
+              id: '019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f76',
+              calendar_id: '019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f77',
+              starts_at: '2026-11-23T09:30:00.000Z',
+              ends_at: '2026-11-23T10:30:00.000Z',
+              timezone: 'Europe/Berlin',
+              status: 'confirmed',
+            },
           },
         },
       },

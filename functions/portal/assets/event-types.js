@@ -4,7 +4,10 @@ import { get } from "./api.js";
 
 let reading = null;
 
-/** Reads all event types: `[{ type, kind, title, description, schema, examples }]`. */
+/** The headings of the groups of events. */
+export const GROUPS = { client: "Clients", contact: "Contacts", opportunity: "Opportunities", booking: "Bookings" };
+
+/** Reads all event types: `[{ type, kind, group, title, description, schema, examples }]`. */
 export function eventTypes() {
   reading ??= get("/settings/event-types")
     .then(({ data }) => data)
@@ -23,4 +26,9 @@ export const emitted = types => types.filter(({ kind }) => kind === "emitted");
 
 /** Choices of a form: the title of each event with its description. */
 export const eventChoices = types =>
-  emitted(types).map(({ type, title, description }) => ({ value: type, label: title, hint: description }));
+  emitted(types).map(({ type, group, title, description }) => ({
+    value: type,
+    label: title,
+    hint: description,
+    group: GROUPS[group],
+  }));

@@ -1,15 +1,19 @@
 // The catalog of events, with an example for each kind of webhook.
 
+import { choices } from "./choices.js";
 import { copyButton } from "./copy.js";
 import { code, fill, h } from "./dom.js";
-import { eventTypes } from "./event-types.js";
-import { choices } from "./forms.js";
+import { GROUPS, eventTypes } from "./event-types.js";
 import { link, section } from "./ui.js";
 import { MODES } from "./webhook-status.js";
 
 export async function events() {
   const types = await eventTypes();
-  const of = kind => types.filter(type => type.kind === kind).map(event);
+  const of = kind =>
+    Object.entries(GROUPS).map(([group, title]) => {
+      const members = types.filter(type => type.kind === kind && type.group === group);
+      return members.length > 0 && [h("h3", {}, title), h("div", { class: "cards" }, members.map(event))];
+    });
   return {
     title: "Events",
     content: [
@@ -21,7 +25,7 @@ export async function events() {
       section(
         "Events that a webhook can get",
         h("p", {}, "You choose them when you create a webhook. They are sent when they happen."),
-        h("div", { class: "cards" }, of("emitted")),
+        of("emitted"),
       ),
       section(
         "Events that automations send",
@@ -30,7 +34,7 @@ export async function events() {
           {},
           "They come from rules that you build as automations. A Webhook step of the automation sends them to the webhook that it names.",
         ),
-        h("div", { class: "cards" }, of("computed")),
+        of("computed"),
       ),
       h("p", {}, link("/docs/guides/events", "For your developer: all about events")),
     ],
@@ -46,7 +50,7 @@ function event({ type, title, description, examples, schema }) {
   return h(
     "div",
     { class: "card" },
-    h("h3", {}, title),
+    h("h4", {}, title),
     h("p", {}, description),
     h(
       "details",

@@ -70,58 +70,6 @@ export function field({ name, label, hint, tag = "input", options = [], read, ..
   return asField(node, name, read ?? (() => control.value.trim()), control, error);
 }
 
-/**
- * A group of choices: `kind` `radio` (the value is one value) or `checkbox` (an array). `choices`: `[{ value, label,
- * hint? }]`; `chosen`: values that are selected at the start. `required`: at least one must be chosen, which
- * the hint of checkboxes says.
- */
-export function choices({ name, legend, hint, kind, choices, chosen = [], required = false, onchange }) {
-  const id = uniqueId(name);
-  const hints = [required && kind === "checkbox" && "Choose at least one.", hint].filter(Boolean).join(" ");
-  const error = errorPlace(id);
-  const boxes = choices.map(choice =>
-    h("input", {
-      type: kind,
-      id: uniqueId(name),
-      name: id,
-      value: choice.value,
-      checked: chosen.includes(choice.value),
-      required: required && kind === "radio",
-    }),
-  );
-  const read = () => boxes.filter(box => box.checked).map(box => box.value);
-  const check = () => {
-    const missing = required && kind === "checkbox" && !read().length;
-    boxes[0]?.setCustomValidity(missing ? "Choose at least one." : "");
-  };
-  check();
-  const rows = choices.map((choice, at) =>
-    h(
-      "div",
-      { class: "choice" },
-      boxes[at],
-      h("label", { for: boxes[at].id }, choice.label, choice.hint && h("span", { class: "hint" }, choice.hint)),
-    ),
-  );
-  const node = h(
-    "fieldset",
-    {
-      id,
-      class: "field",
-      ...described(id, hints),
-      onchange: () => {
-        check();
-        onchange?.(kind === "radio" ? read()[0] : read());
-      },
-    },
-    h("legend", {}, legend),
-    hints && h("p", { id: `${id}-hint`, class: "hint" }, hints),
-    rows,
-    error,
-  );
-  return asField(node, name, kind === "radio" ? () => read()[0] ?? null : read, boxes[0], error);
-}
-
 /** Shows an error at a field. */
 export const failField = (node, text) => FIELDS.get(node).fail(text);
 
@@ -129,11 +77,14 @@ const fieldsOf = node => [...node.querySelectorAll(".field")].map(field => FIELD
 
 const FIELDS = new WeakMap();
 
-const errorPlace = id => h("p", { id: `${id}-error`, class: "error" });
+/** The place of a field's error. */
+export const errorPlace = id => h("p", { id: `${id}-error`, class: "error" });
 
-const described = (id, hint) => ({ "aria-describedby": `${hint ? `${id}-hint ` : ""}${id}-error` });
+/** The attribute that ties a field to its hint and its error. */
+export const described = (id, hint) => ({ "aria-describedby": `${hint ? `${id}-hint ` : ""}${id}-error` });
 
-function asField(node, name, read, control, error) {
+/** Makes a node a field of its form. */
+export function asField(node, name, read, control, error) {
   const clear = () => {
     fill(error);
     control?.removeAttribute("aria-invalid");

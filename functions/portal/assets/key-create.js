@@ -2,13 +2,14 @@
 
 import { announce } from "./announce.js";
 import { get } from "./api.js";
+import { choices } from "./choices.js";
 import { dayField } from "./date-field.js";
-import { LIMITS, PERMISSIONS, SCOPES } from "./domain.js";
 import { showSecret } from "./dialogs.js";
 import { fill, h } from "./dom.js";
+import { LIMITS, PERMISSIONS, SCOPES } from "./domain.js";
 import { dropDraft, keepDraft } from "./drafts.js";
 import { eventTypes } from "./event-types.js";
-import { choices, field, form } from "./forms.js";
+import { field, form } from "./forms.js";
 import { eventAccess, eventFields } from "./key-events.js";
 import { developerNote, entitlementWarning, expiry, presets, tomorrow } from "./key-words.js";
 import { link } from "./ui.js";

@@ -1,10 +1,11 @@
 // The events that a key may read: fields, words, and the screen that changes them.
 
 import { patch, path } from "./api.js";
+import { choices } from "./choices.js";
 import { fill, h, userText } from "./dom.js";
 import { keepDraft } from "./drafts.js";
 import { eventChoices, eventTypes, titleOf } from "./event-types.js";
-import { choices, form } from "./forms.js";
+import { form } from "./forms.js";
 import { readKey } from "./key-list.js";
 import { dataField } from "./webhook-edit.js";
 import { MODES } from "./webhook-status.js";

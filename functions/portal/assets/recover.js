@@ -1,12 +1,13 @@
 // Sends failed events again: first counts them, then asks, then sends.
 
 import { IdempotentPost, get, path } from "./api.js";
+import { choices } from "./choices.js";
 import { timeField } from "./date-field.js";
-import { LIMITS } from "./domain.js";
 import { fill, h } from "./dom.js";
+import { LIMITS } from "./domain.js";
 import { eventTypes } from "./event-types.js";
-import { choices, form } from "./forms.js";
 import { host, time } from "./format.js";
+import { form } from "./forms.js";
 import { none, question } from "./recover-count.js";
 import { link, notice, showAndAnnounce } from "./ui.js";
 import { start } from "./webhook-actions.js";

@@ -1,12 +1,13 @@
 // Changes a webhook: its address, events and note.
 
 import { get, patch, path } from "./api.js";
-import { LIMITS } from "./domain.js";
+import { choices } from "./choices.js";
 import { h } from "./dom.js";
+import { LIMITS } from "./domain.js";
 import { keepDraft } from "./drafts.js";
 import { eventChoices, eventTypes } from "./event-types.js";
-import { choices, field, form } from "./forms.js";
 import { host } from "./format.js";
+import { field, form } from "./forms.js";
 import { MODES, hostName } from "./webhook-status.js";
 
 export async function editWebhook({ id }, page) {

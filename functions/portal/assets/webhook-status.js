@@ -67,9 +67,9 @@ export const MODES = {
   ],
   contact_details: [
     "With contact details",
-    "The client's name, e-mail address and phone number are sent too, and the id that the other " +
-      "system gave the client. Choose it if the other system finds people by any of these, and " +
-      "may have these data.",
+    "The person's name, e-mail address and phone number are sent too, the id that the other system " +
+      "gave the client, and the names of opportunities. Choose it if the other system finds people " +
+      "by any of these, and may have these data.",
   ],
 };
 

@@ -252,8 +252,8 @@ impl EndpointDraft {
             (
                 "payload_mode",
                 Field::one_of(&PayloadMode::ALL.map(PayloadMode::as_str)).required().about(
-                    "`identifiers`: ids, figures and dates. `contact_details`: also the client's name, e-mail address, \
-                     phone number and external id. Fixed at creation.",
+                    "`identifiers`: ids, figures and dates. `contact_details`: also the person's name, e-mail address, \
+                     phone number and external id, and the names of opportunities. Fixed at creation.",
                 ),
             ),
             ("description", Field::visible_text(MAX_DESCRIPTION_CHARS)),

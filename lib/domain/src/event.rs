@@ -34,7 +34,7 @@ pub use data::{
     NewClient, PhaseAdvanced, PhaseEligible,
 };
 pub use example::{example, example_time};
-pub use name::{ComputedType, EventName, EventType};
+pub use name::{ComputedType, EventGroup, EventName, EventType};
 pub use payload_mode::PayloadMode;
 pub use person::{ClientDetails, ContactDetails, NamedContact, Person, PersonSchema};
 

@@ -40,8 +40,8 @@ impl EventAccess {
             (
                 "payload_mode",
                 Field::one_of(&PayloadMode::ALL.map(PayloadMode::as_str)).required().about(
-                    "`identifiers`: ids, figures and dates. `contact_details`: also the client's name, e-mail address \
-                     and phone number.",
+                    "`identifiers`: ids, figures and dates. `contact_details`: also the person's name, e-mail address, \
+                     phone number and external id, and the names of opportunities.",
                 ),
             ),
         ])

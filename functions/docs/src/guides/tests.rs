@@ -261,7 +261,7 @@ fn members_in(row: &str) -> BTreeSet<String> {
 /// The members of an object's schema that are required, besides `client`, those of objects as `object.member`.
 fn required_in(schema: &Value) -> BTreeSet<String> {
     let own = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    own.filter(|name| *name != "client")
+    own.filter(|name| !["client", "contact"].contains(name))
         .flat_map(|name| match &schema["properties"][name] {
             inner if inner["required"].is_array() => {
                 required_in(inner).into_iter().map(|member| format!("{name}.{member}")).collect()
@@ -284,7 +284,13 @@ fn the_guide_to_events_has_the_members_of_every_event_in_the_catalog() {
         let members = rows[0].trim_end_matches(" |").rsplit(" | ").next().unwrap();
         // The values of a member follow its colon.
         let members = members.split(": ").next().unwrap();
-        let place = format!("the members in the row of `{name}` in functions/docs/pages/events.md");
-        assert_same(&place, members_in(members), required_in(&entry.schema));
+        let rule = format!("the members in the row of `{name}` in functions/docs/pages/events.md");
+        // A member that several events have is described once, in a row of its own.
+        let described = members_in(members).into_iter().flat_map(|member| {
+            let row = place.lines().find_map(|line| line.strip_prefix(&format!("| `{member}` | `{{")));
+            let inner = row.and_then(|row| row.split_once('}')).map(|(inner, _)| format!("`{member}` `{{{inner}}}`"));
+            inner.map_or_else(|| BTreeSet::from([member]), |inner| members_in(&inner))
+        });
+        assert_same(&rule, described.collect::<BTreeSet<_>>(), required_in(&entry.schema));
     }
 }

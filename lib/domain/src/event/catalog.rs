@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::{
     AutomationRef, BookingEvent, BookingRescheduled, CheckInEvent, CheckInInactivity, ClientDetails, ComplianceCrossed,
-    ComputedType, ContactCreated, ContactDetails, ContactMerged, ContactUpdated, DailyLogInactivity, EventName,
-    EventType, LowCheckInScore, MessageReceived, NamedAutomation, NewClient, OpportunityCreated,
+    ComputedType, ContactCreated, ContactDetails, ContactMerged, ContactUpdated, DailyLogInactivity, EventGroup,
+    EventName, EventType, LowCheckInScore, MessageReceived, NamedAutomation, NewClient, OpportunityCreated,
     OpportunityStageChanged, OpportunityUpdated, PayloadMode, PersonSchema, PhaseAdvanced, PhaseEligible, example,
     example_time,
 };
@@ -33,6 +33,8 @@ pub struct EventEntry {
     #[schema(value_type = String)]
     pub event_type: EventName,
     pub kind: EventKind,
+    /// The kind of records that the event is about.
+    pub group: EventGroup,
     /// The name in words.
     pub title: &'static str,
     /// When the event happens.
@@ -96,6 +98,7 @@ impl EventEntry {
         Self {
             event_type,
             kind: event_type.kind(),
+            group: event_type.group(),
             title: event_type.title(),
             description: event_type.description(),
             schema: EventSchema::of(event_type).into_whole(),

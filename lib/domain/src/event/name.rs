@@ -32,6 +32,16 @@ crate::named! {
     }
 }
 
+crate::named! {
+    /// The kind of records that an event is about.
+    EventGroup {
+        Client = "client",
+        Contact = "contact",
+        Opportunity = "opportunity",
+        Booking = "booking",
+    }
+}
+
 /// The name of an event of either kind, as in `type` and `x-service-event`. No name belongs to both kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
@@ -51,6 +61,30 @@ impl EventName {
         match self {
             Self::Emitted(event) => event.as_str(),
             Self::Computed(event) => event.as_str(),
+        }
+    }
+
+    /// Returns the kind of records that the event is about.
+    pub fn group(self) -> EventGroup {
+        match self {
+            Self::Computed(_)
+            | Self::Emitted(
+                EventType::NewClient
+                | EventType::CheckInSubmitted
+                | EventType::LowCheckInScore
+                | EventType::SystemGradeDrop
+                | EventType::PhaseAdvanced
+                | EventType::MessageReceived,
+            ) => EventGroup::Client,
+            Self::Emitted(EventType::ContactCreated | EventType::ContactUpdated | EventType::ContactMerged) => {
+                EventGroup::Contact
+            }
+            Self::Emitted(
+                EventType::OpportunityCreated | EventType::OpportunityUpdated | EventType::OpportunityStageChanged,
+            ) => EventGroup::Opportunity,
+            Self::Emitted(EventType::BookingCreated | EventType::BookingRescheduled | EventType::BookingCancelled) => {
+                EventGroup::Booking
+            }
         }
     }
 

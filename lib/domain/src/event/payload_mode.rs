@@ -5,7 +5,7 @@ crate::named! {
     PayloadMode {
         /// Ids, figures, dates, automation context.
         Identifiers = "identifiers",
-        /// Also name, e-mail address, phone number and external id.
+        /// Also name, e-mail address, phone number and external id, and the names of opportunities.
         ContactDetails = "contact_details",
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{EventName, EventType, PayloadMode};
+use super::{EventGroup, EventName, PayloadMode};
 use crate::client::Client;
 use crate::contact::Contact;
 use crate::email::Email;
@@ -35,27 +35,10 @@ pub enum PersonSchema {
 
 impl PersonSchema {
     pub fn of(event_type: EventName) -> Self {
-        match event_type {
-            EventName::Computed(_)
-            | EventName::Emitted(
-                EventType::NewClient
-                | EventType::CheckInSubmitted
-                | EventType::LowCheckInScore
-                | EventType::SystemGradeDrop
-                | EventType::PhaseAdvanced
-                | EventType::MessageReceived,
-            ) => Self::Client,
-            EventName::Emitted(
-                EventType::ContactCreated
-                | EventType::ContactUpdated
-                | EventType::ContactMerged
-                | EventType::OpportunityCreated
-                | EventType::OpportunityUpdated
-                | EventType::OpportunityStageChanged,
-            ) => Self::Contact,
-            EventName::Emitted(
-                EventType::BookingCreated | EventType::BookingRescheduled | EventType::BookingCancelled,
-            ) => Self::BookedContact,
+        match event_type.group() {
+            EventGroup::Client => Self::Client,
+            EventGroup::Contact | EventGroup::Opportunity => Self::Contact,
+            EventGroup::Booking => Self::BookedContact,
         }
     }
 

@@ -1,0 +1,64 @@
+// Groups of choices in a form: radio buttons or checkboxes.
+
+import { h, uniqueId } from "./dom.js";
+import { asField, described, errorPlace } from "./forms.js";
+
+/**
+ * A group of choices: `kind` `radio` (the value is one value) or `checkbox` (an array). `choices`: `[{ value, label,
+ * hint?, group? }]`, those of a group together; `chosen`: values that are selected at the start. `required`: at least one must be chosen, which
+ * the hint of checkboxes says.
+ */
+export function choices({ name, legend, hint, kind, choices, chosen = [], required = false, onchange }) {
+  const id = uniqueId(name);
+  const hints = [required && kind === "checkbox" && "Choose at least one.", hint].filter(Boolean).join(" ");
+  const error = errorPlace(id);
+  const boxes = choices.map(choice =>
+    h("input", {
+      type: kind,
+      id: uniqueId(name),
+      name: id,
+      value: choice.value,
+      checked: chosen.includes(choice.value),
+      required: required && kind === "radio",
+    }),
+  );
+  const read = () => boxes.filter(box => box.checked).map(box => box.value);
+  const check = () => {
+    const missing = required && kind === "checkbox" && !read().length;
+    boxes[0]?.setCustomValidity(missing ? "Choose at least one." : "");
+  };
+  check();
+  const row = (choice, at) =>
+    h(
+      "div",
+      { class: "choice" },
+      boxes[at],
+      h("label", { for: boxes[at].id }, choice.label, choice.hint && h("span", { class: "hint" }, choice.hint)),
+    );
+  const node = h(
+    "fieldset",
+    {
+      id,
+      class: "field",
+      ...described(id, hints),
+      onchange: () => {
+        check();
+        onchange?.(kind === "radio" ? read()[0] : read());
+      },
+    },
+    h("legend", {}, legend),
+    hints && h("p", { id: `${id}-hint`, class: "hint" }, hints),
+    inGroups(choices, row),
+    error,
+  );
+  return asField(node, name, kind === "radio" ? () => read()[0] ?? null : read, boxes[0], error);
+}
+
+/** Renders each choice, those of a group together under its heading. */
+function inGroups(items, render) {
+  const groups = [...new Set(items.map(({ group }) => group))];
+  return groups.map(group => {
+    const members = items.map((item, at) => item.group === group && render(item, at)).filter(Boolean);
+    return group ? h("div", { role: "group", "aria-label": group }, h("p", { class: "group" }, group), members) : members;
+  });
+}
