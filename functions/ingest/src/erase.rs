@@ -24,6 +24,8 @@ use crate::outcome::{Next, Outcome};
 const MAX_FORGOTTEN: i32 = 50;
 /// Contacts whose answers are removed at once.
 const CONCURRENT_CONTACTS: usize = 16;
+/// Steps that one message carries out. Most have nothing to erase, and cost one Query each.
+const MAX_STEPS: usize = 100;
 /// Separates the step and the sort key of a progress. No name of a step has it.
 const SEPARATOR: char = ' ';
 
@@ -135,17 +137,18 @@ impl Step {
     }
 }
 
-/// Carries out the steps from a progress on, until one is not finished within its pages.
+/// Carries out the steps from a progress on: at most [`MAX_STEPS`], or until one is not finished within its pages.
 async fn events(
     app: &App,
     steps: &[Step],
     progress: Option<&str>,
     now: Timestamp,
 ) -> Result<ErasureProgress, StoreError> {
-    let (name, mut after) = progress.and_then(|progress| progress.split_once(SEPARATOR)).unzip();
-    // Contacts may have joined since. The next pass erases their events.
-    let first = steps.iter().position(|step| Some(step.name().as_str()) == name).unwrap_or(0);
-    for step in &steps[first..] {
+    let (first, mut after) = position(steps, progress);
+    for (taken, step) in steps[first..].iter().enumerate() {
+        if taken == MAX_STEPS {
+            return Ok(ErasureProgress::Until(format!("{}{SEPARATOR}", step.name())));
+        }
         let erased = match step {
             Step::Deliveries(index, subject) => app.deliveries.erase(*index, subject, after, now).await?,
             Step::Feed(coach, client, contacts) => app.feed.erase(coach, client.as_ref(), contacts, after).await?,
@@ -156,6 +159,16 @@ async fn events(
         after = None;
     }
     Ok(ErasureProgress::Done)
+}
+
+/// The step that a progress names, and the sort key in it. The steps begin anew if contacts that joined since have
+/// replaced the step.
+fn position<'a>(steps: &[Step], progress: Option<&'a str>) -> (usize, Option<&'a str>) {
+    let found = progress.and_then(|progress| progress.split_once(SEPARATOR)).and_then(|(name, after)| {
+        let step = steps.iter().position(|step| step.name() == name)?;
+        Some((step, Some(after).filter(|after| !after.is_empty())))
+    });
+    found.unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -178,5 +191,21 @@ mod tests {
         assert_eq!((steps.len(), feeds.len()), (1 + 200 + 4, 4));
         let with_client = feeds.iter().filter(|step| matches!(step, Step::Feed(_, Some(_), _))).count();
         assert_eq!(with_client, 2, "each feed is read once for the client");
+    }
+
+    #[test]
+    fn a_progress_leads_to_its_step_and_a_replaced_step_to_the_first() {
+        let coach = CoachId::parse("ada").unwrap();
+        let contact = |n: i64| ContactRef::new(&coach, ContactId(new_uuid(n, [0; 10])));
+        let before = steps(None, &BTreeSet::new(), &[contact(2)]);
+        assert_eq!(position(&before, None), (0, None));
+        for (index, step) in before.iter().enumerate() {
+            assert_eq!(position(&before, Some(&format!("{} EVENT#1", step.name()))), (index, Some("EVENT#1")));
+            assert_eq!(position(&before, Some(&format!("{} ", step.name()))), (index, None));
+        }
+        // The feed's step is named by its first contact.
+        let joined = steps(None, &BTreeSet::new(), &[contact(1), contact(2)]);
+        let of_feed = format!("{} EVENT#1", before.last().unwrap().name());
+        assert_eq!(position(&joined, Some(&of_feed)), (0, None), "no sort key of the feed in a step of deliveries");
     }
 }
