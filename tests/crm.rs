@@ -2,7 +2,7 @@
 
 pub(crate) mod bookings;
 pub(crate) mod contacts;
-mod events;
+pub(crate) mod events;
 pub(crate) mod lists;
 mod opportunities;
 mod permissions;

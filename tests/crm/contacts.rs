@@ -3,7 +3,7 @@
 
 mod changes;
 mod costs;
-mod erasure;
+pub(crate) mod erasure;
 mod erasure_orders;
 mod links;
 mod lists;

@@ -1,10 +1,11 @@
-//! An erasure reaches the feeds of all coaches whose client it was.
+//! An erasure reaches the feeds of all coaches whose client it was, and the events that name the client's contacts.
 
 use serde_json::json;
 
 use super::{follow, ids, page, reader, whole_feed};
+use crate::crm::contacts::erasure::{contact, merged, opportunity};
 use crate::feed::erasure::{ENDED_S, MARK, application_client, erased, life};
-use crate::world::{Fact, World};
+use crate::world::{Fact, World, uuid};
 
 /// All text of the feeds' table.
 async fn stored(world: &World) -> String {
@@ -71,4 +72,37 @@ async fn an_event_that_the_relay_stores_while_its_client_is_erased_goes_too() {
     }
     world.advance_s(ENDED_S).await;
     assert!(whole_feed(&key).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_reader_among_the_events_of_erased_contacts_goes_on_with_those_of_others() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let (key, partner) = (reader(&ada, "contact_details").await, ada.partner_key().await);
+    let stranger = || Fact::contact("ada", &uuid(9));
+    for fact in [Fact::pipeline("ada"), contact(1), contact(2), stranger(), merged(2, 1), opportunity(2)] {
+        world.apply([fact]).await;
+    }
+    let body = json!({ "email": format!("{MARK}.1@example.com"), "full_name": MARK, "send_welcome": false });
+    let client = partner.post("/v1/clients", body).idempotent("link").await.expect(201);
+    world.settle().await;
+    world.apply([stranger().with("name", "Renamed")]).await;
+    let all = whole_feed(&key).await;
+    let types: Vec<_> = all.iter().map(|event| event["type"].as_str().unwrap()).collect();
+    let at_once = ["contact_created", "contact_created", "contact_created", "contact_merged", "opportunity_created"];
+    assert_eq!(types[..5], at_once);
+    assert_eq!(types[7], "contact_updated", "after the events of the new client and of the link");
+    // Positions before, among and after the events that are erased.
+    let mut cursors = Vec::new();
+    for limit in 1..=all.len() {
+        cursors.push(page(&key, &format!("limit={limit}")).await.next_cursor.unwrap());
+    }
+    world.apply([erased(client.str("client_id"))]).await;
+    world.advance_s(ENDED_S).await;
+    for (cursor, read) in cursors.iter().zip(1..) {
+        let left = all[read..].iter().filter(|event| event["data"]["contact"]["id"] == json!(uuid(9)));
+        assert_eq!(follow(&key, cursor, 1).await.0, left.cloned().collect::<Vec<_>>(), "after {read}");
+    }
+    let stored = stored(&world).await;
+    assert!(!stored.contains(&uuid(1)) && !stored.contains(&uuid(2)) && stored.contains(&uuid(9)), "{stored}");
 }

@@ -1,6 +1,7 @@
 //! `client.erased`: all data about the client goes, wherever it is, and no late fact brings it back. `races` covers
-//! work in flight.
+//! work in flight, `contacts` the events that name contacts.
 
+mod contacts;
 mod races;
 
 use std::collections::BTreeSet;

@@ -146,7 +146,7 @@ pub(crate) fn opportunity(number: u64) -> Fact {
 }
 
 /// The application's record of an event with the contact.
-fn event(number: u64) -> Fact {
+pub(crate) fn event(number: u64) -> Fact {
     let hour = number % 10;
     let detail = json!({
         "event_id": uuid(200 + number), "coach_id": "ada", "calendar_id": uuid(CALENDAR), "lead_id": uuid(number),
