@@ -277,7 +277,7 @@ async fn a_contact_that_gets_an_erased_clients_link_by_a_later_merge_is_erased_t
 }
 
 #[tokio::test]
-async fn waiting_changes_of_an_erased_contact_are_not_emitted() {
+async fn waiting_changes_and_events_of_an_erased_contact_are_not_emitted() {
     let scene = ContactErasureScene::new().await;
     let world = &scene.world;
     world.faults(json!({ "function": "relay", "crash_before_call": 1_000_000 })).await;
@@ -295,6 +295,7 @@ async fn waiting_changes_of_an_erased_contact_are_not_emitted() {
     ];
     // Changes that the relay has published before it dies do arrive.
     let before = futures::future::join_all(kinds.map(|(name, _)| world.changes(name))).await;
+    let sent_before = scene.receiver.hooks().len();
     world.faults(json!({ "function": "", "crash_before_call": 0 })).await;
     world.advance_s(ENDED_S).await;
     for ((name, pointer), before) in kinds.into_iter().zip(before) {
@@ -304,6 +305,10 @@ async fn waiting_changes_of_an_erased_contact_are_not_emitted() {
         assert!(!of.contains(&&json!(uuid(1))), "{name}: {of:?}");
         assert!(emitted.iter().any(|fact| fact.pointer(pointer) == Some(&json!(uuid(9)))), "{name}: {emitted:?}");
     }
+    let sent = scene.receiver.hooks().split_off(sent_before);
+    let names = |number| sent.iter().filter(|hook| String::from_utf8_lossy(&hook.body).contains(&uuid(number))).count();
+    assert_eq!(names(1), 0);
+    assert!(names(9) > 0);
 }
 
 #[tokio::test]
