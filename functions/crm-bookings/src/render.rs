@@ -42,6 +42,9 @@ pub(crate) fn booking_event(
 ) -> Result<Option<Event>, Problem> {
     let zone = zone_of(calendars, event.calendar_id, caller.time_zone.zone()?);
     let (id, state) = lead;
-    let contact = state.person(id).unwrap_or(Person::NoContact);
+    let named = state.person(id).unwrap_or(Person::NoContact);
+    // The booking's own contact may have been merged into the one that the request names: the erasure of either finds
+    // the event.
+    let contact = named.for_records_of(event.lead_id.unwrap_or(id));
     Ok(Event::booking_changed(&caller.coach, contact, before, event, zone))
 }
