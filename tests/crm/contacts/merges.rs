@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::crm::contacts::{crm, listed, patch, post, shown, stored};
+use crate::event_feed::{reader_of, whole_feed};
 use crate::world::{Caller, Fact, World, fact, members, uuid};
 
 pub(crate) const MARK: &str = "gwendolyn";
@@ -157,6 +158,35 @@ async fn a_merge_into_a_chain_of_a_hundred_merges_is_set_aside_with_a_reason() {
     );
     world.apply([merged(0, LINKS + 1)]).await;
     assert_eq!(merged_into(&world, &key, 0).await, uuid(LINKS + 1));
+}
+
+#[tokio::test]
+async fn a_merge_into_a_chain_of_nearly_a_hundred_merges_is_an_event_or_set_aside() {
+    const LINKS: u64 = 100;
+    let (world, key) = crm().await;
+    world.apply((1..=LINKS + 1).map(contact)).await;
+    for number in 1..=LINKS {
+        world.apply([merged(number, number + 1)]).await;
+    }
+    let reader = reader_of(&world.coach("ada").await, &["contact_merged"], "identifiers").await;
+    let mut applied = 0;
+    // Contacts without addresses and with some, into chains of 100 contacts and fewer.
+    for (from, into) in (1_000..1_014).zip((2..=8).flat_map(|into| [into, into])) {
+        let has_addresses = from % 2 == 0;
+        let all_set = contact(from).with("phone", "+1 415 555 0100");
+        world.apply([if has_addresses { all_set } else { Fact::contact("ada", &uuid(from)) }]).await;
+        world.apply([merged(from, into)]).await;
+        if let Some(letter) = world.set_aside().await.first() {
+            assert!(letter["reason"].as_str().unwrap().contains("name the last of them"), "into {into}: {letter}");
+            continue;
+        }
+        applied += 1;
+        assert_eq!(merged_into(&world, &key, from).await, uuid(LINKS + 1), "into {into}");
+        let event = whole_feed(&reader).await.pop().unwrap();
+        assert_eq!(event["data"], json!({ "contact": { "id": uuid(LINKS + 1) }, "merged": { "id": uuid(from) } }));
+    }
+    assert!((1..14).contains(&applied), "{applied}");
+    assert_eq!(whole_feed(&reader).await.len(), applied);
 }
 
 #[tokio::test]

@@ -51,8 +51,8 @@ pub enum MergeOutcome {
     Refused(&'static str),
 }
 
-/// Writes and checks per transaction.
-const MAX_WRITES: usize = 100;
+/// Writes and checks per transaction, besides the outbox entry of the merge's event.
+const MAX_WRITES: usize = 99;
 
 impl Contacts {
     /// Stores a contact from a fact, unless the stored state is newer or the contact is erased. A merged contact takes
