@@ -13,6 +13,11 @@ pub(super) const ADDED: &[(&str, &str)] = &[
     // The examples and schemas of contact details, and the bodies of deliveries, where quotes are escaped.
     ("/settings/event-types", r#""external_id":(null|"[^"]*"|\{[^{}]*\})"#),
     ("/settings/event-types", r#""external_id""#),
+    // The catalog's entries of the CRM's events.
+    (
+        "/settings/event-types",
+        r#"\{"type":"(contact|opportunity|booking)_\w+","kind":.*?"contact_details":.*?"type":"\w+"\}\}\}"#,
+    ),
     ("/settings/webhooks", r#"\\"external_id\\":(null|\\"[^"]*\\")"#),
 ];
 
@@ -29,6 +34,13 @@ pub(super) const CHANGED: &[(&str, &str, &str)] = &[
         "/settings/event-types",
         "The client. Name, e-mail address, phone number and external id come with contact details only.",
         "The client. The name, e-mail address and phone number come with contact details only.",
+    ),
+    (
+        // Endpoints and test events take the CRM's events, too.
+        "/settings/webhooks",
+        "message_received, contact_created, contact_updated, contact_merged, opportunity_created, opportunity_updated, \
+         opportunity_stage_changed, booking_created, booking_rescheduled, booking_cancelled",
+        "message_received",
     ),
 ];
 
