@@ -8,7 +8,7 @@ mod facts;
 mod filters;
 mod ledger;
 mod lists;
-mod races;
+pub(crate) mod races;
 mod stalls;
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};

@@ -1,7 +1,8 @@
 //! Events of the CRM. `table` has each write of the API and each fact with the events that it emits. `histories`
-//! compares random histories with a model.
+//! compares random histories with a model. `races` follows the events of records that many writers change at once.
 
 mod histories;
+pub(crate) mod races;
 mod table;
 
 use serde_json::{Value, json};

@@ -6,6 +6,8 @@ use chrono::DateTime;
 use serde_json::{Value, json};
 
 use crate::crm::bookings::races::Owner;
+use crate::crm::events::races::{by_record, follow_booking};
+use crate::event_feed::whole_feed;
 use crate::world::{World, time};
 
 /// A stored event: its calendar, its time and its buffers.
@@ -123,4 +125,20 @@ pub(crate) async fn assert_lists(owner: &Owner<'_>) {
     let items = owner.world.items("crm", &format!("COACH#{}", owner.id)).await;
     let confirmed = items.iter().filter_map(Stored::confirmed).filter(|event| event.is_booking);
     assert_eq!(listed, confirmed.map(|event| (event.id, event.span)).collect());
+}
+
+/// Asserts that the events of each booking lead to the confirmed bookings, from one time to the next.
+pub(crate) async fn assert_events(owner: &Owner<'_>) {
+    let feed = whole_feed(&owner.reader).await;
+    let items = owner.world.items("crm", &format!("COACH#{}", owner.id)).await;
+    let confirmed = items.iter().filter_map(Stored::confirmed).filter(|event| event.is_booking);
+    let span = |booking: &Value| [&booking["starts_at"], &booking["ends_at"]].map(|at| time(at).timestamp_millis());
+    let followed = by_record(&feed).into_iter().filter_map(|(id, events)| {
+        let booking = follow_booking(&events)?;
+        Some((id.to_owned(), span(&booking)))
+    });
+    assert_eq!(
+        followed.collect::<BTreeMap<String, [i64; 2]>>(),
+        confirmed.map(|event| (event.id, event.span)).collect()
+    );
 }

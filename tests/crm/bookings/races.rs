@@ -9,8 +9,9 @@ use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use futures::future::{join, join_all, join3};
 use serde_json::json;
 
-use crate::crm::bookings::ledger::{EmittedConflicts, assert_invariants, assert_lists, read_conflicts};
+use crate::crm::bookings::ledger::{EmittedConflicts, assert_events, assert_invariants, assert_lists, read_conflicts};
 use crate::crm::bookings::{CALENDAR, Desk, LEAD, event, path, slot, to};
+use crate::event_feed::reader_of;
 use crate::world::{Call, Caller, Fact, Reply, World, uuid};
 
 /// Coaches whose rounds run in parallel, rounds of each, callers in a round.
@@ -43,6 +44,8 @@ const CALENDARS: [CalendarSpec; 3] = [
     CalendarSpec { id: 22, zone: "Pacific/Honolulu", offset: -600, minutes: 30, before: 60, after: 0 },
 ];
 
+const BOOKING_EVENTS: [&str; 3] = ["booking_created", "booking_rescheduled", "booking_cancelled"];
+
 /// Pseudo-random numbers, the same in each run.
 struct Dice(u64);
 
@@ -59,6 +62,8 @@ pub(crate) struct Owner<'w> {
     number: usize,
     pub(crate) id: String,
     pub(crate) keys: Vec<Caller>,
+    /// A reader of the events of bookings.
+    pub(crate) reader: Caller,
     calls: usize,
     /// Ids of bookings made through the API.
     pub(crate) booked: BTreeSet<String>,
@@ -83,7 +88,8 @@ impl<'w> Owner<'w> {
         for _ in 0..KEYS {
             keys.push(coach.crm_key_with(&["bookings.read", "bookings.write"]).await);
         }
-        Self { world, number, id, keys, calls: 0, booked: BTreeSet::new(), stored_before: BTreeSet::new() }
+        let reader = reader_of(&coach, &BOOKING_EVENTS, "identifiers").await;
+        Self { world, number, id, keys, reader, calls: 0, booked: BTreeSet::new(), stored_before: BTreeSet::new() }
     }
 
     fn key(&mut self) -> &Caller {
@@ -125,7 +131,7 @@ fn wall_clock(calendar: &CalendarSpec, at: DateTime<Utc>) -> (NaiveDate, String)
 }
 
 /// Repeats a call under its key until the answer is definite.
-async fn retry_until_definite(call: Call) -> Reply {
+pub(crate) async fn retry_until_definite(call: Call) -> Reply {
     for _ in 0..MOST_REPEATS {
         let reply = call.clone().await;
         let is_open = matches!(reply.status, 500 | 503) || reply.body["code"] == "idempotency_in_progress";
@@ -280,7 +286,9 @@ async fn no_booking_overlaps_another_or_a_stored_event() {
             join_all(owners.iter().map(|owner| assert_invariants(owner, &emitted))).await;
         }
     }
+    world.advance_s(200).await;
     join_all(owners.iter().map(assert_lists)).await;
+    join_all(owners.iter().map(assert_events)).await;
     let once: BTreeSet<_> = emitted.values().map(|(coach, pair, times)| (coach, pair, times.to_string())).collect();
     assert_eq!(once.len(), emitted.len(), "each overlap is emitted once");
     assert!(world.set_aside().await.is_empty());

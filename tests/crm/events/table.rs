@@ -2,6 +2,7 @@
 
 mod bookings;
 mod contacts;
+mod corners;
 mod opportunities;
 
 use serde_json::{Value, json};
