@@ -16,6 +16,15 @@ EMITTED = [
     "system_grade_drop",
     "phase_advanced",
     "message_received",
+    "contact_created",
+    "contact_updated",
+    "contact_merged",
+    "opportunity_created",
+    "opportunity_updated",
+    "opportunity_stage_changed",
+    "booking_created",
+    "booking_rescheduled",
+    "booking_cancelled",
 ]
 # The most live keys of a workspace. Each has 300 requests a minute.
 KEYS = 50
