@@ -8,7 +8,7 @@ use crate::openapi::{Body, Field};
 
 const MAX_MODE_CHARS: usize = 32;
 
-/// The events that a key may read, and how much of a client's personal data they hold.
+/// The events that a key may read, and how much of a person's data they hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct EventAccess {
     /// The types of the events: emitted events only, at least one, each once, in the order of the catalogue.

@@ -136,7 +136,7 @@ impl EventName {
                 "A contact was created: in the application, or by a connected system."
             }
             Self::Emitted(EventType::ContactUpdated) => {
-                "A contact's name, addresses or consent changed, or the contact became a client."
+                "A contact's name, e-mail address, phone number or consent changed, or the contact became a client."
             }
             Self::Emitted(EventType::ContactMerged) => {
                 "A contact was merged into another. The event names the contact that stays and the one that is gone."
@@ -146,12 +146,12 @@ impl EventName {
             }
             Self::Emitted(EventType::OpportunityUpdated) => "An opportunity's name, value or contact changed.",
             Self::Emitted(EventType::OpportunityStageChanged) => {
-                "An opportunity moved to another stage, such as won or lost. The event does not contain the reason of \
-                 a loss."
+                "An opportunity moved to another stage, such as won or lost, or to another pipeline. The event does not \
+                 contain the reason of a loss."
             }
             Self::Emitted(EventType::BookingCreated) => "An appointment was booked, or confirmed again.",
             Self::Emitted(EventType::BookingRescheduled) => "A booking moved to another time.",
-            Self::Emitted(EventType::BookingCancelled) => "A booking was cancelled.",
+            Self::Emitted(EventType::BookingCancelled) => "A booking was cancelled, or taken off its calendar.",
             Self::Computed(ComputedType::ComplianceDrop) => {
                 "A client's compliance fell below the automation's threshold."
             }
