@@ -141,7 +141,7 @@ pub struct DeliveryView {
     /// The event's name.
     #[serde(rename = "type")]
     pub event_type: String,
-    /// The client that the event is about. Null for a test event.
+    /// The client that the event is about, or that its contact is. Null if there is none, as for a test event.
     #[schema(required)]
     pub client_id: Option<ClientId>,
     /// True for a test event.
