@@ -13,7 +13,8 @@ pub(super) const ADDED: &[(&str, &str)] = &[
     // The examples and schemas of contact details, and the bodies of deliveries, where quotes are escaped.
     ("/settings/event-types", r#""external_id":(null|"[^"]*"|\{[^{}]*\})"#),
     ("/settings/event-types", r#""external_id""#),
-    // The catalog's entries of the CRM's events.
+    // The group of a catalog's entry, and the entries of the CRM's events.
+    ("/settings/event-types", r#""group":"[^"]*""#),
     (
         "/settings/event-types",
         r#"\{"type":"(contact|opportunity|booking)_\w+","kind":.*?"contact_details":.*?"type":"\w+"\}\}\}"#,
