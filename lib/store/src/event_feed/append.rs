@@ -18,7 +18,10 @@ const LIFE: TimeDelta = TimeDelta::days(60);
 /// Rest of a life in which an item counts as lasting: longer than any request by far.
 const LASTING: TimeDelta = TimeDelta::days(15);
 const START: &str = "START";
-/// Items per request for the end of a feed.
+/// Items of the first request for the end of a feed: mostly few are as new as the event. Each costs a read unit for
+/// every 4 KB, so ten take a fifth off the cost of an event.
+const FIRST_TAIL_PAGE: i32 = 10;
+/// Items of each further request.
 const TAIL_PAGE: i32 = 100;
 
 /// The last item of a feed.
@@ -96,10 +99,11 @@ impl EventFeed {
     async fn tail(&self, coach: &CoachId, since: Timestamp) -> Result<(Option<Last>, HashSet<String>), StoreError> {
         let values = [(":pk", s(partition(coach))), (":first", s(PREFIX)), (":last", s(PREFIX_END))];
         let query = self.table.query("pk = :pk AND sk BETWEEN :first AND :last", values).consistent_read(true);
-        let query = query.scan_index_forward(false).limit(TAIL_PAGE);
+        let query = query.scan_index_forward(false);
         let (mut last, mut known, mut start) = (None, HashSet::new(), None);
         loop {
-            let page = query_page(query.clone().set_exclusive_start_key(start)).await?;
+            let limit = if start.is_none() { FIRST_TAIL_PAGE } else { TAIL_PAGE };
+            let page = query_page(query.clone().limit(limit).set_exclusive_start_key(start)).await?;
             for item in page.items {
                 let item: FeedItem = from_item(ENTITY, item)?;
                 if last.is_none() {
