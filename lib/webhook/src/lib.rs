@@ -151,3 +151,24 @@ async fn read(response: Response<Incoming>, beginning: &mut Excerpt) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The guide for receivers.
+    const GUIDE: &str = include_str!("../../../functions/docs/pages/events.md");
+
+    #[test]
+    fn the_guide_names_the_versions_and_suites_that_are_spoken() {
+        let config = tls(RootCertStore::empty()).unwrap();
+        let suites = &config.crypto_provider().cipher_suites;
+        for suite in suites {
+            let name = format!("{:?}", suite.suite()).replace("TLS13_", "TLS_");
+            assert!(GUIDE.contains(&format!("`{name}`")), "{name}");
+            let version = format!("{:?}", suite.version().version).replace("TLSv1_", "TLSv1.");
+            assert!(GUIDE.contains(&format!("`{version}`")), "{version}");
+        }
+        assert_eq!(GUIDE.matches("`TLS_").count(), suites.len());
+    }
+}
