@@ -57,6 +57,23 @@ async fn the_description_is_openapi_3_1_and_open_to_everyone() {
 }
 
 #[tokio::test]
+async fn head_answers_as_get_without_a_body_for_every_page_and_the_key_set() {
+    let world = World::start().await;
+    let caller = world.anonymous();
+    let mut paths: BTreeSet<String> = crawl(&caller).await.into_keys().collect();
+    paths.extend([DOCUMENT, "/.well-known/jwks.json", "/docs/nothing", "/docs/guides/nothing"].map(str::to_owned));
+    for path in paths {
+        let [head, get] = [caller.call("HEAD", &path).await, caller.get(&path).await];
+        assert_eq!((head.status, head.text.as_str()), (get.status, ""), "{path}");
+        for header in ["content-type", "etag", "cache-control", "content-security-policy"] {
+            assert_eq!(head.header(header), get.header(header), "{header} of {path}");
+        }
+    }
+    let refused = caller.call("POST", "/docs").await.expect(405);
+    assert_eq!(refused.header("allow"), Some("GET, HEAD"));
+}
+
+#[tokio::test]
 async fn the_service_serves_all_resources_of_its_pages() {
     let world = World::start().await;
     let found = crawl(&world.anonymous()).await;
@@ -190,5 +207,5 @@ async fn a_missing_page_is_answered_with_the_usual_404() {
         caller.get(path).await.refused(404, "unknown_path");
     }
     let other = caller.call("DELETE", REFERENCE).await.refused(405, "method_not_allowed");
-    assert_eq!(other.header("allow"), Some("GET"));
+    assert_eq!(other.header("allow"), Some("GET, HEAD"));
 }

@@ -8,7 +8,7 @@ use local_stack::template::document;
 use serde_json::{Value, json};
 
 use crate::tidy::observability::observability;
-use crate::tidy::template::{functions, is_anonymous, of_type, reservation, route_keys, template};
+use crate::tidy::template::{functions, is_anonymous, is_head_of_page, of_type, reservation, route_keys, template};
 
 /// Concurrency that anonymous callers leave to the keyed routes of their function.
 const LEFT_TO_KEYS: u64 = 20;
@@ -43,7 +43,9 @@ fn limit<'t>(template: &'t Value, key: &str, limit: &str) -> (&'t str, u64) {
 fn exactly_the_anonymous_routes_are_throttled_far_below_the_api() {
     let template = template();
     let settings = template["Resources"]["Api"]["Properties"]["RouteSettings"].as_object().unwrap();
-    let keys = ROUTES.iter().map(Route::to_string).chain(["$default".to_owned()]);
+    let heads =
+        functions(&template).values().flat_map(route_keys).filter(|key| is_head_of_page(key)).collect::<Vec<_>>();
+    let keys = ROUTES.iter().map(Route::to_string).chain(heads).chain(["$default".to_owned()]);
     assert_same("RouteSettings of Api in template.yaml", settings.keys(), keys.filter(|key| is_anonymous(key)));
     let default = |name: &str| template["Parameters"][name]["Default"].as_u64().unwrap();
     for key in settings.keys() {

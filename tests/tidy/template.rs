@@ -103,7 +103,13 @@ fn route_key(event: &Value) -> String {
 /// Returns true for a route that takes neither a key nor a session.
 pub(crate) fn is_anonymous(key: &str) -> bool {
     let mut public = ROUTES.iter().filter(|route| route.access == Access::Public);
-    key == "$default" || public.any(|route| key == route.to_string())
+    key == "$default" || is_head_of_page(key) || public.any(|route| key == route.to_string())
+}
+
+/// Returns true for HEAD of a public page, which has no entry in `ROUTES` of its own.
+pub(crate) fn is_head_of_page(key: &str) -> bool {
+    let of_page = |path: &str| ROUTES.iter().any(|route| route.path == path && route.answers_head());
+    key.strip_prefix("HEAD ").is_some_and(of_page)
 }
 
 /// The keys of the function's routes.

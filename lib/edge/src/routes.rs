@@ -54,7 +54,6 @@ pub const ROUTES: &[Route] = &[
     route("PATCH", "/v1/clients/{clientId}", Access::Partner(Some(Permission::ClientsWrite))),
     route("POST", "/v1/clients/{clientId}/login-link", Access::Partner(Some(Permission::LoginLinksCreate))),
     route("GET", "/login/{token}", Access::Public),
-    route("HEAD", "/login/{token}", Access::Public),
     route("POST", "/login/{token}", Access::Public),
     route("GET", "/.well-known/jwks.json", Access::Public),
     route("GET", "/v1/clients/{clientId}/compliance", Access::Partner(Some(Permission::RecordsRead))),
@@ -101,6 +100,7 @@ pub const ROUTES: &[Route] = &[
     route("GET", "/settings/deliveries", Access::Session),
     route("GET", "/settings/deliveries/activity", Access::Session),
     route("GET", "/openapi.json", Access::Public),
+    route("GET", "/openapi-3.0.json", Access::Public),
     route("GET", "/docs", Access::Public),
     route("GET", "/docs/{file}", Access::Public),
     route("GET", "/docs/guides/{page}", Access::Public),
@@ -140,6 +140,12 @@ impl Route {
         }
     }
 
+    /// Returns true for a public page, which also answers HEAD, as GET without a body: uptime probes and link checkers
+    /// send it. The portal is for signed-in coaches.
+    pub fn answers_head(&self) -> bool {
+        self.method == "GET" && self.access == Access::Public && !self.path.starts_with("/portal")
+    }
+
     /// Returns true if the route writes to the CRM, so that a caller without an answer has to repeat the request.
     pub(crate) fn writes_to_crm(&self) -> bool {
         matches!(self.access, Access::Crm(permission) if permission.is_write())
@@ -155,17 +161,18 @@ pub enum Routed {
     UnknownPath,
 }
 
-/// Looks a request up.
+/// Looks a request up. HEAD of a public page leads to its GET.
 pub fn find(method: &Method, path: &str) -> Routed {
     // A literal path takes precedence over a template, even if their methods differ.
     let is_literal = ROUTES.iter().any(|route| route.path == path);
     let fits = |template: &str| if is_literal { template == path } else { matches(template, path) };
     let mut methods = Vec::new();
     for route in ROUTES.iter().filter(|route| fits(route.path)) {
-        if route.method == method.as_str() {
+        if route.method == method.as_str() || (method == Method::HEAD && route.answers_head()) {
             return Routed::Known(route);
         }
         methods.push(route.method);
+        methods.extend(route.answers_head().then_some("HEAD"));
     }
     if methods.is_empty() { Routed::UnknownPath } else { Routed::OtherMethods(methods) }
 }
@@ -191,6 +198,10 @@ mod tests {
         let Routed::Known(known) = find(&Method::GET, "/v1/clients/c1") else { panic!("a known route") };
         assert_eq!(known.path, "/v1/clients/{clientId}");
         assert_eq!(find(&Method::HEAD, "/v1/clients/c1"), Routed::OtherMethods(vec!["GET", "PATCH"]));
+        let Routed::Known(page) = find(&Method::HEAD, "/docs/guides/events") else { panic!("a page") };
+        assert_eq!(page.to_string(), "GET /docs/guides/{page}");
+        assert_eq!(find(&Method::POST, "/docs"), Routed::OtherMethods(vec!["GET", "HEAD"]));
+        assert_eq!(find(&Method::PUT, "/login/x"), Routed::OtherMethods(vec!["GET", "HEAD", "POST"]));
         assert_eq!(find(&Method::PATCH, "/v1/crm/bookings/availability"), Routed::OtherMethods(vec!["POST"]));
         assert_eq!(find(&Method::DELETE, "/v1/ping"), Routed::OtherMethods(vec!["GET"]));
         for path in ["/", "/v1", "/v1/clients/", "/v1/clients/a/b", "/V1/ping", "//v1/ping", "/v1/ping/", "/v1/%70ing"]
