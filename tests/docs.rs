@@ -80,6 +80,7 @@ async fn the_service_serves_all_resources_of_its_pages() {
     let paths: BTreeSet<&str> = found.keys().map(String::as_str).collect();
     let wanted = [
         DOCUMENT,
+        "/openapi-3.0.json",
         REFERENCE,
         "/docs/guides/crm",
         "/docs/guides/errors",

@@ -16,7 +16,7 @@ import time
 
 import jsonschema_rs
 from local_stack import call, stack
-from openapi_spec_validator import OpenAPIV31SpecValidator
+from openapi_spec_validator import OpenAPIV30SpecValidator, OpenAPIV31SpecValidator
 from world import access, publish_facts
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -84,6 +84,7 @@ def check(binary, seconds, options):
     with stack(binary) as (base_url, aws_url):
         document = call(f"{base_url}/openapi.json")
         OpenAPIV31SpecValidator(document).validate()
+        OpenAPIV30SpecValidator(call(f"{base_url}/openapi-3.0.json")).validate()
         print(f"openapi.json: valid, {check_examples(document)} examples fit their schemas", flush=True)
         code, tally = run_schemathesis(base_url, aws_url, seconds, options)
     print(f"contract: {sum(tally.values())} requests, {time.monotonic() - began:.0f} s")

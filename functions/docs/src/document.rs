@@ -13,6 +13,7 @@ mod components;
 mod examples;
 mod headers;
 mod links;
+mod openapi_3_0;
 mod operation;
 mod operations;
 mod problems;
@@ -24,6 +25,13 @@ use serde_json::{Value, json};
 use crate::site::VERSION;
 use components::{Responses, Schemas};
 use prose::{EVENTS, INDEX, TAGS};
+
+pub use openapi_3_0::document_3_0;
+
+/// The contact of an integrator.
+const CONTACT: &str = "The coach who created the key";
+/// The licence of the interface and of its code, as an SPDX expression.
+const LICENSE: &str = env!("CARGO_PKG_LICENSE");
 
 /// Builds the document.
 pub fn document() -> Value {
@@ -38,18 +46,26 @@ pub fn document() -> Value {
     let tag = |name: &str, about: &str| json!({ "name": name, "description": about });
     let events = [webhooks::EMITTED, webhooks::COMPUTED].map(|name| tag(name, &EVENTS.top.parts[name]));
     let webhooks = webhooks::all(&mut schemas);
+    let responses = json!(responses.0);
+    let headers = headers::components(&[&paths, &responses]);
     json!({
         "openapi": "3.1.0",
-        "info": { "title": INDEX.top.title, "version": VERSION, "summary": summary, "description": description },
+        "info": {
+            "title": INDEX.top.title,
+            "version": VERSION,
+            "summary": summary,
+            "description": description,
+            "contact": { "name": CONTACT },
+            "license": { "name": LICENSE, "identifier": LICENSE },
+        },
         "servers": [{ "url": "/" }],
-        "externalDocs": { "url": "/docs", "description": "Reference and guides" },
         "tags": TAGS.iter().map(|page| tag(&page.top.title, &page.top.about)).chain(events).collect::<Vec<_>>(),
         "paths": paths,
         "webhooks": webhooks,
         "components": {
             "securitySchemes": access::security_schemes(),
-            "headers": headers::components(),
-            "responses": responses.0,
+            "headers": headers,
+            "responses": responses,
             "schemas": schemas.0,
         },
     })

@@ -21,7 +21,8 @@ pub(crate) fn page(title: &str, current_path: &str, head: &str, main: &str) -> S
          <header>\n<p><a href=\"{REFERENCE}\">Partner API</a></p>\n\
          <nav aria-label=\"Documentation\"><ul>{links}</ul></nav>\n</header>\n\
          <main id=\"main\">\n{main}\n</main>\n\
-         <footer><p>Version {VERSION}. OpenAPI document: <a href=\"/openapi.json\">openapi.json</a></p></footer>\n\
+         <footer><p>Version {VERSION}. OpenAPI document: <a href=\"/openapi.json\">openapi.json</a>, \
+         <a href=\"/openapi-3.0.json\">in OpenAPI 3.0</a></p></footer>\n\
          </body>\n</html>\n"
     )
 }

@@ -1,4 +1,4 @@
-//! The function `docs`: `/openapi.json`, the reference page at `/docs`, the integrators' guides and kits.
+//! The function `docs`: the OpenAPI document, the reference page at `/docs`, the integrators' guides and kits.
 //!
 //! The resources are the same for every caller. The routes need no key, no table and no other host.
 
@@ -28,10 +28,13 @@ const JSON_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
 /// Builds the function's routes.
 pub async fn router(_: &Environment) -> Result<Router, BoxError> {
     let document = Resource::new(|| document::document().to_string(), edge::reply::JSON, JSON_POLICY);
-    let document = [("/openapi.json".to_owned(), document)].into_iter();
+    let for_3_0 = Resource::new(|| document::document_3_0().to_string(), edge::reply::JSON, JSON_POLICY);
+    let document = [("/openapi.json", document), ("/openapi-3.0.json", for_3_0)];
+    let document = document.into_iter().map(|(path, resource)| (path.to_owned(), resource));
     let library = document.chain(viewer::resources()).chain(guides::resources()).chain(kits::resources());
     let router = Router::new()
         .route("/openapi.json", get(answer))
+        .route("/openapi-3.0.json", get(answer))
         .route("/docs", get(answer))
         .route("/docs/{file}", get(answer))
         .route("/docs/guides/{page}", get(answer));

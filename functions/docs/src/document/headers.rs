@@ -1,7 +1,7 @@
 //! Headers of responses.
 
 use domain::rate_limit::{LOGIN_LINK_REQUEST, Limit, WINDOW_S};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::prose::INDEX;
 
@@ -38,8 +38,16 @@ pub(super) fn references(components: &[String]) -> Value {
     Value::Object(components.iter().map(reference).collect())
 }
 
-/// Renders the components of all headers, each once as required and once as optional.
-pub(super) fn components() -> Value {
+/// Renders the components that the document refers to: a header as required, as optional, or both.
+pub(super) fn components(referring: &[&Value]) -> Value {
+    let text: String = referring.iter().map(|part| part.to_string()).collect();
+    let mut all = all_components();
+    all.retain(|component, _| text.contains(&format!("\"#/components/headers/{component}\"")));
+    Value::Object(all)
+}
+
+/// Renders each header once as required and once as optional.
+fn all_components() -> Map<String, Value> {
     let per_limit = |render: fn(&Limit) -> String| LOGIN_LINK_REQUEST.iter().map(render).collect::<Vec<_>>().join(", ");
     let policies = per_limit(|limit| format!("\"{}\";q={};w={WINDOW_S}", limit.policy(), limit.per_minute()));
     let left = per_limit(|limit| format!("\"{}\";r={};t=42", limit.policy(), limit.per_minute() - 1));
@@ -52,7 +60,6 @@ pub(super) fn components() -> Value {
         (RETRY_AFTER, &json!({ "type": "integer", "minimum": 1 }), json!(42)),
         (REPLAY, &only_true, json!("true")),
         (PAYLOAD_MISMATCH, &only_true, json!("true")),
-        ("Allow", &text, json!("GET, PATCH")),
         (AUTHENTICATE, &text, json!("Bearer realm=\"partner-api\"")),
         (ETAG, &text, json!("W/\"6f1ed002ab5595859014ebf0951522d9\"")),
         (CACHE_CONTROL, &text, json!("public, max-age=300")),
@@ -65,5 +72,5 @@ pub(super) fn components() -> Value {
             (component, header)
         })
     };
-    Value::Object(headers.into_iter().flat_map(render).collect())
+    headers.into_iter().flat_map(render).collect()
 }

@@ -15,17 +15,15 @@ const PORTAL_FILE: &str = r"^[0-9a-f]{16}-portal\.(js|css)$";
 
 pub(super) fn operations() -> Vec<Operation> {
     let page = |status| Answer::new(status).text(HTML);
-    let document = json!({ "type": "object", "required": ["openapi", "info", "paths"] });
-    let document = Answer::new(200).content("application/json", document);
+    let (text, object) = (json!({ "type": "string" }), json!({ "type": "object" }));
+    let members = json!({ "openapi": text, "info": object, "paths": object });
+    let document = json!({ "type": "object", "required": ["openapi", "info", "paths"], "properties": members });
+    let document = || Answer::new(200).content("application/json", document.clone());
     let one_of = |names: &[&str]| json!({ "type": "string", "enum": names });
     let kit = json!({ "type": "object" });
     let files: Vec<&str> = FILES.into_iter().chain(KITS.iter().map(|kit| kit.name)).collect();
     vec![
         Operation::new("GET", "/login/{token}", "showLogin").answers(page(200)).answers(page(410)).answers(page(500)),
-        Operation::new("HEAD", "/login/{token}", "probeLogin")
-            .answers(Answer::new(200))
-            .answers(Answer::new(410))
-            .answers(Answer::new(500)),
         Operation::new("POST", "/login/{token}", "useLogin")
             .answers(Answer::new(303).header(always(LOCATION)))
             .answers(page(410))
@@ -38,7 +36,8 @@ pub(super) fn operations() -> Vec<Operation> {
         cached("/portal/assets/{file}", "readPortalFile", file())
             .in_path("file", json!({ "type": "string", "pattern": PORTAL_FILE }))
             .refuses([Problem::NotFound("file")]),
-        cached("/openapi.json", "readDescription", document),
+        cached("/openapi.json", "readDescription", document()),
+        cached("/openapi-3.0.json", "readDescription30", document()),
         cached("/docs", "showReference", page(200)),
         cached("/docs/{file}", "readReferenceFile", file().text("text/plain").content("application/json", kit))
             .in_path("file", one_of(&files))
