@@ -132,7 +132,10 @@ async fn a_page_is_whole_and_a_guide_is_rendered() {
         assert!(attributes(&page.text, "href").contains(&REFERENCE), "{path}");
     }
     let errors = &found["/docs/guides/errors"].text;
-    assert!(errors.contains("<h2 id=\"codes\">Codes</h2>") && errors.contains("<td><code>email_taken</code></td>"));
+    assert!(
+        errors.contains("<h2 id=\"codes\">Codes <a class=\"anchor\" href=\"#codes\"")
+            && errors.contains("<td><code>email_taken</code></td>")
+    );
     assert!(!errors.contains("```") && !errors.contains("| ---"));
 }
 
@@ -204,6 +207,9 @@ async fn a_missing_page_is_answered_with_the_usual_404() {
     for path in ["/docs/swagger-ui.css.map", "/docs/index.html", "/docs/guides/limits.md", "/docs/guides/%2e%2e"] {
         caller.get(path).await.refused(404, "not_found");
     }
+    let page = caller.get("/docs/guides/nothing").header("accept", "text/html,*/*;q=0.8").await.expect(404);
+    assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
+    assert!(page.text.contains("href=\"/docs/guides/getting-started\""), "{}", page.text);
     for path in ["/docs/", "/docs/guides/limits/more", "/openapi.yaml"] {
         caller.get(path).await.refused(404, "unknown_path");
     }

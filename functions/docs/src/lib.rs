@@ -16,8 +16,12 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
-use edge::{Inbound, Problem, Reply, Resource};
+use edge::{Inbound, Page, Problem, Reply, Resource};
+use http::StatusCode;
+use http::header::ACCEPT;
 use runtime::{BoxError, Environment};
+
+use crate::site::{GUIDES, REFERENCE};
 
 /// All resources by path. Each is rendered at its first request.
 type Library = Arc<BTreeMap<String, Resource>>;
@@ -41,9 +45,27 @@ pub async fn router(_: &Environment) -> Result<Router, BoxError> {
     Ok(router.with_state(Arc::new(library.collect())))
 }
 
+/// Returns true for a caller who reads pages. `*/*` gets JSON.
+fn accepts_html(inbound: &Inbound) -> bool {
+    let accepted = inbound.headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    accepted
+        .flat_map(|value| value.split(','))
+        .any(|one| one.split(';').next().unwrap_or_default().trim() == "text/html")
+}
+
+/// The page for an address under `/docs` that leads nowhere.
+fn missing_page() -> Page {
+    let link = |(path, title): (String, &str)| format!("<li><a href=\"{path}\">{title}</a></li>");
+    let pages = [(REFERENCE.to_owned(), "Reference")].into_iter();
+    let links: String = pages.chain(GUIDES.iter().map(|guide| (guide.path(), guide.title))).map(link).collect();
+    let main = format!("<h1>There is no such page</h1>\n<p>The documentation has these pages:</p>\n<ul>{links}</ul>");
+    Page::new(StatusCode::NOT_FOUND, "There is no such page", main)
+}
+
 async fn answer(State(library): State<Library>, inbound: Inbound) -> Response {
     match library.get(&inbound.path) {
         Some(resource) => resource.answer(&inbound),
+        None if accepts_html(&inbound) => missing_page().into_response_for(&inbound),
         None => {
             let noun = if inbound.path.starts_with("/docs/guides/") { "guide" } else { "file" };
             Reply::problem(&Problem::NotFound(noun), &inbound).into_response_for(&inbound)

@@ -20,7 +20,9 @@ use crate::site::{KITS, REFERENCE};
 #[test]
 fn headings_have_ids_and_tables_a_frame() {
     let html = render_html("## The `code` of an error\n\n| a |\n|---|\n| 1 < 2 |\n");
-    assert!(html.contains("<h2 id=\"the-code-of-an-error\">The <code>code</code> of an error</h2>"), "{html}");
+    let heading = "<h2 id=\"the-code-of-an-error\">The <code>code</code> of an error \
+                   <a class=\"anchor\" href=\"#the-code-of-an-error\" aria-label=\"Link to “The code of an error”\">#</a></h2>";
+    assert!(html.contains(heading), "{html}");
     assert!(
         html.contains("<div class=\"table\"") && html.contains("1 &lt; 2") && html.contains("</table></div>"),
         "{html}"
