@@ -11,7 +11,7 @@ use crate::check_in::{CheckInSubmitted, DroppedSystems, GradeDrops, SubmissionTi
 use crate::client::{Client, Measure};
 use crate::event::{
     AutomationContext, AutomationRef, AutomationWithThreshold, ComputedType, Event, EventName, EventType,
-    NamedAutomation,
+    NamedAutomation, StepSends,
 };
 use crate::id::{AutomationId, CoachId, EndpointId, EventId};
 
@@ -156,31 +156,11 @@ impl Event {
         if to.is_empty() {
             return None;
         }
-        let context = match self.event_type {
-            // Computed events come from their automation already.
-            EventName::Computed(_) => return None,
-            EventName::Emitted(EventType::LowCheckInScore) => None,
-            EventName::Emitted(EventType::SystemGradeDrop) => {
-                Some(AutomationContext::ById(AutomationRef { id: automation.id.clone() }))
-            }
-            EventName::Emitted(
-                EventType::NewClient
-                | EventType::CheckInSubmitted
-                | EventType::PhaseAdvanced
-                | EventType::MessageReceived,
-            ) => Some(AutomationContext::Named(automation.named())),
-            // No trigger names an event of the CRM.
-            EventName::Emitted(
-                EventType::ContactCreated
-                | EventType::ContactUpdated
-                | EventType::ContactMerged
-                | EventType::OpportunityCreated
-                | EventType::OpportunityUpdated
-                | EventType::OpportunityStageChanged
-                | EventType::BookingCreated
-                | EventType::BookingRescheduled
-                | EventType::BookingCancelled,
-            ) => return None,
+        let context = match self.event_type.sent_by_steps() {
+            StepSends::Nothing => return None,
+            StepSends::AsIs => None,
+            StepSends::WithId => Some(AutomationContext::ById(AutomationRef { id: automation.id.clone() })),
+            StepSends::WithName => Some(AutomationContext::Named(automation.named())),
         };
         let cause = ["automation", self.id.as_str(), automation.id.as_str()];
         let id = EventId::derive(self.occurred_at.ms(), &cause);

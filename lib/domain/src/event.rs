@@ -34,6 +34,7 @@ pub use data::{
     NewClient, PhaseAdvanced, PhaseEligible,
 };
 pub use example::{example, example_time};
+pub(crate) use name::StepSends;
 pub use name::{ComputedType, EventGroup, EventName, EventType};
 pub use payload_mode::PayloadMode;
 pub use person::{ClientDetails, ContactDetails, NamedContact, Person, PersonSchema};

@@ -16,12 +16,8 @@ pub fn document_3_0() -> Value {
     let mut document = document();
     document["openapi"] = json!(VERSION);
     document["info"]["license"] = json!({ "name": document["info"]["license"]["name"] });
-    for (object, members) in [("info", ["summary"]), ("", ["webhooks"])] {
-        let object = if object.is_empty() { Some(&mut document) } else { document.get_mut(object) };
-        if let Some(Value::Object(object)) = object {
-            object.retain(|name, _| !members.contains(&name.as_str()));
-        }
-    }
+    remove(&mut document, "webhooks");
+    remove(&mut document["info"], "summary");
     each_operation(&mut document, |operation| {
         // Only OAuth has scopes in 3.0.
         for requirement in operation["security"].as_array_mut().into_iter().flatten() {
@@ -38,6 +34,10 @@ pub fn document_3_0() -> Value {
     document["components"]["schemas"] = schemas;
     drop_unused(&mut document);
     document
+}
+
+fn remove(object: &mut Value, member: &str) {
+    object.as_object_mut().and_then(|members| members.remove(member));
 }
 
 fn each_operation(document: &mut Value, mut change: impl FnMut(&mut Value)) {

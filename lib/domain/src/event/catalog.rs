@@ -8,8 +8,8 @@ use super::{
     AutomationRef, BookingEvent, BookingRescheduled, CheckInEvent, CheckInInactivity, ClientDetails, ComplianceCrossed,
     ComputedType, ContactCreated, ContactDetails, ContactMerged, ContactUpdated, DailyLogInactivity, EventGroup,
     EventName, EventType, LowCheckInScore, MessageReceived, NamedAutomation, NewClient, OpportunityCreated,
-    OpportunityStageChanged, OpportunityUpdated, PayloadMode, PersonSchema, PhaseAdvanced, PhaseEligible, example,
-    example_time,
+    OpportunityStageChanged, OpportunityUpdated, PayloadMode, PersonSchema, PhaseAdvanced, PhaseEligible, StepSends,
+    example, example_time,
 };
 use crate::openapi::NamedSchema;
 
@@ -153,27 +153,10 @@ impl EventSchema {
             EventName::Computed(ComputedType::CheckInInactivity) => NamedSchema::of::<CheckInInactivity>(),
             EventName::Computed(ComputedType::DailyLogInactivity) => NamedSchema::of::<DailyLogInactivity>(),
         };
-        let automation = match event_type {
-            EventName::Computed(_)
-            | EventName::Emitted(
-                EventType::LowCheckInScore
-                | EventType::ContactCreated
-                | EventType::ContactUpdated
-                | EventType::ContactMerged
-                | EventType::OpportunityCreated
-                | EventType::OpportunityUpdated
-                | EventType::OpportunityStageChanged
-                | EventType::BookingCreated
-                | EventType::BookingRescheduled
-                | EventType::BookingCancelled,
-            ) => None,
-            EventName::Emitted(EventType::SystemGradeDrop) => Some(NamedSchema::of::<AutomationRef>()),
-            EventName::Emitted(
-                EventType::NewClient
-                | EventType::CheckInSubmitted
-                | EventType::PhaseAdvanced
-                | EventType::MessageReceived,
-            ) => Some(NamedSchema::of::<NamedAutomation>()),
+        let automation = match event_type.sent_by_steps() {
+            StepSends::Nothing | StepSends::AsIs => None,
+            StepSends::WithId => Some(NamedSchema::of::<AutomationRef>()),
+            StepSends::WithName => Some(NamedSchema::of::<NamedAutomation>()),
         };
         Self { person: PersonSchema::of(event_type), members, automation }
     }

@@ -42,6 +42,18 @@ crate::named! {
     }
 }
 
+/// The way in which the Webhook step of an automation names the automation in an emitted event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StepSends {
+    /// No step sends the event: no trigger names it, or it comes from its automation anyway.
+    Nothing,
+    /// The data names the automation already.
+    AsIs,
+    /// The id alone is added: the name would reveal an answer.
+    WithId,
+    WithName,
+}
+
 /// The name of an event of either kind, as in `type` and `x-service-event`. No name belongs to both kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
@@ -85,6 +97,32 @@ impl EventName {
             Self::Emitted(EventType::BookingCreated | EventType::BookingRescheduled | EventType::BookingCancelled) => {
                 EventGroup::Booking
             }
+        }
+    }
+
+    /// Returns how a step of an automation sends the event.
+    pub(crate) fn sent_by_steps(self) -> StepSends {
+        match self {
+            Self::Computed(_)
+            | Self::Emitted(
+                EventType::ContactCreated
+                | EventType::ContactUpdated
+                | EventType::ContactMerged
+                | EventType::OpportunityCreated
+                | EventType::OpportunityUpdated
+                | EventType::OpportunityStageChanged
+                | EventType::BookingCreated
+                | EventType::BookingRescheduled
+                | EventType::BookingCancelled,
+            ) => StepSends::Nothing,
+            Self::Emitted(EventType::LowCheckInScore) => StepSends::AsIs,
+            Self::Emitted(EventType::SystemGradeDrop) => StepSends::WithId,
+            Self::Emitted(
+                EventType::NewClient
+                | EventType::CheckInSubmitted
+                | EventType::PhaseAdvanced
+                | EventType::MessageReceived,
+            ) => StepSends::WithName,
         }
     }
 
