@@ -1,6 +1,7 @@
-// Carries the n8n workflow out from a start node, as far as its nodes need: settings, code, HTTP requests. Reads
-// {workflow, start, input, staticData, base, key} from stdin. Writes {reached, staticData} to stdout: the items that
-// each node gives, and what n8n keeps after a successful execution.
+// Carries the n8n workflow out from a start node, as far as its nodes need: settings, code, HTTP
+// requests. Reads {workflow, start, input, staticData, base, key} from stdin. Writes {reached,
+// staticData} to stdout: the items that each node gives, and what n8n keeps after a successful
+// execution.
 
 import { readFileSync } from 'node:fs';
 

@@ -1,8 +1,9 @@
 'use strict';
 
-// The Partner API as a Zapier app: polling triggers for events and for new bookings, an action that creates a client,
-// and a search for clients. Put this file into a folder as index.js: /docs/guides/kits has the commands. REST hooks are
-// impossible, because only the coach can register a URL.
+// The Partner API as a Zapier app: polling triggers for events and for new bookings, an action
+// that creates a client, and a search for clients. Put this file into a folder as index.js:
+// /docs/guides/kits has the commands. REST hooks are impossible, because only the coach can
+// register a URL.
 
 const { version: platformVersion } = require('zapier-platform-core');
 

@@ -4,9 +4,10 @@ import { h, uniqueId } from "./dom.js";
 import { asField, described, errorPlace } from "./forms.js";
 
 /**
- * A group of choices: `kind` `radio` (the value is one value) or `checkbox` (an array). `choices`: `[{ value, label,
- * hint?, group? }]`, those of a group together; `chosen`: values that are selected at the start. `required`: at least
- * one must be chosen, which the hint of checkboxes says.
+ * A group of choices: `kind` `radio` (the value is one value) or `checkbox` (an array). `choices`:
+ * `[{ value, label, hint?, group? }]`, those of a group together; `chosen`: values that are
+ * selected at the start. `required`: at least one must be chosen, which the hint of checkboxes
+ * says.
  */
 export function choices({ name, legend, hint, kind, choices, chosen = [], required = false, onchange }) {
   const id = uniqueId(name);
