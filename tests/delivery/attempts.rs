@@ -23,6 +23,22 @@ impl EndpointScene {
     }
 }
 
+/// Returns a scene after `run`, whose receiver holds an answer until the next request. In one of ten scenes both
+/// deliveries have the same lane, and the held attempt times out: then `run` begins again with a new scene.
+async fn with_two_in_flight(run: impl AsyncFn(&EndpointScene)) -> EndpointScene {
+    for _ in 0..6 {
+        let scene = EndpointScene::new().await;
+        let (ada, endpoint, _) = scene.coach().await;
+        run(&scene).await;
+        let deliveries = ada.deliveries(&endpoint).await;
+        let mut attempts = deliveries.iter().flat_map(|delivery| list(delivery["attempts"].clone()));
+        if attempts.all(|attempt| attempt["status_code"].is_u64()) {
+            return scene;
+        }
+    }
+    panic!("the receiver never had two requests at once");
+}
+
 #[tokio::test]
 async fn an_attempt_in_flight_when_its_endpoint_ends_is_the_last() {
     for (ending, reason) in [
@@ -60,13 +76,14 @@ async fn an_attempt_in_flight_when_its_endpoint_ends_is_the_last() {
 
 #[tokio::test]
 async fn a_slow_success_counts_although_another_attempt_has_failed_meanwhile() {
-    let scene = EndpointScene::new().await;
-    let _ = scene.coach().await;
-    scene.receiver.script([Answer::status(204).after(SLOWLY), Answer::status(500)]);
-    scene.world.publish([Fact::client("ada", "slow")]).await;
-    scene.until_requests(0).await;
-    scene.world.publish([Fact::client("ada", "fails")]).await;
-    scene.world.settle().await;
+    let scene = with_two_in_flight(async |scene| {
+        scene.receiver.script([Answer::status(204).after_another(SLOWLY), Answer::status(500)]);
+        scene.world.publish([Fact::client("ada", "slow")]).await;
+        scene.until_requests(0).await;
+        scene.world.publish([Fact::client("ada", "fails")]).await;
+        scene.world.settle().await;
+    })
+    .await;
     assert_eq!(scene.receiver.hooks().len(), 2);
     assert!(scene.failing_since().await.is_null());
     // The retry succeeds by itself.
@@ -76,23 +93,24 @@ async fn a_slow_success_counts_although_another_attempt_has_failed_meanwhile() {
 
 #[tokio::test]
 async fn a_slow_failure_counts_although_another_attempt_has_succeeded_meanwhile() {
-    let scene = EndpointScene::new().await;
-    let _ = scene.coach().await;
-    scene.receiver.script([Answer::status(500), Answer::status(500).after(SLOWLY), Answer::status(204)]);
-    scene.event("fails").await;
-    let since = scene.failing_since().await;
-    assert!(since.is_string());
-    // Its retry fails slowly, while another event succeeds.
-    let retried = scene.world.advance_s(10);
-    let taken = async {
-        scene.until_requests(1).await;
-        scene.world.publish([Fact::client("ada", "taken")]).await;
-    };
-    futures::future::join(retried, taken).await;
-    scene.world.settle().await;
+    let scene = with_two_in_flight(async |scene| {
+        scene.receiver.script([Answer::status(500), Answer::status(500).after_another(SLOWLY), Answer::status(204)]);
+        scene.event("fails").await;
+        let since = scene.failing_since().await;
+        assert!(since.is_string());
+        // Its retry fails slowly, while another event succeeds.
+        let retried = scene.world.advance_s(10);
+        let taken = async {
+            scene.until_requests(1).await;
+            scene.world.publish([Fact::client("ada", "taken")]).await;
+        };
+        futures::future::join(retried, taken).await;
+        scene.world.settle().await;
+        assert_ne!(scene.failing_since().await, since);
+    })
+    .await;
     assert_eq!(scene.receiver.hooks().len(), 3);
-    let new_failure = scene.failing_since().await;
-    assert!(new_failure.is_string() && new_failure != since, "{new_failure}");
+    assert!(scene.failing_since().await.is_string());
 }
 
 #[tokio::test]

@@ -34,6 +34,9 @@ const STEPS: usize = 160;
 const READERS: usize = 2;
 /// Longest wait for a task.
 const DEADLINE: Duration = Duration::from_secs(60);
+/// Time after which a request is served next: the SDK repeats a request without an answer after 4 s, and gives up
+/// after 10 s.
+const HELD_AT_MOST: Duration = Duration::from_secs(2);
 /// The life of an item.
 const LIFE: TimeDelta = TimeDelta::days(60);
 /// Readers poll within the time for which events are kept.
@@ -106,7 +109,8 @@ impl<'w, R: FnMut(usize) -> usize> Scheduler<'w, R> {
     async fn new(world: &'w World, seed: u64, random: R) -> Self {
         let (port, waiting) = proxy::start(world.aws_url()).await;
         let vault = Vault::open(&environment(world.aws_url())).await.unwrap();
-        let now = Timestamp::parse("2026-01-01T00:00:00Z").unwrap();
+        // The stack deletes what has expired by its own clock, so the items live in its future.
+        let now = Timestamp::parse("2100-01-01T00:00:00Z").unwrap();
         let cursor = FeedCursor { order: Order::Asc, position: domain::event_feed::FeedPosition::origin(), as_of: now };
         Self {
             world,
@@ -168,19 +172,31 @@ impl<'w, R: FnMut(usize) -> usize> Scheduler<'w, R> {
         self.until_next_request(task).await;
     }
 
+    /// The next thing that a task does. The SDK of another one, whose request is held, may repeat it meanwhile.
+    async fn next_of(&mut self, task: usize) -> Happening {
+        loop {
+            let next = async {
+                tokio::select! {
+                    Some(waiting) = self.waiting.recv() => Happening::Waits(waiting),
+                    Some((ended, outcome)) = self.ended.1.recv() => Happening::Ends(ended, outcome),
+                }
+            };
+            match timeout(DEADLINE, next).await.expect("the task makes a request or ends") {
+                Happening::Waits(repeat) if repeat.task != task => {
+                    // A task that has died leaves the requests that its SDK had on the way.
+                    let Some(other) = self.tasks.get_mut(&repeat.task) else { continue };
+                    assert!(repeat.is_repeat && other.request.is_some(), "task {} runs beside {task}", repeat.task);
+                    other.request = Some(repeat);
+                }
+                happening => return happening,
+            }
+        }
+    }
+
     /// Lets a task run until it makes a request or ends. No other task runs.
     async fn until_next_request(&mut self, task: usize) {
-        let next = async {
-            tokio::select! {
-                Some(waiting) = self.waiting.recv() => Happening::Waits(waiting),
-                Some((ended, outcome)) = self.ended.1.recv() => Happening::Ends(ended, outcome),
-            }
-        };
-        match timeout(DEADLINE, next).await.expect("the task makes a request or ends") {
-            Happening::Waits(waiting) => {
-                assert_eq!(waiting.task, task);
-                self.tasks.get_mut(&task).unwrap().request = Some(waiting);
-            }
+        match self.next_of(task).await {
+            Happening::Waits(waiting) => self.tasks.get_mut(&task).unwrap().request = Some(waiting),
             Happening::Ends(ended, outcome) => {
                 assert_eq!(ended, task);
                 self.tasks.remove(&task);
@@ -209,6 +225,12 @@ impl<'w, R: FnMut(usize) -> usize> Scheduler<'w, R> {
         let dead = self.tasks.remove(&task).unwrap();
         dead.handle.abort();
         Some(dead.work)
+    }
+
+    /// A task whose request has to be served next.
+    fn held_too_long(&self) -> Option<usize> {
+        let is_late = |task: &Task| task.request.as_ref().is_some_and(|held| held.since.elapsed() > HELD_AT_MOST);
+        self.tasks.iter().find(|(_, task)| is_late(task)).map(|(id, _)| *id)
     }
 
     /// Commits one to three events, sometimes with one that was committed before.
@@ -266,6 +288,9 @@ impl<'w, R: FnMut(usize) -> usize> Scheduler<'w, R> {
         let mut undone: Vec<Work> = Vec::new();
         for _ in 0..STEPS {
             self.now = self.now + TimeDelta::milliseconds(i64::try_from((self.random)(1500)).unwrap());
+            while let Some(task) = self.held_too_long() {
+                self.decide(task, Fate::Served).await;
+            }
             match (self.random)(10) {
                 0 if self.tasks.len() < 6 => {
                     let work = self.commit();

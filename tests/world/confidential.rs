@@ -59,8 +59,6 @@ impl Confidential {
     /// Notes the confidential members of a sent or received body.
     pub(crate) fn note_body(&self, body: &Value) {
         match body {
-            // The OpenAPI document holds nothing confidential.
-            Value::Object(members) if members.contains_key("openapi") => {}
             Value::Object(members) => {
                 for (name, value) in members {
                     match value {

@@ -16,6 +16,7 @@ use standardwebhooks::Webhook;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
+use super::POLL_EVERY;
 use super::odd_headers::OddListener;
 
 /// Stands for no status.
@@ -37,6 +38,8 @@ pub(crate) struct Answer {
     body: String,
     /// The answer's body repeats the request's.
     echoes: bool,
+    /// The answer waits until another request has arrived.
+    awaits_another: bool,
     /// Delay before the answer.
     after: Duration,
 }
@@ -44,7 +47,14 @@ pub(crate) struct Answer {
 impl Answer {
     /// An answer without a body.
     pub(crate) fn status(status: u16) -> Self {
-        Self { status, headers: Vec::new(), body: String::new(), echoes: false, after: Duration::ZERO }
+        Self {
+            status,
+            headers: Vec::new(),
+            body: String::new(),
+            echoes: false,
+            awaits_another: false,
+            after: Duration::ZERO,
+        }
     }
 
     /// An answer that repeats the request's body.
@@ -61,6 +71,11 @@ impl Answer {
     pub(crate) fn after(mut self, after: Duration) -> Self {
         self.after = after;
         self
+    }
+
+    /// The same answer after a delay, which begins when the next request arrives.
+    pub(crate) fn after_another(self, after: Duration) -> Self {
+        Self { awaits_another: true, ..self.after(after) }
     }
 
     pub(crate) fn header(mut self, name: &'static str, value: &str) -> Self {
@@ -137,11 +152,17 @@ impl Drop for Receiver {
 }
 
 async fn take(State(shared): State<Arc<Mutex<Shared>>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
-    let answer = {
+    let (answer, arrived) = {
         let mut shared = shared.lock().unwrap();
         shared.hooks.push(Hook { path: uri.path().to_owned(), headers, body: body.to_vec() });
-        shared.script.pop_front().or_else(|| shared.otherwise.clone()).unwrap_or_else(|| Answer::status(204))
+        let answer = shared.script.pop_front().or_else(|| shared.otherwise.clone());
+        (answer.unwrap_or_else(|| Answer::status(204)), shared.hooks.len())
     };
+    // The time limit of the attempt ends the wait: the server drops the handler of a closed connection.
+    let mut polls = tokio::time::interval(POLL_EVERY);
+    while answer.awaits_another && shared.lock().unwrap().hooks.len() == arrived {
+        polls.tick().await;
+    }
     // Waits for the delay: the future never completes.
     let _ = tokio::time::timeout(answer.after, std::future::pending::<()>()).await;
     if answer.status == SILENCE {

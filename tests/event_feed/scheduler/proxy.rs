@@ -1,6 +1,7 @@
 //! Holds each request to the store until the scheduler decides on it.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
@@ -27,6 +28,10 @@ pub(super) enum Fate {
 /// A request that waits for the scheduler.
 pub(super) struct Waiting {
     pub(super) task: usize,
+    /// True if the SDK has made the request before, without an answer.
+    pub(super) is_repeat: bool,
+    /// The time of its arrival.
+    pub(super) since: Instant,
     pub(super) fate: oneshot::Sender<Fate>,
     /// Told when a request without an answer has taken effect.
     pub(super) has_effect: oneshot::Receiver<()>,
@@ -47,8 +52,10 @@ async fn forward(
 ) -> Response {
     let (fate, decided) = oneshot::channel();
     let (effect, has_effect) = oneshot::channel();
-    proxy.waiting.send(Waiting { task, fate, has_effect }).unwrap();
-    let fate = decided.await.unwrap();
+    let is_repeat = !headers["amz-sdk-request"].to_str().unwrap().contains("attempt=1;");
+    proxy.waiting.send(Waiting { task, is_repeat, since: Instant::now(), fate, has_effect }).unwrap();
+    // A request that the SDK has repeated meanwhile gets no decision.
+    let fate = decided.await.unwrap_or(Fate::IsLost);
     if fate == Fate::IsLost {
         return pending().await;
     }

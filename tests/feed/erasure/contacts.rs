@@ -234,6 +234,8 @@ async fn an_erasure_goes_on_through_many_contacts_and_pages() {
     let stored = usize::try_from(1 + 2 * MERGED + OPPORTUNITIES + 2).unwrap();
     assert!(scene.feeds().await.iter().all(|feed| feed.len() >= stored));
     world.apply([erased(&client)]).await;
+    // A busy machine may reach the time limit of an invocation: then the queue gives out the fact once more, later.
+    world.advance_s(ENDED_S).await;
     assert!(scene.feeds().await.iter().all(|feed| feed.len() == 2));
     scene.assert_nothing_leaves(&began_at).await;
     assert!(world.set_aside().await.is_empty());
