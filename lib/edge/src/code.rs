@@ -81,8 +81,6 @@ codes! {
         "The path does not exist.",
     MethodNotAllowed = "method_not_allowed" METHOD_NOT_ALLOWED
         "The path does not have this method. `Allow` names its methods.",
-    NotAcceptable = "not_acceptable" NOT_ACCEPTABLE
-        "The answer is too large to send without gzip. Send `Accept-Encoding: gzip`.",
     IdempotencyInProgress = "idempotency_in_progress" CONFLICT
         "A request with the same idempotency key is running. Wait for `Retry-After`, then retry unchanged.",
     IdempotencyPayloadMismatch = "idempotency_payload_mismatch" CONFLICT

@@ -196,14 +196,14 @@ impl Inbound {
         self.text().is_empty()
     }
 
-    /// Returns true if the caller wants errors by RFC 9457.
-    pub fn wants_problem_json(&self) -> bool {
+    /// Returns true if `Accept` names the media type. `*/*` names none.
+    pub fn accepts(&self, media_type: &str) -> bool {
         let accept = self.headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
         accept.split(',').any(|range| {
             let mut parts = range.split(';').map(str::trim);
             let kind = parts.next().unwrap_or_default();
             let refused = parts.any(|part| matches!(part.strip_prefix("q="), Some("0" | "0.0" | "0.00" | "0.000")));
-            kind.eq_ignore_ascii_case("application/problem+json") && !refused
+            kind.eq_ignore_ascii_case(media_type) && !refused
         })
     }
 }

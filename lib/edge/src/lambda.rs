@@ -30,6 +30,8 @@ use crate::routes::{Routed, find};
 
 /// The value of `route` in the log line of a request without a route.
 const UNROUTED: &str = "unrouted";
+/// Beginning of the documentation's paths.
+const DOCUMENTATION: &str = "/docs/";
 
 /// Time-out of a handler, after which the function answers with a problem. Functions end after 25 s, and the gateway's
 /// own answer would name no problem.
@@ -119,26 +121,37 @@ async fn dispatch(router: Router, request: http::Request<Body>) -> Response {
 /// panic becomes a fault.
 async fn answer(router: Router, routed: Routed, request: http::Request<Body>) -> Response {
     let (bare, is_preflight) = (bare(&request), is_preflight(&request));
-    let problem = match routed {
-        Routed::Known(route) => {
-            let handling = AssertUnwindSafe(router.oneshot(request)).catch_unwind();
-            match tokio::time::timeout(ANSWER_WITHIN, handling).await {
-                Ok(Ok(response)) => return response.unwrap_or_else(|never| match never {}),
-                Ok(Err(_)) => Problem::internal("handle a request", "the handler panicked"),
-                Err(elapsed) => Problem::timed_out(bare.method(), route.path, elapsed),
-            }
-        }
+    let handled = match &routed {
+        Routed::Known(route) => Some(route.path),
+        // The documentation answers browsers with a page.
+        Routed::UnknownPath if request.uri().path().starts_with(DOCUMENTATION) && !is_preflight => Some(DOCUMENTATION),
+        Routed::OtherMethods(_) | Routed::UnknownPath => None,
+    };
+    let problem = match (handled, routed) {
+        (Some(path), _) => match call(router, request, path).await {
+            Ok(response) => return response,
+            Err(fault) => fault,
+        },
         // The gateway answers a preflight itself only if no route matches, and `$default` matches all. The gateway adds
         // the CORS headers, but the browser needs a 2xx status.
-        Routed::OtherMethods(_) | Routed::UnknownPath if is_preflight => {
-            return axum::response::IntoResponse::into_response(StatusCode::NO_CONTENT);
-        }
-        Routed::OtherMethods(methods) => Problem::MethodNotAllowed(methods),
-        Routed::UnknownPath => Problem::UnknownPath,
+        (None, _) if is_preflight => return axum::response::IntoResponse::into_response(StatusCode::NO_CONTENT),
+        (None, Routed::OtherMethods(methods)) => Problem::MethodNotAllowed(methods),
+        (None, Routed::Known(_) | Routed::UnknownPath) => Problem::UnknownPath,
     };
     match <Inbound as axum::extract::FromRequest<()>>::from_request(bare, &()).await {
         Ok(inbound) => Reply::problem(&problem, &inbound).into_response_for(&inbound),
         Err(problem) => axum::response::IntoResponse::into_response(problem),
+    }
+}
+
+/// Lets the function's router answer, within the time limit.
+async fn call(router: Router, request: http::Request<Body>, path: &'static str) -> Result<Response, Problem> {
+    let method = request.method().clone();
+    let handling = AssertUnwindSafe(router.oneshot(request)).catch_unwind();
+    match tokio::time::timeout(ANSWER_WITHIN, handling).await {
+        Ok(Ok(response)) => Ok(response.unwrap_or_else(|never| match never {})),
+        Ok(Err(_)) => Err(Problem::internal("handle a request", "the handler panicked")),
+        Err(elapsed) => Err(Problem::timed_out(&method, path, elapsed)),
     }
 }
 

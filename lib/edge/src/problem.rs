@@ -79,12 +79,10 @@ pub enum Problem {
     /// The thing does not exist for this caller.
     #[error("There is no such {0}.")]
     NotFound(&'static str),
-    #[error("There is nothing at this path. /docs names all paths.")]
+    #[error("There is nothing at this path. /docs/reference names all paths.")]
     UnknownPath,
     #[error("This path takes {}.", .0.join(", "))]
     MethodNotAllowed(Vec<&'static str>),
-    #[error("This answer is sent compressed only. Send `Accept-Encoding: gzip` (curl: --compressed).")]
-    GzipOnly,
     #[error("A request with the same idempotency key is in progress. Retry as it is.")]
     IdempotencyInProgress,
     #[error("This contact was merged into another, which mergedIntoId names. Use that one.")]
@@ -222,7 +220,6 @@ impl Problem {
             Self::NotFound(_) | Self::MergedContactNotFound(_) => Code::NotFound,
             Self::UnknownPath => Code::UnknownPath,
             Self::MethodNotAllowed(_) => Code::MethodNotAllowed,
-            Self::GzipOnly => Code::NotAcceptable,
             Self::IdempotencyInProgress => Code::IdempotencyInProgress,
             Self::ContactMerged(_) => Code::ContactMerged,
             Self::StageUnknown(_) => Code::StageUnknown,

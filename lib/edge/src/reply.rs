@@ -111,7 +111,7 @@ impl Reply {
     /// The response, in the error format that the caller asked for.
     pub fn into_response_for(self, inbound: &Inbound) -> Response {
         let is_error = self.status.is_client_error() || self.status.is_server_error();
-        let (kind, body) = if is_error && inbound.wants_problem_json() {
+        let (kind, body) = if is_error && inbound.accepts("application/problem+json") {
             let own = serde_json::from_slice(&self.body).unwrap_or_default();
             let details = Value::Object(problem_details(self.status, own));
             (PROBLEM_JSON, details.to_string().into_bytes())

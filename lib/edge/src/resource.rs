@@ -1,7 +1,6 @@
 //! A resource that stays the same until the next deployment: cached by callers, revalidated by `ETag`.
 //!
-//! A resource is rendered at its first request, and sent with gzip if the caller accepts gzip. A resource that is large
-//! without gzip is sent with gzip only, because anonymous callers could cause too much traffic.
+//! A resource is rendered at its first request, and sent with gzip if the caller accepts gzip.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -15,10 +14,8 @@ use flate2::bufread::GzEncoder;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use sha2::{Digest, Sha256};
 
-use crate::{Inbound, Problem, Reply};
+use crate::Inbound;
 
-/// Largest body that is sent without gzip, in bytes.
-pub const MAX_UNCOMPRESSED_BYTES: usize = 700_000;
 /// `Cache-Control` of a resource, unless [`Resource::cached`] sets another: a copy is used for five minutes.
 const CACHE_CONTROL: &str = "public, max-age=300";
 /// Bytes of the hash in an `ETag`.
@@ -72,18 +69,13 @@ impl Resource {
         self
     }
 
-    /// Answers with the resource, or with 304 if the caller's copy is current. The answer is 406 if the resource is too
-    /// large without gzip and the caller does not accept gzip.
+    /// Answers with the resource, or with 304 if the caller's copy is current.
     pub fn answer(&self, inbound: &Inbound) -> Response {
         let etag = self.etag.get_or_init(|| etag(&self.body));
-        let with_gzip = accepts_gzip(inbound);
         let mut response = if has_current_copy(inbound, etag) {
             StatusCode::NOT_MODIFIED.into_response()
-        } else if with_gzip || self.body.len() <= MAX_UNCOMPRESSED_BYTES {
-            self.ok_response(with_gzip)
         } else {
-            let refusal = Reply::problem(&Problem::GzipOnly, inbound);
-            return refusal.header("vary", header::ACCEPT_ENCODING).into_response_for(inbound);
+            self.ok_response(accepts_gzip(inbound))
         };
         for (name, value) in [
             (header::ETAG, etag.as_str()),
@@ -213,32 +205,5 @@ mod tests {
         let body = body(answer).await;
         let text = if is_gzipped { std::io::read_to_string(GzDecoder::new(&*body)).unwrap().into() } else { body };
         assert_eq!(text, TEXT);
-    }
-
-    #[tokio::test]
-    async fn a_large_resource_is_sent_with_gzip_or_refused() {
-        let of_size = |bytes| Resource::new(move || "x".repeat(bytes), "text/plain", "default-src 'none'");
-        let largest = of_size(MAX_UNCOMPRESSED_BYTES);
-        assert_eq!(body(answer_with_header(&largest, "accept", "*/*").await).await.len(), MAX_UNCOMPRESSED_BYTES);
-        let resource = of_size(MAX_UNCOMPRESSED_BYTES + 1);
-        for accepted in ["", "identity", "gzip;q=0", "br", "*;q=0"] {
-            let refusal = answer_with_header(&resource, "accept-encoding", accepted).await;
-            assert_eq!(
-                (refusal.status().as_u16(), refusal.headers()["vary"].as_bytes()),
-                (406, &b"accept-encoding"[..])
-            );
-            let text = String::from_utf8(body(refusal).await.into()).unwrap();
-            assert!(text.contains("\"not_acceptable\"") && text.contains("Accept-Encoding: gzip"), "{text}");
-        }
-        assert_eq!(answer_with_header(&resource, "accept", "*/*").await.status(), 406, "no header");
-        for accepted in ["gzip", "*"] {
-            let answer = answer_with_header(&resource, "accept-encoding", accepted).await;
-            assert_eq!(
-                (answer.status().as_u16(), answer.headers()["content-encoding"].as_bytes()),
-                (200, &b"gzip"[..])
-            );
-        }
-        let etag = answer_with_header(&resource, "accept-encoding", "gzip").await.headers()["etag"].clone();
-        assert_eq!(answer_with_header(&resource, "if-none-match", etag.to_str().unwrap()).await.status(), 304);
     }
 }

@@ -104,6 +104,8 @@ pub const ROUTES: &[Route] = &[
     route("GET", "/docs", Access::Public),
     route("GET", "/docs/{file}", Access::Public),
     route("GET", "/docs/guides/{page}", Access::Public),
+    route("GET", "/docs/reference/{page}", Access::Public),
+    route("GET", "/llms.txt", Access::Public),
     route("GET", "/portal", Access::Public),
     route("GET", "/portal/assets/{file}", Access::Public),
 ];
