@@ -62,7 +62,10 @@ fn one_anonymous_caller_does_not_use_up_what_all_callers_share() {
     let settings = template["Resources"]["Api"]["Properties"]["RouteSettings"].as_object().unwrap();
     let limits = settings.keys().map(|key| (key, limit(&template, key, "ThrottlingRateLimit")));
     let (large, cheap): (Vec<_>, Vec<_>) = limits.partition(|(_, (parameter, _))| *parameter == LARGE);
-    assert!(large.iter().all(|(key, _)| key.contains("/docs") || key.contains("/openapi")), "{large:?}");
+    assert!(
+        large.iter().all(|(key, _)| ["/docs", "/openapi", "/llms"].iter().any(|part| key.contains(part))),
+        "{large:?}"
+    );
     for (key, (parameter, rate)) in cheap {
         assert!(rate >= 6 * ONE_CALLER, "{key}: {parameter} is {rate}");
     }

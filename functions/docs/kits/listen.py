@@ -2,7 +2,7 @@
 """Passes the events of the Partner API on to a receiver on your machine, signed like the service's webhooks.
 
     export PARTNER_API_KEY=svc_live_...
-    python3 listen.py --base https://api.example.com --to http://127.0.0.1:9000/coaching
+    python3 listen.py --base https://api.example.com
 
 The key needs the coach's permission to read events. Nothing has to be installed, and no public address is needed: the
 script follows GET /v1/events. Python 3.9 or later.
@@ -25,6 +25,7 @@ import urllib.request
 
 PAGE = 100
 POLL_S = 2
+RECEIVER = "http://127.0.0.1:9000/"
 # Later than every event: the answer is empty, and its cursor is at the end of the feed.
 NO_EVENT = "9999-12-31T00:00:00Z"
 RECEIVER_TIMEOUT_S = 15
@@ -175,7 +176,13 @@ def options(arguments):
         description="Passes the events of the Partner API on to a receiver on your machine, signed like webhooks."
     )
     parser.add_argument("--base", required=True, type=http_url, metavar="URL", help="address of the API")
-    parser.add_argument("--to", required=True, type=http_url, metavar="URL", help="address of your receiver")
+    parser.add_argument(
+        "--to",
+        default=RECEIVER,
+        type=http_url,
+        metavar="URL",
+        help=f"address of your receiver; default: {RECEIVER}",
+    )
     parser.add_argument("--types", metavar="A,B", help="types of events; default: all that the key may read")
     parser.add_argument(
         "--from",

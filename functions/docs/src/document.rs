@@ -22,7 +22,8 @@ mod webhooks;
 
 use serde_json::{Value, json};
 
-use crate::site::VERSION;
+use crate::markdown::slug;
+use crate::site::{REFERENCE, VERSION};
 use components::{Responses, Schemas};
 use prose::{EVENTS, INDEX, TAGS};
 
@@ -32,6 +33,11 @@ pub use openapi_3_0::document_3_0;
 const CONTACT: &str = "The coach who created the key";
 /// The licence of the interface and of its code, as an SPDX expression.
 const LICENSE: &str = env!("CARGO_PKG_LICENSE");
+
+/// The path of the page with the operations of a tag.
+pub(crate) fn tag_path(tag: &str) -> String {
+    format!("{REFERENCE}/{}", slug(tag))
+}
 
 /// Builds the document.
 pub fn document() -> Value {

@@ -1,74 +1,112 @@
-//! The function `docs`: the OpenAPI document, the reference page at `/docs`, the integrators' guides and kits.
+//! The function `docs`: the OpenAPI document, the guides, the reference and the kits.
 //!
 //! The resources are the same for every caller. The routes need no key, no table and no other host.
 
 pub mod document;
 mod guides;
-mod kits;
 mod layout;
+mod markdown;
+mod page;
+mod pages;
+mod reference;
 mod site;
-mod viewer;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
-use edge::{Inbound, Page, Problem, Reply, Resource};
+use edge::{Inbound, Problem, Reply, Resource};
 use http::StatusCode;
-use http::header::ACCEPT;
 use runtime::{BoxError, Environment};
 
-use crate::site::{GUIDES, REFERENCE};
+use crate::site::{
+    ASSETS, EVENTS, EXAMPLE_BASE, HTML, KITS, MARKDOWN, REFERENCE, SEARCH, SEARCH_INDEX, START, SUMMARY, TEXT,
+};
 
-/// All resources by path. Each is rendered at its first request.
-type Library = Arc<BTreeMap<String, Resource>>;
+/// Variable with the address of the API, which pages show.
+const BASE_ADDRESS: &str = "BASE_ADDRESS";
 
-/// `Content-Security-Policy` of the document: JSON loads and runs nothing.
-const JSON_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
+/// `Content-Security-Policy` of a page: its own style sheet and scripts, the search index, and the search form.
+const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; \
+                           form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// `Content-Security-Policy` of everything else: a file by itself loads and runs nothing.
+const FILE_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
+
+/// All resources by path.
+type Resources = BTreeMap<String, Resource>;
+
+/// All resources, built at the first request: the function also answers unknown paths, which need none.
+type Shared = Arc<LazyLock<Resources, Box<dyn FnOnce() -> Resources + Send>>>;
 
 /// Builds the function's routes.
-pub async fn router(_: &Environment) -> Result<Router, BoxError> {
-    let document = Resource::new(|| document::document().to_string(), edge::reply::JSON, JSON_POLICY);
-    let for_3_0 = Resource::new(|| document::document_3_0().to_string(), edge::reply::JSON, JSON_POLICY);
-    let document = [("/openapi.json", document), ("/openapi-3.0.json", for_3_0)];
-    let document = document.into_iter().map(|(path, resource)| (path.to_owned(), resource));
-    let library = document.chain(viewer::resources()).chain(guides::resources()).chain(kits::resources());
+pub async fn router(env: &Environment) -> Result<Router, BoxError> {
+    let base = env.config().get(BASE_ADDRESS)?.to_owned();
+    let resources: Shared = Arc::new(LazyLock::new(Box::new(move || all_resources(&base))));
     let router = Router::new()
         .route("/openapi.json", get(answer))
         .route("/openapi-3.0.json", get(answer))
-        .route("/docs", get(answer))
+        .route(SUMMARY, get(answer))
+        .route(START, get(answer))
         .route("/docs/{file}", get(answer))
-        .route("/docs/guides/{page}", get(answer));
-    Ok(router.with_state(Arc::new(library.collect())))
+        .route("/docs/guides/{page}", get(answer))
+        .route("/docs/reference/{page}", get(answer))
+        // `get` leaves out the body of an answer to HEAD.
+        .fallback(get(answer).fallback(answer));
+    Ok(router.with_state(resources))
 }
 
-/// Returns true for a caller who reads pages. `*/*` gets JSON.
-fn accepts_html(inbound: &Inbound) -> bool {
-    let accepted = inbound.headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    accepted
-        .flat_map(|value| value.split(','))
-        .any(|one| one.split(';').next().unwrap_or_default().trim() == "text/html")
+/// Builds all resources of a deployment with this address.
+fn all_resources(base: &str) -> Resources {
+    let pages = Arc::new(pages::all(base));
+    let mut resources = Resources::new();
+    let mut add = |path: &str, resource| resources.insert(path.to_owned(), resource);
+    for (path, document) in
+        [("/openapi.json", document::document as fn() -> _), ("/openapi-3.0.json", document::document_3_0)]
+    {
+        add(path, Resource::new(move || document().to_string(), edge::reply::JSON, FILE_POLICY));
+    }
+    for (at, page) in pages.iter().enumerate() {
+        let markdown = pages::to_markdown(&pages, &page.text, base);
+        add(&page.markdown_path(), Resource::new(|| markdown, MARKDOWN, FILE_POLICY));
+        let shared = Arc::clone(&pages);
+        add(&page.path, Resource::new(move || layout::page(&shared, at), HTML, PAGE_POLICY));
+    }
+    for file in ASSETS.iter().chain(&KITS) {
+        let text = file.text.replace(EXAMPLE_BASE, base);
+        add(&file.path(), Resource::new(|| text, file.media_type, FILE_POLICY));
+    }
+    let (index, summary) = (pages::search_index(&pages), pages::summary(&pages, base));
+    add(&format!("{START}/{SEARCH_INDEX}"), Resource::new(|| index, edge::reply::JSON, FILE_POLICY));
+    add(SUMMARY, Resource::new(|| summary, TEXT, FILE_POLICY));
+    add(SEARCH, Resource::new(move || layout::search_page(&pages), HTML, PAGE_POLICY));
+    resources
 }
 
 /// The page for an address under `/docs` that leads nowhere.
-fn missing_page() -> Page {
-    let link = |(path, title): (String, &str)| format!("<li><a href=\"{path}\">{title}</a></li>");
-    let pages = [(REFERENCE.to_owned(), "Reference")].into_iter();
-    let links: String = pages.chain(GUIDES.iter().map(|guide| (guide.path(), guide.title))).map(link).collect();
-    let main = format!("<h1>There is no such page</h1>\n<p>The documentation has these pages:</p>\n<ul>{links}</ul>");
-    Page::new(StatusCode::NOT_FOUND, "There is no such page", main)
+fn missing_page() -> edge::Page {
+    let link = |(path, title): (&str, &str)| format!("<li><a href=\"{path}\">{title}</a></li>");
+    let links: String =
+        [(START, "Start"), (SEARCH, "Search"), (REFERENCE, "Reference"), (EVENTS, "Event catalog")].map(link).concat();
+    let main =
+        format!("<h1>There is no such page</h1>\n<p>The documentation has these entrances:</p>\n<ul>{links}</ul>");
+    edge::Page::new(StatusCode::NOT_FOUND, "There is no such page", main)
 }
 
-async fn answer(State(library): State<Library>, inbound: Inbound) -> Response {
-    match library.get(&inbound.path) {
+async fn answer(State(resources): State<Shared>, inbound: Inbound) -> Response {
+    match resources.get(&inbound.path) {
         Some(resource) => resource.answer(&inbound),
-        None if accepts_html(&inbound) => missing_page().into_response_for(&inbound),
+        None if inbound.accepts("text/html") => missing_page().into_response_for(&inbound),
         None => {
-            let noun = if inbound.path.starts_with("/docs/guides/") { "guide" } else { "file" };
-            Reply::problem(&Problem::NotFound(noun), &inbound).into_response_for(&inbound)
+            let problem = match inbound.path.split('/').skip(1).collect::<Vec<_>>()[..] {
+                ["docs", file] if !file.is_empty() => Problem::NotFound("file"),
+                ["docs", "guides", guide] if !guide.is_empty() => Problem::NotFound("guide"),
+                ["docs", "reference", page] if !page.is_empty() => Problem::NotFound("page"),
+                _ => Problem::UnknownPath,
+            };
+            Reply::problem(&problem, &inbound).into_response_for(&inbound)
         }
     }
 }

@@ -1,69 +1,86 @@
-//! Contents of the documentation: its version, its guides, the files of the reference page, and the kits.
+//! Contents of the documentation that do not depend on the OpenAPI document: its version, guides, kits and assets.
 
 /// Version of the interface, which its owner sets. Additions do not raise it.
 pub(crate) const VERSION: &str = "1.2.0";
 
-/// Path of the reference page.
-pub(crate) const REFERENCE: &str = "/docs";
+/// Path of the start page. All other pages are below it.
+pub(crate) const START: &str = "/docs";
+/// Path of the overview of the reference.
+pub(crate) const REFERENCE: &str = "/docs/reference";
+/// Path of the event catalog.
+pub(crate) const EVENTS: &str = "/docs/events";
+/// Path of the search page.
+pub(crate) const SEARCH: &str = "/docs/search";
+/// Path of the summary for language models (llmstxt.org).
+pub(crate) const SUMMARY: &str = "/llms.txt";
 
-/// Names of the reference page's files.
-pub(crate) const FILES: [&str; 4] = ["swagger-ui-bundle.js", "swagger-ui.css", "reference.js", "style.css"];
+/// The address of the API in all texts. Pages show the address of the deployment instead.
+pub(crate) const EXAMPLE_BASE: &str = "https://api.example.com";
 
-/// A file to download, that integrators run or import.
-pub(crate) struct Kit {
+pub(crate) const HTML: &str = "text/html; charset=utf-8";
+pub(crate) const MARKDOWN: &str = "text/markdown; charset=utf-8";
+pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
+const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
+const CSS: &str = "text/css; charset=utf-8";
+
+/// A file of the documentation.
+pub(crate) struct File {
     pub(crate) name: &'static str,
     pub(crate) media_type: &'static str,
     pub(crate) text: &'static str,
 }
 
-macro_rules! kit {
-    ($name:literal, $media_type:literal) => {
-        Kit { name: $name, media_type: $media_type, text: include_str!(concat!("../kits/", $name)) }
+macro_rules! file {
+    ($folder:literal, $name:literal, $media_type:expr) => {
+        File { name: $name, media_type: $media_type, text: include_str!(concat!("../", $folder, "/", $name)) }
     };
 }
 
-/// All kits: a script that passes the event feed on to a local receiver, and kits for automation platforms. Browsers
-/// show a script in Python as text.
-pub(crate) static KITS: [Kit; 4] = [
-    kit!("listen.py", "text/plain; charset=utf-8"),
-    kit!("n8n-workflow.json", "application/json; charset=utf-8"),
-    kit!("zapier-app.js", "text/javascript; charset=utf-8"),
-    kit!("make-app.json", "application/json; charset=utf-8"),
+/// All kits, which integrators run or import: a script that passes the event feed on to a local receiver, and kits for
+/// automation platforms. Browsers show a script in Python as text. `tests/verification` and `tests/kits` run them.
+pub(crate) static KITS: [File; 4] = [
+    file!("kits", "listen.py", TEXT),
+    file!("kits", "n8n-workflow.json", edge::reply::JSON),
+    file!("kits", "zapier-app.js", JAVASCRIPT),
+    file!("kits", "make-app.json", edge::reply::JSON),
 ];
 
-impl Kit {
-    /// Path at which the kit is served.
+/// All files that pages load.
+pub(crate) static ASSETS: [File; 3] = [
+    file!("assets", "style.css", CSS),
+    file!("assets", "page.js", JAVASCRIPT),
+    file!("assets", "search.js", JAVASCRIPT),
+];
+
+/// Name of the file that the search page reads.
+pub(crate) const SEARCH_INDEX: &str = "search-index.json";
+
+impl File {
+    /// Path at which the file is served.
     pub(crate) fn path(&self) -> String {
-        format!("{REFERENCE}/{}", self.name)
+        format!("{START}/{}", self.name)
     }
 }
 
-/// A guide: its name in the path, its title and its Markdown.
+/// A guide: its name in the path, and its Markdown.
 pub(crate) struct Guide {
     pub(crate) name: &'static str,
-    pub(crate) title: &'static str,
     pub(crate) text: &'static str,
 }
 
-macro_rules! guide {
-    ($name:literal, $title:literal) => {
-        Guide { name: $name, title: $title, text: include_str!(concat!("../pages/", $name, ".md")) }
+macro_rules! guides {
+    ($($name:literal)*) => {
+        [$(Guide { name: $name, text: include_str!(concat!("../pages/", $name, ".md")) }),*]
     };
 }
 
+/// The start page, which is Markdown like a guide.
+pub(crate) const START_PAGE: &str = include_str!("../pages/index.md");
+
 /// All guides, in reading order.
-pub(crate) static GUIDES: [Guide; 10] = [
-    guide!("getting-started", "Getting started"),
-    guide!("crm", "The CRM"),
-    guide!("idempotency", "Idempotency"),
-    guide!("errors", "Errors"),
-    guide!("limits", "Limits"),
-    guide!("events", "Events"),
-    guide!("verifying", "Verify webhooks"),
-    guide!("event-feed", "The event feed"),
-    guide!("syncing", "Sync clients and records"),
-    guide!("kits", "n8n, Zapier and Make"),
-];
+pub(crate) static GUIDES: [Guide; 11] = guides! {
+    "getting-started" "crm" "idempotency" "errors" "limits" "events" "verifying" "event-feed" "syncing" "kits" "changes"
+};
 
 impl Guide {
     /// Path at which the guide is served.

@@ -112,8 +112,10 @@ impl Operation {
     /// Takes an idempotency key, and replays recorded answers.
     fn idempotent(mut self, required: bool) -> Self {
         self.replays = true;
+        // Each operation has an example of its own: a key stands for one request.
+        let example = format!("{}-20261120-0017", self.id);
         self.refuses([Problem::IdempotencyInProgress]).parameter(json!({
-            "name": "Idempotency-Key", "in": "header", "required": required, "example": "order-20261120-0017",
+            "name": "Idempotency-Key", "in": "header", "required": required, "example": example,
             "schema": { "type": "string", "minLength": 1, "maxLength": MAX_KEY_CHARS },
         }))
     }

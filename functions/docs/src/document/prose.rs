@@ -39,7 +39,7 @@ pub(super) static INDEX: LazyLock<Page> = LazyLock::new(|| Page::read(include_st
 /// The requests that receivers get.
 pub(super) static EVENTS: LazyLock<Page> = LazyLock::new(|| Page::read(include_str!("../../reference/events.md")));
 
-/// The tags, in the order of the reference page.
+/// The tags, in the order of the reference.
 pub(super) static TAGS: LazyLock<[Page; 14]> = LazyLock::new(|| {
     pages! {
         "key" "clients" "client-records" "sign-in" "crm-contacts" "crm-opportunities" "crm-bookings" "crm-workflows"

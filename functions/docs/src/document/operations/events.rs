@@ -9,7 +9,7 @@ use edge::Problem;
 use serde_json::json;
 
 use crate::document::answer::Answer;
-use crate::document::operation::{CURSOR_RULE, Operation, invalid};
+use crate::document::operation::{CURSOR_RULE, Operation, invalid, or_empty};
 
 pub(super) fn operations() -> Vec<Operation> {
     let names = EventType::ALL.map(EventType::as_str);
@@ -19,7 +19,7 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new("GET", "/v1/events", "listEvents")
             .filter("types", types)
             .filter("since", json!({ "type": "string", "format": "date-time" }))
-            .filter("order", json!({ "type": "string", "enum": Order::ALL, "default": Order::Asc }))
+            .in_query("order", or_empty(json!({ "type": "string", "enum": Order::ALL, "default": Order::Asc })))
             .size("limit", "Events in the answer", EVENT_PAGE)
             .cursor(json!({ "type": "string", "format": "cursor" }), format!("{CURSOR_RULE} in the same order"))
             .answers(Answer::of::<EventPage>(200))

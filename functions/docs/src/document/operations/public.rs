@@ -2,14 +2,18 @@
 
 use domain::assertion::JwkSet;
 use edge::Problem;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::document::answer::Answer;
 use crate::document::headers::{CACHE_CONTROL, ETAG, LOCATION, always};
 use crate::document::operation::Operation;
-use crate::site::{FILES, GUIDES, KITS};
+use crate::document::prose::TAGS;
+use crate::markdown::slug;
+use crate::site::{ASSETS, EVENTS, GUIDES, KITS, REFERENCE, SEARCH, SEARCH_INDEX, SUMMARY};
 
 const HTML: &str = "text/html";
+const MARKDOWN: &str = "text/markdown";
+const JSON: &str = "application/json";
 /// The form of a portal file's name.
 const PORTAL_FILE: &str = r"^[0-9a-f]{16}-portal\.(js|css)$";
 
@@ -18,10 +22,15 @@ pub(super) fn operations() -> Vec<Operation> {
     let (text, object) = (json!({ "type": "string" }), json!({ "type": "object" }));
     let members = json!({ "openapi": text, "info": object, "paths": object });
     let document = json!({ "type": "object", "required": ["openapi", "info", "paths"], "properties": members });
-    let document = || Answer::new(200).content("application/json", document.clone());
-    let one_of = |names: &[&str]| json!({ "type": "string", "enum": names });
-    let kit = json!({ "type": "object" });
-    let files: Vec<&str> = FILES.into_iter().chain(KITS.iter().map(|kit| kit.name)).collect();
+    let document = || Answer::new(200).content(JSON, document.clone());
+    let one_of = |names: &[String]| json!({ "type": "string", "enum": names });
+    let both_forms = |name: &str| [name.to_owned(), format!("{name}.md")];
+    let guides: Vec<String> = GUIDES.iter().flat_map(|guide| both_forms(guide.name)).collect();
+    let resources: Vec<String> = TAGS.iter().flat_map(|page| both_forms(&slug(&page.top.title))).collect();
+    let own_pages = [REFERENCE, EVENTS].iter().flat_map(|path| both_forms(name_in(path)));
+    let own_pages = own_pages.chain(["index.md", name_in(SEARCH), SEARCH_INDEX].map(str::to_owned));
+    let files: Vec<String> = own_pages.chain(ASSETS.iter().chain(&KITS).map(|file| file.name.to_owned())).collect();
+    let page_or_markdown = || page(200).text(MARKDOWN);
     vec![
         Operation::new("GET", "/login/{token}", "showLogin").answers(page(200)).answers(page(410)).answers(page(500)),
         Operation::new("POST", "/login/{token}", "useLogin")
@@ -38,14 +47,30 @@ pub(super) fn operations() -> Vec<Operation> {
             .refuses([Problem::NotFound("file")]),
         cached("/openapi.json", "readDescription", document()),
         cached("/openapi-3.0.json", "readDescription30", document()),
-        cached("/docs", "showReference", page(200)),
-        cached("/docs/{file}", "readReferenceFile", file().text("text/plain").content("application/json", kit))
-            .in_path("file", one_of(&files))
-            .refuses([Problem::NotFound("file"), Problem::GzipOnly]),
-        cached("/docs/guides/{page}", "showGuide", page(200))
-            .in_path("page", one_of(&GUIDES.each_ref().map(|guide| guide.name)))
+        cached(SUMMARY, "readSummary", Answer::new(200).text("text/plain")),
+        cached("/docs", "showStart", page(200)),
+        cached("/docs/{file}", "readFile", file().text(HTML).text(MARKDOWN).text("text/plain").content(JSON, data()))
+            .parameter(json!({
+                "name": "file", "in": "path", "required": true, "schema": one_of(&files), "example": SEARCH_INDEX,
+            }))
+            .refuses([Problem::NotFound("file")]),
+        cached("/docs/guides/{page}", "showGuide", page_or_markdown())
+            .in_path("page", one_of(&guides))
             .refuses([Problem::NotFound("guide")]),
+        cached("/docs/reference/{page}", "showReference", page_or_markdown())
+            .in_path("page", one_of(&resources))
+            .refuses([Problem::NotFound("page")]),
     ]
+}
+
+/// The last part of a path.
+fn name_in(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}
+
+/// A kit, or the search index.
+fn data() -> Value {
+    json!({ "anyOf": [{ "type": "object" }, { "type": "array", "items": {} }] })
 }
 
 fn file() -> Answer {

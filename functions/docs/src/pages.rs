@@ -1,0 +1,77 @@
+//! All pages in reading order, and what is made of them: HTML, Markdown, the search index and the summary.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::page::{Page, Part};
+use crate::site::{EXAMPLE_BASE, START, START_PAGE};
+use crate::{guides, reference};
+
+/// Longest beginning of a section that search results show, in characters.
+const EXCERPT_CHARS: usize = 140;
+
+/// Builds all pages of a deployment with this address.
+pub(crate) fn all(base: &str) -> Vec<Page> {
+    let start = Page::new(Part::Start, START, guides::markdown(START_PAGE));
+    let pages = [start].into_iter().chain(guides::pages()).chain(reference::pages());
+    pages.map(|page| Page { text: page.text.replace(EXAMPLE_BASE, base), ..page }).collect()
+}
+
+/// Renders a page as Markdown that can be read elsewhere: links are whole, and lead to Markdown.
+pub(crate) fn to_markdown(pages: &[Page], text: &str, base: &str) -> String {
+    let link_to = |text: String, page: &Page| {
+        let to = page.markdown_path();
+        ["#", ")"]
+            .iter()
+            .fold(text, |text, end| text.replace(&format!("]({}{end}", page.path), &format!("]({base}{to}{end}")))
+    };
+    pages.iter().fold(text.to_owned(), link_to).replace("](/", &format!("]({base}/"))
+}
+
+/// Renders the search index: for each section the title of its page, its own title, its link, its beginning, and its
+/// words. `word*3` is a word that the section has three times.
+pub(crate) fn search_index(pages: &[Page]) -> String {
+    let entries = pages.iter().flat_map(|page| {
+        page.sections().into_iter().map(|section| {
+            let link = if section.id.is_empty() { page.path.clone() } else { format!("{}#{}", page.path, section.id) };
+            json!([page.title, section.title, link, excerpt(&section.text), counted_words(&section.text)])
+        })
+    });
+    Value::Array(entries.collect()).to_string()
+}
+
+fn counted_words(text: &str) -> String {
+    let text = text.to_lowercase();
+    let mut counts = BTreeMap::<&str, usize>::new();
+    for word in text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()) {
+        *counts.entry(word).or_default() += 1;
+    }
+    let words = counts.iter().map(|(word, count)| match count {
+        1 => (*word).to_owned(),
+        count => format!("{word}*{count}"),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn excerpt(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.char_indices().nth(EXCERPT_CHARS) {
+        None => text,
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
+/// Renders the summary of the documentation for language models, by <https://llmstxt.org>.
+pub(crate) fn summary(pages: &[Page], base: &str) -> String {
+    let line = |page: &Page| format!("- [{}]({base}{}): {}\n", page.title, page.markdown_path(), page.about());
+    let lines = |part: Part| -> String { pages.iter().filter(|page| page.part == part).map(line).collect() };
+    let (start, guides, reference) = (&pages[0], lines(Part::Guides), lines(Part::Reference));
+    let text = format!(
+        "# {}\n\n> {}\n\nThe OpenAPI document is {base}/openapi.json, in OpenAPI 3.0 {base}/openapi-3.0.json.\n\n\
+         ## Guides\n\n{guides}\n## Reference\n\n{reference}",
+        start.title,
+        start.about(),
+    );
+    to_markdown(pages, &text, base)
+}

@@ -1,0 +1,180 @@
+//! Samples: an operation's request in each language of `LANGUAGES`. `tests/guides/samples.py` runs them.
+
+use serde_json::Value;
+
+use super::json::{plain, text};
+use super::operation::Operation;
+use crate::markdown::LANGUAGES;
+use crate::site::EXAMPLE_BASE;
+
+/// A request, from the examples of an operation.
+struct Request<'d> {
+    method: &'d str,
+    url: String,
+    /// Variable of the environment with the credential.
+    credential: Option<&'static str>,
+    /// Headers besides that of the credential.
+    headers: Vec<(&'d str, String)>,
+    body: Option<&'d Value>,
+}
+
+/// Renders the samples of an operation. An operation that answers with pages and files only has none: browsers send
+/// its requests.
+pub(super) fn render(operation: &Operation<'_>) -> String {
+    let answers_json = |(status, response): (&str, &Value)| {
+        status.starts_with('2') && response["content"].get("application/json").is_some()
+    };
+    if !operation.responses().any(answers_json) {
+        return String::new();
+    }
+    let request = Request::of(operation);
+    let samples = [request.in_shell(), request.in_python(), request.in_node(), request.in_php()];
+    LANGUAGES.iter().zip(samples).map(|((fence, _), sample)| format!("\n```{fence}\n{sample}```\n")).collect()
+}
+
+impl<'d> Request<'d> {
+    fn of(operation: &'d Operation<'_>) -> Self {
+        let example = |parameter: &Value| plain(parameter.get("example").unwrap_or(&parameter["schema"]["enum"][0]));
+        let named = |place: &'static str| {
+            let is_sent = move |parameter: &&Value| {
+                parameter["in"] == place && (parameter["required"] == true || parameter["name"] == "Idempotency-Key")
+            };
+            operation.parameters().filter(is_sent).map(move |parameter| (text(&parameter["name"]), example(parameter)))
+        };
+        let path = named("path")
+            .fold(operation.path.to_owned(), |path, (name, value)| path.replace(&format!("{{{name}}}"), &value));
+        let query: Vec<String> = named("query").map(|(name, value)| format!("{name}={value}")).collect();
+        let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
+        let scheme = operation.json["security"][0].as_object().and_then(|scheme| scheme.keys().next());
+        let body = operation.body().and_then(|body| body["examples"].as_object()?.values().next());
+        let media_type = body.map(|_| ("Content-Type", "application/json".to_owned()));
+        Self {
+            method: &operation.method,
+            url: format!("{EXAMPLE_BASE}{path}{query}"),
+            credential: scheme.map(|scheme| if scheme == "coachSession" { "SESSION" } else { "KEY" }),
+            headers: media_type.into_iter().chain(named("header")).collect(),
+            body: body.map(|example| &example["value"]),
+        }
+    }
+
+    fn in_shell(&self) -> String {
+        let mut lines = vec![match self.method {
+            "GET" => format!("curl -sSi \"{}\"", self.url),
+            method => format!("curl -sSi -X {method} \"{}\"", self.url),
+        }];
+        lines.extend(self.credential.map(|name| format!("-H \"Authorization: Bearer ${name}\"")));
+        lines.extend(self.headers.iter().map(|(name, value)| format!("-H \"{name}: {value}\"")));
+        lines.extend(self.body.map(|body| format!("-d '{}'", body.to_string().replace('\'', "'\\''"))));
+        lines.join(" \\\n     ") + "\n"
+    }
+
+    fn in_python(&self) -> String {
+        let credential = self.credential.map(|name| format!("\"Authorization\": f\"Bearer {{os.environ['{name}']}}\""));
+        let headers = self.headers.iter().map(|(name, value)| format!("\"{name}\": \"{value}\""));
+        let headers: Vec<String> = credential.into_iter().chain(headers).collect();
+        let mut arguments = format!("    \"{}\",\n", self.url);
+        if !headers.is_empty() {
+            arguments += &format!("    headers={{{}}},\n", headers.join(", "));
+        }
+        if let Some(body) = self.body {
+            arguments += &format!("    json={},\n", PYTHON.literal(body, 1));
+        }
+        let method = self.method.to_lowercase();
+        let import = if self.credential.is_some() { "import os\n\n" } else { "" };
+        format!(
+            "# pip install requests\n{import}import requests\n\nanswer = requests.{method}(\n{arguments})\n\
+             print(answer.status_code, answer.text)\n"
+        )
+    }
+
+    fn in_node(&self) -> String {
+        let credential = self.credential.map(|name| format!("Authorization: `Bearer ${{process.env.{name}}}`"));
+        let headers = self.headers.iter().map(|(name, value)| format!("\"{name}\": \"{value}\""));
+        let headers: Vec<String> = credential.into_iter().chain(headers).collect();
+        let mut options = String::new();
+        if self.method != "GET" {
+            options += &format!("  method: \"{}\",\n", self.method);
+        }
+        if !headers.is_empty() {
+            options += &format!("  headers: {{ {} }},\n", headers.join(", "));
+        }
+        if let Some(body) = self.body {
+            // JSON is JavaScript.
+            options += &format!("  body: JSON.stringify({}),\n", format!("{body:#}").replace('\n', "\n  "));
+        }
+        let options = if options.is_empty() { options } else { format!(", {{\n{options}}}") };
+        format!(
+            "const answer = await fetch(\"{}\"{options});\nconsole.log(answer.status, await answer.text());\n",
+            self.url
+        )
+    }
+
+    fn in_php(&self) -> String {
+        let credential = self.credential.map(|name| format!("'Authorization: Bearer ' . getenv('{name}')"));
+        let headers = self.headers.iter().map(|(name, value)| format!("'{name}: {value}'"));
+        let headers: Vec<String> = credential.into_iter().chain(headers).collect();
+        let mut options = "    CURLOPT_RETURNTRANSFER => true,\n".to_owned();
+        if self.method != "GET" {
+            options += &format!("    CURLOPT_CUSTOMREQUEST => '{}',\n", self.method);
+        }
+        if !headers.is_empty() {
+            options += &format!("    CURLOPT_HTTPHEADER => [{}],\n", headers.join(", "));
+        }
+        if let Some(body) = self.body {
+            options += &format!("    CURLOPT_POSTFIELDS => json_encode({}),\n", PHP.literal(body, 1));
+        }
+        format!(
+            "<?php\n$request = curl_init('{}');\ncurl_setopt_array($request, [\n{options}]);\n\
+             $body = curl_exec($request);\necho curl_getinfo($request, CURLINFO_RESPONSE_CODE), ' ', $body, \"\\n\";\n",
+            self.url
+        )
+    }
+}
+
+/// How a language writes values.
+struct Literals {
+    truths: [&'static str; 2],
+    null: &'static str,
+    object: [&'static str; 2],
+    /// Stands between a name and its value.
+    arrow: &'static str,
+    quoted: fn(&str) -> String,
+}
+
+const PYTHON: Literals = Literals {
+    truths: ["False", "True"],
+    null: "None",
+    object: ["{", "}"],
+    arrow: ": ",
+    // A text in JSON is one in Python, too.
+    quoted: |text| Value::from(text).to_string(),
+};
+const PHP: Literals =
+    Literals { truths: ["false", "true"], null: "null", object: ["[", "]"], arrow: " => ", quoted: quoted_in_php };
+
+impl Literals {
+    fn literal(&self, value: &Value, depth: usize) -> String {
+        match value {
+            Value::Null => self.null.to_owned(),
+            Value::Bool(truth) => self.truths[usize::from(*truth)].to_owned(),
+            Value::Number(number) => number.to_string(),
+            Value::String(text) => (self.quoted)(text),
+            Value::Array(items) => {
+                let items: Vec<String> = items.iter().map(|item| self.literal(item, depth)).collect();
+                format!("[{}]", items.join(", "))
+            }
+            Value::Object(members) => {
+                let [open, close] = self.object;
+                let (outer, inner) = ("    ".repeat(depth), "    ".repeat(depth + 1));
+                let member = |(name, value): (&String, &Value)| {
+                    format!("{inner}{}{}{},\n", (self.quoted)(name), self.arrow, self.literal(value, depth + 1))
+                };
+                format!("{open}\n{}{outer}{close}", members.iter().map(member).collect::<String>())
+            }
+        }
+    }
+}
+
+fn quoted_in_php(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
+}

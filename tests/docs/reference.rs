@@ -1,0 +1,225 @@
+//! The pages of the reference have what the OpenAPI document has, and nothing else.
+
+use std::collections::BTreeSet;
+
+use compare::assert_same;
+use serde_json::Value;
+
+use super::{RESOURCES, crawl};
+use crate::world::World;
+
+/// An operation's section of a page.
+struct Section<'p> {
+    html: &'p str,
+    /// The words, without tags.
+    text: String,
+}
+
+impl<'p> Section<'p> {
+    fn new(html: &'p str) -> Self {
+        Self { html, text: text_of(html) }
+    }
+
+    /// The parts of the section under headings that begin with a word.
+    fn under(&self, heading: &str) -> Vec<&'p str> {
+        let parts = self.html.split("<h3 ").skip(1);
+        parts.filter(|part| part.split_once('>').is_some_and(|(_, words)| words.starts_with(heading))).collect()
+    }
+
+    /// The first cells of tables under headings that begin with a word.
+    fn first_cells(&self, heading: &str) -> Vec<String> {
+        let rows = self.under(heading).into_iter().flat_map(|part| part.split("<tr><td>").skip(1));
+        rows.map(|row| text_of(row.split("</td>").next().unwrap())).collect()
+    }
+}
+
+/// The text of HTML, with single spaces.
+fn text_of(html: &str) -> String {
+    let mut text = String::new();
+    for part in html.split('<') {
+        text += part.split_once('>').map_or(part, |(_, text)| text);
+    }
+    let text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The words of a description in Markdown, without links and marks.
+fn words_of(markdown: &str) -> String {
+    let mut text = String::new();
+    for (i, part) in markdown.split("](").enumerate() {
+        text += if i == 0 { part } else { part.split_once(')').unwrap().1 };
+    }
+    text.replace(['`', '[', '*'], "").replace("\n- ", " ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The names of all members of a schema.
+fn members<'d>(document: &'d Value, schema: &'d Value, found: &mut BTreeSet<&'d str>) {
+    if let Some(name) = schema["$ref"].as_str() {
+        return members(document, document.pointer(name.trim_start_matches('#')).unwrap(), found);
+    }
+    for (name, member) in schema["properties"].as_object().into_iter().flatten() {
+        found.insert(name);
+        members(document, member, found);
+    }
+    let forms = ["allOf", "anyOf", "oneOf"].iter().flat_map(|name| schema[name].as_array().into_iter().flatten());
+    forms.chain(schema.get("items")).for_each(|part| members(document, part, found));
+}
+
+fn all_members<'d>(document: &'d Value, schemas: impl IntoIterator<Item = &'d Value>) -> BTreeSet<&'d str> {
+    let mut found = BTreeSet::new();
+    schemas.into_iter().for_each(|schema| members(document, schema, &mut found));
+    found
+}
+
+/// The last parts of members' names, such as `id` of `data[].id`.
+fn last_parts(names: &[String]) -> BTreeSet<&str> {
+    names.iter().map(|name| name.rsplit('.').next().unwrap().trim_end_matches("[]")).collect()
+}
+
+#[tokio::test]
+async fn a_page_of_a_resource_has_its_operations_as_the_document_describes_them() {
+    let world = World::start().await;
+    let found = crawl(&world.anonymous()).await;
+    let document = &found["/openapi.json"].body;
+    let mut operations: Vec<(&str, &str, &Value)> = Vec::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        operations
+            .extend(methods.as_object().unwrap().iter().map(|(method, one)| (path.as_str(), method.as_str(), one)));
+    }
+    for name in RESOURCES {
+        let page = &found[&format!("/docs/reference/{name}")].text;
+        let title =
+            text_of(page.split_once("<h1").unwrap().1.split_once('>').unwrap().1.split_once("</h1>").unwrap().0);
+        let tag = document["tags"].as_array().unwrap().iter().find(|tag| tag["name"] == title.as_str()).unwrap();
+        assert!(text_of(page).contains(&words_of(tag["description"].as_str().unwrap())), "{name}");
+        let page = page.split_once("</article>").unwrap().0;
+        let sections: Vec<Section<'_>> = page.split("<h2 id=\"").skip(1).map(Section::new).collect();
+        let own: Vec<_> = operations.iter().filter(|(.., one)| one["tags"][0] == title.as_str()).collect();
+        assert_eq!(sections.len(), own.len(), "{name}");
+        for (path, method, operation) in own {
+            let request = format!("{} {path}", method.to_uppercase());
+            let place = format!("the section of `{request}` in /docs/reference/{name}");
+            let mut fitting =
+                sections.iter().filter(|section| section.html.contains(&format!("<p><code>{request}</code></p>")));
+            let (section, None) = (fitting.next().expect(&place), fitting.next()) else { panic!("{place}: twice") };
+            assert_describes(document, operation, section, &place);
+        }
+    }
+}
+
+/// Asserts that a section has everything that the document says about an operation.
+fn assert_describes(document: &Value, operation: &Value, section: &Section<'_>, place: &str) {
+    let has = |text: &Value| {
+        let words = words_of(text.as_str().unwrap_or_default());
+        assert!(section.text.contains(&words), "{place}: {words}");
+    };
+    has(&operation["summary"]);
+    has(&operation["description"]);
+    let parameters: Vec<&Value> = operation["parameters"].as_array().into_iter().flatten().collect();
+    parameters.iter().for_each(|parameter| has(&parameter["description"]));
+    let names = parameters.iter().map(|parameter| parameter["name"].as_str().unwrap());
+    assert_same(place, section.first_cells("Parameters"), names.map(str::to_owned));
+
+    let body = &operation["requestBody"]["content"]["application/json"];
+    assert_same(place, last_parts(&section.first_cells("Body")), all_members(document, [&body["schema"]]));
+    let responses: Vec<(&String, &Value)> = operation["responses"].as_object().unwrap().iter().collect();
+    let resolved = |response: &'_ Value| match response["$ref"].as_str() {
+        Some(name) => document.pointer(name.trim_start_matches('#')).unwrap().clone(),
+        None => response.clone(),
+    };
+    let is_answer = |status: &str| status.starts_with(['2', '3']);
+    let answers: Vec<_> = responses.iter().filter(|(status, _)| is_answer(status)).collect();
+    let mut shown = BTreeSet::new();
+    for (status, answer) in &answers {
+        let content = &answer["content"]["application/json"];
+        let parts = section.under(&format!("Answer {status}"));
+        assert_eq!(parts.len(), 1, "{place}: {status}");
+        assert!(text_of(parts[0]).contains(&words_of(answer["description"].as_str().unwrap())), "{place}: {status}");
+        for header in answer["headers"].as_object().into_iter().flatten().map(|(name, _)| name) {
+            assert!(parts[0].contains(&format!("<code>{header}</code>")), "{place}: {status}: {header}");
+        }
+        shown.extend(all_members(document, [&content["schema"]]));
+        let examples = content["examples"].as_object().into_iter().flatten().map(|(_, example)| &example["value"]);
+        let examples: Vec<&Value> = content.get("example").into_iter().chain(examples).collect();
+        let blocks = parts[0].split("<code class=\"language-json\">").skip(1);
+        let blocks =
+            blocks.map(|block| serde_json::from_str::<Value>(&text_of(block.split("</code>").next().unwrap())));
+        let blocks: Vec<Value> = blocks.map(Result::unwrap).collect();
+        assert_eq!(blocks.iter().collect::<Vec<_>>(), examples, "{place}: {status}");
+    }
+    assert_eq!(section.under("Answer").len(), answers.len(), "{place}");
+    assert_same(place, last_parts(&section.first_cells("Answer")), shown);
+
+    let errors = section.under("Errors").concat();
+    let mut wanted = BTreeSet::new();
+    for (status, error) in responses.iter().filter(|(status, _)| !is_answer(status)) {
+        let error = resolved(error);
+        let codes = error["x-codes"].as_array().into_iter().flatten().map(|code| code.as_str().unwrap().to_owned());
+        wanted.extend(codes.map(|code| (status.to_string(), code)));
+        wanted.insert((status.to_string(), "none".to_owned()));
+    }
+    let rows = errors.split("<tr><td>").skip(1).map(|row| {
+        let mut cells = row.split("</td>").map(text_of);
+        (cells.next().unwrap(), cells.next().unwrap())
+    });
+    let rows: BTreeSet<(String, String)> = rows.collect();
+    let with_code = |pairs: &BTreeSet<(String, String)>| -> BTreeSet<String> {
+        pairs.iter().filter(|(_, code)| code != "none").map(|(status, code)| format!("{status} {code}")).collect()
+    };
+    let statuses =
+        |pairs: &BTreeSet<(String, String)>| pairs.iter().map(|(status, _)| status.clone()).collect::<BTreeSet<_>>();
+    assert_same(place, with_code(&rows), with_code(&wanted));
+    assert_same(place, statuses(&rows), statuses(&wanted));
+}
+
+#[tokio::test]
+async fn the_overview_links_to_every_operation() {
+    let world = World::start().await;
+    let found = crawl(&world.anonymous()).await;
+    let document = &found["/openapi.json"].body;
+    let page = &found["/docs/reference"].text;
+    let mut number = 0;
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let row = format!(
+                ">{}</a></td><td><code>{} {path}</code></td>",
+                operation["summary"].as_str().unwrap(),
+                method.to_uppercase()
+            );
+            assert_eq!(page.matches(&row).count(), 1, "{row}");
+            number += 1;
+        }
+    }
+    assert_eq!(page.matches("<tr><td><a ").count(), number);
+    let text = text_of(page);
+    for scheme in document["components"]["securitySchemes"].as_object().unwrap().values() {
+        assert!(text.contains(&words_of(scheme["description"].as_str().unwrap())), "{scheme}");
+    }
+}
+
+#[tokio::test]
+async fn the_event_catalog_has_every_event_in_both_payload_modes() {
+    let world = World::start().await;
+    let found = crawl(&world.anonymous()).await;
+    let document = &found["/openapi.json"].body;
+    let page = found["/docs/events"].text.split_once("</article>").unwrap().0;
+    let sections = page.split("<h2 id=\"").skip(1).map(|section| section.split_once('"').unwrap());
+    let sections: Vec<(&str, &str)> =
+        sections.filter(|(id, _)| !["headers-of-a-request", "your-answer"].contains(id)).collect();
+    let webhooks = document["webhooks"].as_object().unwrap();
+    assert_same("/docs/events", sections.iter().map(|(id, _)| *id), webhooks.keys().map(String::as_str));
+    for (name, section) in sections {
+        let event = &webhooks[name]["post"];
+        let body = &event["requestBody"]["content"]["application/json"];
+        assert!(text_of(section).contains(&words_of(event["description"].as_str().unwrap())), "{name}");
+        let names = section.split("<tr><td><code>").skip(1).map(|row| row.split("</code>").next().unwrap().to_owned());
+        let place = format!("the section of {name} in /docs/events");
+        assert_same(&place, last_parts(&names.collect::<Vec<_>>()), all_members(document, [&body["schema"]]));
+        let blocks = section.split("<code class=\"language-json\">").skip(1);
+        let blocks =
+            blocks.map(|block| serde_json::from_str(&text_of(block.split("</code>").next().unwrap())).unwrap());
+        let blocks: Vec<Value> = blocks.collect();
+        let examples = ["identifiers", "contact_details"].map(|mode| body["examples"][mode]["value"].clone());
+        assert_eq!(blocks, examples, "{name}");
+    }
+}
