@@ -204,8 +204,8 @@ def click_twice(page, at):
 
 
 def click_while_waiting(page, at):
-    page.mouse.click(*at)
-    time.sleep(SLOW_S / 3)
+    with page.expect_request(lambda request: request.method == "POST"):
+        page.mouse.click(*at)
     page.mouse.click(*at)
 
 

@@ -18,6 +18,11 @@ def make_key_unique(case, mark):
         case.headers["Idempotency-Key"] = mark + key[len(mark) :]
 
 
+def in_chain(case):
+    """True if the request follows links from the answers to earlier ones."""
+    return case.meta.phase.name.value == "stateful"
+
+
 class CrmRequests:
     """Cycles through the stored records."""
 
@@ -38,7 +43,7 @@ class CrmRequests:
             make_key_unique(case, f"{turn:08x}")
         if case.meta.generation.mode.is_positive and turn % MISSING_RECORDS:
             # A request in a chain uses the records that the chain has created.
-            if case.meta.phase.name.value != "stateful":
+            if not in_chain(case):
                 self.set_records(case)
             self.set_target(case)
         self.align_lead(case)

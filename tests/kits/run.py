@@ -147,7 +147,8 @@ def main(binary, tools):
         key = coach.settings("keys", {"name": "Kits", "scope": "partner", "events": allowed})["key"]
         for kit in ("n8n-workflow.json", "zapier-app.js", "make-app.json"):
             with urllib.request.urlopen(f"{base_url}/docs/{kit}") as answer:
-                assert answer.read() == (KITS / kit).read_bytes(), f"{kit}: another file is served"
+                served = answer.read().decode().replace(base_url, "https://api.example.com")
+                assert served == (KITS / kit).read_text(), f"{kit}: another file is served"
         coach.emit_events()
         run_n8n(coach, key, types)
         run_zapier(coach, key, tools)

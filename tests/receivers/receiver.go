@@ -71,5 +71,5 @@ func main() {
 	if port == "" {
 		port = "9000"
 	}
-	log.Fatal(http.ListenAndServe("127.0.0.1:"+port, http.HandlerFunc(receive)))
+	log.Fatal(http.ListenAndServe(":"+port, http.HandlerFunc(receive)))
 }

@@ -37,4 +37,4 @@ const server = createServer(async (request, response) => {
   const status = await receive(request).catch(() => 500);
   response.writeHead(status).end();
 });
-server.listen(process.env.PORT ?? 9000, "127.0.0.1");
+server.listen(process.env.PORT ?? 9000);

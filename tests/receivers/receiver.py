@@ -47,4 +47,4 @@ class Receiver(BaseHTTPRequestHandler):
 
 
 inbox.mkdir(exist_ok=True)
-ThreadingHTTPServer(("127.0.0.1", int(os.environ.get("PORT", 9000))), Receiver).serve_forever()
+ThreadingHTTPServer(("", int(os.environ.get("PORT", 9000))), Receiver).serve_forever()

@@ -55,7 +55,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let webhook = Arc::new(Webhook::new(&env::var("WEBHOOK_SECRET")?)?);
     fs::create_dir_all("inbox")?;
     let port = env::var("PORT").unwrap_or_else(|_| "9000".to_owned());
-    let listener = TcpListener::bind(format!("127.0.0.1:{port}")).await?;
+    let listener = TcpListener::bind(format!("0.0.0.0:{port}")).await?;
     let app = Router::new().route("/{*any}", post(receive)).with_state(webhook);
     Ok(axum::serve(listener, app).await?)
 }

@@ -249,7 +249,8 @@ def main(binary, rust, tools):
     with contextlib.ExitStack() as scope:
         base_url, aws_url = scope.enter_context(stack(binary))
         with urllib.request.urlopen(f"{base_url}/docs/listen.py") as answer:
-            assert answer.read() == SCRIPT.read_bytes(), "the served script is another one"
+            served = answer.read().decode().replace(base_url, "https://api.example.com")
+            assert served == SCRIPT.read_text(), "the served script is another one"
         check_receivers(scope, Coach(base_url, aws_url), commands(pathlib.Path(rust).resolve(), pathlib.Path(tools).resolve()))
     print(f"listen.py: {time.monotonic() - began:.1f} s")
 
