@@ -77,17 +77,23 @@ pub(crate) struct World {
 impl World {
     /// An empty world.
     pub(crate) async fn start() -> Self {
-        Self::start_with(&stack::json_log()).await
+        Self::start_with(&stack::usual()).await
     }
 
     /// An empty world whose log is the local stack's default, for people.
     pub(crate) async fn start_readable() -> Self {
-        Self::start_with(&[]).await
+        Self::start_with(&stack::slow_clock()).await
     }
 
-    async fn start_with(log: &[String]) -> Self {
+    /// An empty world whose time passes as the machine's does, for work in flight while time passes: the clock cannot
+    /// be moved before the work has ended.
+    pub(crate) async fn start_in_real_time() -> Self {
+        Self::start_with(&stack::json_log()).await
+    }
+
+    async fn start_with(options: &[String]) -> Self {
         let addresses = Addresses::default();
-        let stack = Stack::start(&addresses, log).await;
+        let stack = Stack::start(&addresses, options).await;
         let confidential = Confidential::default();
         let local = Caller::anonymous(&addresses, &confidential);
         Self { stack: Mutex::new(stack), addresses, confidential, local, numbers: AtomicU64::new(0) }
@@ -96,7 +102,7 @@ impl World {
     /// Kills the stack as `kill -9` does and restarts it on its stored data.
     pub(crate) async fn kill_and_restart(&self) {
         let dir = self.stack.lock().unwrap().kill();
-        let stack = Stack::start_in(dir, &self.addresses, &stack::json_log()).await;
+        let stack = Stack::start_in(dir, &self.addresses, &stack::usual()).await;
         *self.stack.lock().unwrap() = stack;
     }
 
@@ -105,7 +111,7 @@ impl World {
     pub(crate) async fn down_for(&self, time: TimeDelta) {
         let dir = self.stack.lock().unwrap().kill();
         stack::advance_clock(&dir, time);
-        let stack = Stack::start_in(dir, &self.addresses, &stack::json_log()).await;
+        let stack = Stack::start_in(dir, &self.addresses, &stack::usual()).await;
         *self.stack.lock().unwrap() = stack;
     }
 

@@ -27,7 +27,7 @@ impl EndpointScene {
 /// deliveries have the same lane, and the held attempt times out: then `run` begins again with a new scene.
 async fn with_two_in_flight(run: impl AsyncFn(&EndpointScene)) -> EndpointScene {
     for _ in 0..6 {
-        let scene = EndpointScene::new().await;
+        let scene = EndpointScene::in_real_time().await;
         let (ada, endpoint, _) = scene.coach().await;
         run(&scene).await;
         let deliveries = ada.deliveries(&endpoint).await;
@@ -46,7 +46,7 @@ async fn an_attempt_in_flight_when_its_endpoint_ends_is_the_last() {
         ("deleted", "not sent: endpoint deleted"),
         ("gone", "not sent: endpoint gone"),
     ] {
-        let scene = EndpointScene::new().await;
+        let scene = EndpointScene::in_real_time().await;
         let (ada, endpoint, settings) = scene.coach().await;
         let path = format!("/settings/webhooks/{}", endpoint.id);
         scene.receiver.script([Answer::status(500).after(SLOWLY)]);
@@ -116,7 +116,7 @@ async fn a_slow_failure_counts_although_another_attempt_has_succeeded_meanwhile(
 #[tokio::test]
 async fn the_log_names_the_sent_event_of_a_client_erased_meanwhile_and_nothing_else() {
     for (status, ending) in [(200, "delivered"), (500, "failed")] {
-        let scene = EndpointScene::new().await;
+        let scene = EndpointScene::in_real_time().await;
         let (ada, endpoint, _) = scene.coach().await;
         scene.receiver.script([Answer::status(status).body("Hello Gwendolyn").after(SLOWLY)]);
         scene.world.publish([Fact::client("ada", "c1")]).await;

@@ -22,6 +22,11 @@ impl EndpointScene {
         Self { world: World::start().await, receiver: Receiver::start().await }
     }
 
+    /// A scene for attempts in flight while other work goes on.
+    pub(crate) async fn in_real_time() -> Self {
+        Self { world: World::start_in_real_time().await, receiver: Receiver::start().await }
+    }
+
     pub(crate) async fn coach(&self) -> (Coach<'_>, Endpoint, Caller) {
         let ada = self.world.coach("ada").await;
         let endpoint = ada.endpoint(&self.receiver.url(), "contact_details").await;

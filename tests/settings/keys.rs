@@ -67,7 +67,7 @@ async fn a_second_revocation_changes_nothing() {
 async fn a_key_that_expires_during_its_revocation_frees_one_place() {
     /// The next call is the transaction.
     const CALLS_BEFORE: usize = 2;
-    let world = World::start().await;
+    let world = World::start_in_real_time().await;
     let ada = world.coach("ada").await;
     let settings = ada.settings().await;
     let body = |number: usize| json!({ "name": format!("Key {number}"), "scope": "partner" });

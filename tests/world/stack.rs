@@ -53,17 +53,17 @@ pub(crate) struct Stack {
 
 impl Stack {
     /// Starts a stack in a directory of its own.
-    pub(crate) async fn start(addresses: &Addresses, log: &[String]) -> Self {
-        Self::start_in(tempfile::tempdir().unwrap(), addresses, log).await
+    pub(crate) async fn start(addresses: &Addresses, options: &[String]) -> Self {
+        Self::start_in(tempfile::tempdir().unwrap(), addresses, options).await
     }
 
     /// Starts a stack on an earlier one's data, with new ports.
-    pub(crate) async fn start_in(dir: TempDir, addresses: &Addresses, log_options: &[String]) -> Self {
+    pub(crate) async fn start_in(dir: TempDir, addresses: &Addresses, options: &[String]) -> Self {
         let log = File::options().create(true).append(true).open(dir.path().join(LOG_FILE)).unwrap();
         let printed_to = log.try_clone().unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_stack-under-test"))
             .args(["--port", "0", "--aws-port", "0", "--no-demo"])
-            .args(log_options)
+            .args(options)
             .arg("--data-dir")
             .arg(dir.path().join(DATA_DIR))
             .args(RECORDING.iter().flat_map(|file| [OsStr::new("--record-permissions"), file.as_os_str()]))
@@ -150,6 +150,16 @@ fn copy_to_log(printed: ChildStdout, mut log: File, ready: oneshot::Sender<Strin
             let _ = ready.send(addresses.to_owned());
         }
     }
+}
+
+/// Options of a stack unless a test is about one of them.
+pub(crate) fn usual() -> Vec<String> {
+    json_log().into_iter().chain(slow_clock()).collect()
+}
+
+/// Options for a clock on which no retry becomes due while a busy machine works on the step before.
+pub(crate) fn slow_clock() -> [String; 2] {
+    ["--slow-clock", "10"].map(str::to_owned)
 }
 
 /// Options for the lines of functions in AWS, with everything that our crates can log in production at any level.

@@ -76,7 +76,7 @@ impl Timeline {
             let message = self.aws.sqs().next_due().await?;
             let schedule = self.schedules.next_due();
             let Some(due) = message.into_iter().chain(schedule).min() else { break };
-            let offset_ms = (due - self.clock.real_now()).num_milliseconds();
+            let offset_ms = (due - self.clock.base()).num_milliseconds();
             if offset_ms > target_ms {
                 break;
             }

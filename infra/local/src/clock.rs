@@ -1,7 +1,8 @@
-//! Stack time: the machine's clock plus an offset. The offset only grows and outlives the process.
+//! Stack time: the machine's clock, slowed on demand, plus an offset. The offset only grows and outlives the process.
 
 use std::fs::File;
 use std::io;
+use std::num::NonZeroU16;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -18,8 +19,11 @@ const FILE_WIDTH: usize = 20;
 const FILE_NAME: &str = "clock";
 
 /// The clock of the whole stack.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct StackClock {
+    started_at: DateTime<Utc>,
+    /// Machine time per stack time.
+    slowed: NonZeroU16,
     offset_ms: AtomicI64,
     file: Mutex<Option<File>>,
 }
@@ -38,10 +42,19 @@ pub enum ClockError {
     TooFar,
 }
 
+impl Default for StackClock {
+    fn default() -> Self {
+        let (offset_ms, file) = (AtomicI64::new(0), Mutex::new(None));
+        Self { started_at: SystemClock.now(), slowed: NonZeroU16::MIN, offset_ms, file }
+    }
+}
+
 impl StackClock {
-    /// Loads the offset from the directory. The offset is zero when there is no file.
-    pub fn load(dir: Option<&Path>) -> Result<Self, ClockError> {
-        let Some(path) = dir.map(|dir| dir.join(FILE_NAME)) else { return Ok(Self::default()) };
+    /// Loads the offset from the directory. The offset is zero when there is no file. Time passes `slowed` times more
+    /// slowly than on the machine.
+    pub fn load(dir: Option<&Path>, slowed: NonZeroU16) -> Result<Self, ClockError> {
+        let clock = Self { slowed, ..Self::default() };
+        let Some(path) = dir.map(|dir| dir.join(FILE_NAME)) else { return Ok(clock) };
         let offset_ms = match std::fs::read_to_string(&path) {
             Ok(text) => match text.trim().parse() {
                 Ok(offset_ms) if (0..=MAX_OFFSET_MS).contains(&offset_ms) => offset_ms,
@@ -52,7 +65,7 @@ impl StackClock {
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => 0,
             Err(error) => return Err(error.into()),
         };
-        Ok(Self { offset_ms: AtomicI64::new(offset_ms), file: Mutex::new(None) })
+        Ok(Self { offset_ms: AtomicI64::new(offset_ms), ..clock })
     }
 
     /// Stores the offset in the directory from now on. The caller must hold the directory's lock.
@@ -69,14 +82,15 @@ impl StackClock {
         self.write(self.offset_ms())
     }
 
-    /// Returns the offset from the machine's clock.
+    /// Returns the offset from [`Self::base`].
     pub fn offset_ms(&self) -> i64 {
         self.offset_ms.load(Ordering::Acquire)
     }
 
-    /// Returns the machine's time.
-    pub fn real_now(&self) -> DateTime<Utc> {
-        SystemClock.now()
+    /// Returns the time without the offset: the machine's, slowed since the stack started.
+    pub fn base(&self) -> DateTime<Utc> {
+        let passed_ms = (SystemClock.now() - self.started_at).num_milliseconds() / i64::from(self.slowed.get());
+        self.started_at + TimeDelta::milliseconds(passed_ms)
     }
 
     /// Refuses an offset above the maximum.
@@ -105,7 +119,7 @@ impl StackClock {
 
 impl Clock for StackClock {
     fn now(&self) -> DateTime<Utc> {
-        self.real_now() + TimeDelta::milliseconds(self.offset_ms())
+        self.base() + TimeDelta::milliseconds(self.offset_ms())
     }
 }
 
@@ -116,19 +130,29 @@ mod tests {
     #[test]
     fn the_offset_outlives_the_process_and_never_shrinks() {
         let dir = tempfile::tempdir().unwrap();
-        let clock = StackClock::load(Some(dir.path())).unwrap();
+        let clock = StackClock::load(Some(dir.path()), NonZeroU16::MIN).unwrap();
         clock.persist_in(dir.path()).unwrap();
         clock.set_offset_ms(123_456_789_012).unwrap();
         clock.set_offset_ms(7).unwrap();
-        assert_eq!(StackClock::load(Some(dir.path())).unwrap().offset_ms(), 123_456_789_012);
+        assert_eq!(StackClock::load(Some(dir.path()), NonZeroU16::MIN).unwrap().offset_ms(), 123_456_789_012);
     }
 
     #[test]
     fn stack_time_is_real_time_plus_the_offset() {
         let clock = StackClock::default();
         clock.set_offset_ms(86_400_000).unwrap();
-        let ahead = clock.now() - clock.real_now();
+        let ahead = clock.now() - SystemClock.now();
         assert!((ahead - TimeDelta::days(1)).num_milliseconds().abs() < 1_000, "{ahead}");
+    }
+
+    #[test]
+    fn a_slow_clock_passes_a_part_of_the_time_and_moves_at_once() {
+        let started_at = SystemClock.now() - TimeDelta::hours(10);
+        let clock = StackClock { started_at, slowed: NonZeroU16::new(10).unwrap(), ..StackClock::default() };
+        let passed = clock.now() - started_at;
+        assert!((passed - TimeDelta::hours(1)).num_milliseconds().abs() < 1_000, "{passed}");
+        clock.set_offset_ms(86_400_000).unwrap();
+        assert!(clock.now() - started_at >= passed + TimeDelta::days(1));
     }
 
     #[test]
@@ -136,7 +160,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         for damaged in ["soon", "", "9223372036854775807", "-1"] {
             std::fs::write(dir.path().join(FILE_NAME), damaged).unwrap();
-            assert!(matches!(StackClock::load(Some(dir.path())), Err(ClockError::Malformed(_))), "{damaged}");
+            assert!(
+                matches!(StackClock::load(Some(dir.path()), NonZeroU16::MIN), Err(ClockError::Malformed(_))),
+                "{damaged}"
+            );
         }
         assert!(matches!(StackClock::default().set_offset_ms(i64::MAX), Err(ClockError::TooFar)));
     }

@@ -1,5 +1,6 @@
 //! The command-line options.
 
+use std::num::NonZeroU16;
 use std::path::PathBuf;
 
 use clap::Parser;
@@ -30,6 +31,11 @@ pub struct Options {
     /// Start empty, without the demo workspace.
     #[arg(long)]
     pub no_demo: bool,
+
+    /// Let the stack's time pass this many times more slowly than the machine's, so that nothing becomes due while a
+    /// busy machine works. Moving the clock forward takes no longer.
+    #[arg(long, value_name = "TIMES", default_value_t = NonZeroU16::MIN)]
+    pub slow_clock: NonZeroU16,
 
     /// Append the permissions that functions use to this file: a line `function action resource` for each, once.
     #[arg(long, value_name = "FILE")]

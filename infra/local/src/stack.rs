@@ -132,7 +132,7 @@ impl Running {
         let state = StateDir::new((!options.ephemeral).then(|| options.data_dir.clone()));
         let mut template = Template::load(TEMPLATE, &parameters(&base_url), &aws_url)?;
 
-        let clock = Arc::new(StackClock::load(state.path())?);
+        let clock = Arc::new(StackClock::load(state.path(), options.slow_clock)?);
         let dir = state.path().map_or(DataDir::Ephemeral, |path| DataDir::Persistent(path.to_owned()));
         let aws = Aws::open(&dir, Arc::clone(&clock) as Arc<dyn Clock>).await?;
         aws.sqs().set_port(aws_port);

@@ -147,7 +147,7 @@ async fn assert_sent_attempts_logged(spared_calls: usize) -> bool {
     const TAKEN_AFTER: Duration = Duration::from_secs(2);
     /// Later than the second attempt's due time.
     const DUE_S: i64 = 7;
-    let (world, receiver) = (World::start().await, Receiver::start().await);
+    let (world, receiver) = (World::start_in_real_time().await, Receiver::start().await);
     receiver.script([Answer::status(500)]);
     receiver.otherwise(Answer::status(200).after(TAKEN_AFTER));
     let ada = world.coach("ada").client_cap(4).await;

@@ -82,7 +82,7 @@ async fn the_next_use_of_a_key_sees_its_new_expiry() {
     bearer.get("/v1/ping").await.expect(200);
     let ends = world.now().await + TimeDelta::seconds(3);
     settings.patch(&path(&made), json!({ "expires_at": ends })).await.expect(200);
-    until("the key ends", async || world.now().await >= ends).await;
+    world.advance_s(3).await;
     bearer.get("/v1/ping").await.refused(401, "unauthorized");
     settings.patch(&path(&made), json!({ "expires_at": null })).await.refused(409, "key_not_active");
 }
@@ -202,7 +202,7 @@ async fn a_change_that_a_rotation_or_revocation_overtakes_is_refused() {
 
 #[tokio::test]
 async fn a_key_that_ends_during_its_prolongation_keeps_its_place_or_is_refused() {
-    let world = World::start().await;
+    let world = World::start_in_real_time().await;
     let ada = world.coach("ada").await;
     let settings = ada.settings().await;
     let body = json!({ "name": "x", "scope": "partner" });
@@ -237,7 +237,7 @@ async fn a_key_that_ends_during_its_prolongation_keeps_its_place_or_is_refused()
 
 #[tokio::test]
 async fn a_key_that_ends_during_its_prolongation_gets_a_change_of_the_workspace() {
-    let world = World::start().await;
+    let world = World::start_in_real_time().await;
     let ada = world.coach("ada").await;
     let settings = ada.settings().await;
     let ends = world.now().await + TimeDelta::seconds(3);
