@@ -159,7 +159,7 @@ pub(crate) fn usual() -> Vec<String> {
 
 /// Options for a clock on which no retry becomes due while a busy machine works on the step before.
 pub(crate) fn slow_clock() -> [String; 2] {
-    ["--slow-clock", "10"].map(str::to_owned)
+    ["--slow-clock", "1000"].map(str::to_owned)
 }
 
 /// Options for the lines of functions in AWS, with everything that our crates can log in production at any level.

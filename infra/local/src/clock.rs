@@ -24,6 +24,8 @@ pub struct StackClock {
     started_at: DateTime<Utc>,
     /// Machine time per stack time.
     slowed: NonZeroU16,
+    /// Sum of the steps of a slow clock.
+    stepped_ms: AtomicI64,
     offset_ms: AtomicI64,
     file: Mutex<Option<File>>,
 }
@@ -44,8 +46,8 @@ pub enum ClockError {
 
 impl Default for StackClock {
     fn default() -> Self {
-        let (offset_ms, file) = (AtomicI64::new(0), Mutex::new(None));
-        Self { started_at: SystemClock.now(), slowed: NonZeroU16::MIN, offset_ms, file }
+        let (stepped_ms, offset_ms, file) = (AtomicI64::new(0), AtomicI64::new(0), Mutex::new(None));
+        Self { started_at: SystemClock.now(), slowed: NonZeroU16::MIN, stepped_ms, offset_ms, file }
     }
 }
 
@@ -87,10 +89,18 @@ impl StackClock {
         self.offset_ms.load(Ordering::Acquire)
     }
 
-    /// Returns the time without the offset: the machine's, slowed since the stack started.
+    /// Returns the time without the offset: the machine's, slowed since the stack started, with its steps.
     pub fn base(&self) -> DateTime<Utc> {
         let passed_ms = (SystemClock.now() - self.started_at).num_milliseconds() / i64::from(self.slowed.get());
-        self.started_at + TimeDelta::milliseconds(passed_ms)
+        self.started_at + TimeDelta::milliseconds(passed_ms + self.stepped_ms.load(Ordering::Acquire))
+    }
+
+    /// Moves a slow clock on by a millisecond. Invocations do so as they begin and end: what one writes after another
+    /// has a later time, as it has on the machine's clock, and lists by time have a known order.
+    pub fn step(&self) {
+        if self.slowed > NonZeroU16::MIN {
+            self.stepped_ms.fetch_add(1, Ordering::AcqRel);
+        }
     }
 
     /// Refuses an offset above the maximum.
@@ -151,6 +161,9 @@ mod tests {
         let clock = StackClock { started_at, slowed: NonZeroU16::new(10).unwrap(), ..StackClock::default() };
         let passed = clock.now() - started_at;
         assert!((passed - TimeDelta::hours(1)).num_milliseconds().abs() < 1_000, "{passed}");
+        let before = clock.now();
+        clock.step();
+        assert!(clock.now() > before);
         clock.set_offset_ms(86_400_000).unwrap();
         assert!(clock.now() - started_at >= passed + TimeDelta::days(1));
     }

@@ -18,6 +18,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use crate::call_history::{CallHistory, Finished};
+use crate::clock::StackClock;
 use crate::functions::{Handler, Start};
 use crate::request_id::request_id;
 use crate::template::{ACCOUNT, REGION};
@@ -35,7 +36,7 @@ pub struct PoolContext {
     /// The AWS endpoint's services.
     pub aws: Aws,
     /// Stack time.
-    pub clock: Arc<dyn Clock>,
+    pub clock: Arc<StackClock>,
     /// The address of the AWS endpoint, such as `http://127.0.0.1:4566`.
     pub aws_url: String,
     /// The calls of finished invocations.
@@ -142,6 +143,7 @@ impl Pool {
             Some(idle) => idle.environment,
             None => self.start().await?,
         };
+        self.shared.clock.step();
         let context = self.context();
         let request_id = event["requestContext"]["requestId"].as_str().unwrap_or(&context.request_id).to_owned();
         let started_us = self.shared.clock.now().timestamp_micros();
@@ -160,6 +162,7 @@ impl Pool {
                 },
             }
         };
+        self.shared.clock.step();
         let calls = invocation.finish();
         let function = self.name.clone();
         self.shared.history.add(Finished { request_id, function, route: cause.to_owned(), started_us, calls });
@@ -183,8 +186,9 @@ impl Pool {
         ] {
             variables.insert(name.to_owned(), value.to_owned());
         }
-        let environment = Environment::new(Config::from_vars(variables), Arc::clone(&self.shared.clock))
-            .map_err(|error| InvokeError::Start(error.into()))?;
+        let environment =
+            Environment::new(Config::from_vars(variables), Arc::clone(&self.shared.clock) as Arc<dyn Clock>)
+                .map_err(|error| InvokeError::Start(error.into()))?;
         let starting = AssertUnwindSafe(async { (self.start)(environment).await }).catch_unwind();
         match tokio::time::timeout(START_TIMEOUT, starting).await {
             Ok(Ok(Ok(handler))) => Ok(StartedEnvironment { id, handler }),

@@ -285,7 +285,7 @@ fn assemble(
     let history = Arc::new(CallHistory::default());
     let pool_context = PoolContext {
         aws: aws.clone(),
-        clock: Arc::clone(&stack_clock),
+        clock: Arc::clone(&clock),
         aws_url: aws_url.clone(),
         history: Arc::clone(&history),
     };

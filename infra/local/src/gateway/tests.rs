@@ -46,8 +46,8 @@ async fn gateway() -> Gateway {
 }
 
 async fn gateway_of(routes: &[Value]) -> Gateway {
-    let clock: Arc<dyn Clock> = Arc::new(StackClock::default());
-    let aws = Aws::open(&DataDir::Ephemeral, Arc::clone(&clock)).await.unwrap();
+    let clock = Arc::new(StackClock::default());
+    let aws = Aws::open(&DataDir::Ephemeral, Arc::clone(&clock) as Arc<dyn Clock>).await.unwrap();
     let pool_context = PoolContext {
         aws,
         clock: Arc::clone(&clock),
