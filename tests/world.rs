@@ -85,8 +85,8 @@ impl World {
         Self::start_with(&stack::slow_clock()).await
     }
 
-    /// An empty world whose time passes as the machine's does, for work in flight while time passes: the clock cannot
-    /// be moved before the work has ended.
+    /// An empty world whose time passes as the machine's does: to measure how long something takes, or for work in
+    /// flight while time passes, since the clock cannot be moved before the work has ended.
     pub(crate) async fn start_in_real_time() -> Self {
         Self::start_with(&stack::json_log()).await
     }

@@ -60,7 +60,7 @@ async fn an_endpoint_that_hangs_with_400_deliveries_waiting_delays_no_other() {
     // On a machine that runs other tests, too. Alone, it is well below a second.
     const MOST: TimeDelta =
         if cfg!(feature = "long-simulation") { TimeDelta::seconds(1) } else { TimeDelta::seconds(2) };
-    let world = World::start().await;
+    let world = World::start_in_real_time().await;
     let hanging = Hanging::start().await;
     let healthy = Receiver::start().await;
     let ada = world.coach("ada").await;
@@ -123,7 +123,7 @@ async fn a_coach_with_twenty_hanging_endpoints_delays_no_other_coach() {
 #[tokio::test]
 async fn ten_receivers_of_a_second_each_take_at_most_1200_ms() {
     const MOST_REPEATS: usize = 6;
-    let world = World::start().await;
+    let world = World::start_in_real_time().await;
     let ada = world.coach("ada").await;
     let receivers = futures::future::join_all((0..10).map(|_| Receiver::start())).await;
     let mut endpoints = Vec::new();
