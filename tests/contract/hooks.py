@@ -31,18 +31,20 @@ def before_load_schema(context, raw_schema):
     the error codes of a response, so that it accepts only its own."""
     methods = (method for path in raw_schema["paths"].values() for method in path.values())
     own = [response for method in methods for response in method["responses"].values()]
-    for response in [*own, *raw_schema["components"]["responses"].values()]:
+    components = raw_schema["components"]
+    for response in [*own, *components["responses"].values()]:
         for link in response.get("links", {}).values():
             if "x-request-body" in link:
                 link["requestBody"] = link["x-request-body"]
         if "x-codes" in response:
             for content in response["content"].values():
                 content["schema"] = narrowed(content["schema"], response["x-codes"])
-            for header in (header for code in response["x-codes"] for header in ERROR_HEADERS.get(code, [])):
-                response["headers"][header] = {"$ref": f"#/components/headers/{header}"}
+            always = {header for code in response["x-codes"] for header in ERROR_HEADERS.get(code, [])}
             if "body_too_large" in response["x-codes"]:
-                for header in RATE_HEADERS.intersection(response["headers"]):
-                    response["headers"][header] = {"$ref": f"#/components/headers/{header}"}
+                always |= RATE_HEADERS.intersection(response["headers"])
+            for header in always:
+                component = response["headers"][header]["$ref"].removeprefix("#/components/headers/")
+                response["headers"][header] = {**components["headers"][component], "required": True}
 
 
 # Headers of the service's own errors, by code. A gateway's errors have none of them and do not occur here.
