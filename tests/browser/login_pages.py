@@ -21,6 +21,7 @@ from playwright.sync_api import sync_playwright
 
 PHONE = {"width": 360, "height": 740}
 LEAST_BUTTON_PX = 44
+HELD_AT_MOST_S = 60
 # A word wider than the phone, and characters that need escaping.
 COACH_NAME = "Wolfeschlegelsteinhausenbergerdorff & <b>Sons</b>"
 
@@ -47,27 +48,24 @@ def application():
         server.shutdown()
 
 
-# Longer than a second click takes.
-SLOW_S = 1.5
-
-
 class KeepRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_):
         return None
 
 
 @contextmanager
-def slowed(base_url):
-    """Starts a slow proxy of the stack. Yields its URL and the statuses of its POSTs."""
-    opener, statuses = urllib.request.build_opener(KeepRedirects), []
+def holding(base_url):
+    """Starts a proxy of the stack that holds each POST until an event is set. Yields its URL, the event, and the
+    statuses of its POSTs."""
+    opener, released, statuses = urllib.request.build_opener(KeepRedirects), threading.Event(), []
 
-    class Slow(BaseHTTPRequestHandler):
+    class Holding(BaseHTTPRequestHandler):
         def do_GET(self):
             self.forward()
 
         def do_POST(self):
             self.rfile.read(int(self.headers.get("content-length", 0)))
-            time.sleep(SLOW_S)
+            assert released.wait(HELD_AT_MOST_S), "a POST is held for too long"
             statuses.append(self.forward(b""))
 
         def forward(self, body=None):
@@ -92,10 +90,10 @@ def slowed(base_url):
         def log_message(self, *_):
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Slow)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Holding)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}", statuses
+        yield f"http://127.0.0.1:{server.server_port}", released, statuses
     finally:
         server.shutdown()
 
@@ -223,15 +221,17 @@ def click_and_press(page, at):
 IMPATIENCE = [double_click, click_twice, click_while_waiting, press_twice, click_and_press]
 
 
-def press_impatiently(page, coach, slow, press):
-    """Presses a link's button twice over the slow proxy, and asserts a single sign-in."""
-    address, statuses = slow
+def press_impatiently(page, coach, proxy, press):
+    """Presses a link's button twice while the proxy holds the request, and asserts a single sign-in."""
+    address, released, statuses = proxy
     blocked = []
     page.on("console", lambda message: blocked.append(message.text))
     link = coach.link().replace(coach.base_url, address)
     expect_page(page, link, 200)
     before = len(statuses)
+    released.clear()
     press(page, centre(page.get_by_role("button")))
+    released.set()
     page.wait_for_url(f"{coach.canonical_host}/session#token=*")
     assert statuses[before:] == [303], (press.__name__, statuses[before:])
     policy = [text for text in blocked if "Content Security Policy" in text]
@@ -272,11 +272,11 @@ def main(binary):
         coaches = [Coach(base_url, aws_url, "own", base_url), Coach(base_url, aws_url, "other", host)]
         context = browser.new_context(viewport=PHONE, java_script_enabled=False)
         used = [sign_in(context.new_page(), coach, by_keyboard) for coach in coaches for by_keyboard in (False, True)]
-        # The link is opened on the stack directly and over the slow proxy.
+        # The link is opened on the stack directly and over the proxy.
         context = browser.new_context(viewport=PHONE)
-        with slowed(base_url) as slow:
+        with holding(base_url) as proxy:
             for press in IMPATIENCE:
-                press_impatiently(context.new_page(), coaches[1], slow, press)
+                press_impatiently(context.new_page(), coaches[1], proxy, press)
         send_again(context.new_page(), coaches[0])
         used += [sign_in(context.new_page(), coach, by_keyboard) for coach in coaches for by_keyboard in (False, True)]
         audits = 0
