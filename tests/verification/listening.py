@@ -136,7 +136,9 @@ def check_faults_of_the_api(scope):
         feed.faults = [(status, {})]
         refused = Listening(scope, base_url, sink.url, "--from", "6")
         assert refused.process.wait(DEADLINE_S) == 1, refused.lines()
-        assert f"the API refuses: {status}" in refused.lines()[-1] and "A reason." in refused.lines()[-1]
+        reason, position = refused.lines()[-2:]
+        assert f"the API refuses: {status}" in reason and "A reason." in reason
+        assert position == "stopped; to go on from here: --from 6"
 
 
 def check_faults_of_the_receiver(scope):
@@ -189,14 +191,51 @@ def check_start_and_resumption(scope):
     assert again.end() == str(len(feed.events))
 
 
-def check_arguments():
-    """Wrong arguments end the script with status 2 and say why."""
+def check_ends(scope):
+    """However the script ends, it prints the position: by a signal, by a refusal within, by an answer that it does not
+    know, and when nobody reads its output any more."""
+    feed, base_url = scope.enter_context(fake_feed())
+    sink = Sink(scope)
+    feed.emit(3)
+    for by in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        listening = Listening(scope, base_url, sink.url, "--from", "1", "--secret", SECRET)
+        listening.until(lambda: feed.queries[-1:] == [{"limit": "100", "cursor": "3"}])
+        assert listening.end(by) == "3"
+        feed.queries.clear()
+    # 203 is a success with another body.
+    for status in (401, 203):
+        feed.faults = [(200, {}), (status, {})]
+        listening = Listening(scope, base_url, sink.url, "--from", "1", "--secret", SECRET)
+        assert listening.process.wait(DEADLINE_S) == 1, listening.lines()
+        assert "stopped; to go on from here: --from 3" in listening.lines(), listening.lines()
+
+    command = [sys.executable, SCRIPT, "--base", base_url, "--to", sink.url, "--key", "k", "--from", "3", "--secret", SECRET]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as unread:
+        unread.stdout.close()
+        feed.emit(1)
+        assert "stopped; to go on from here: --from 3\n" in unread.stderr.read()
+
+
+def check_arguments(scope):
+    """Wrong arguments end the script with status 2 and say why. White space around a value is dropped, so that a key from
+    a file with lines that end in CR LF is the key. A key is never printed."""
     ast.parse(SCRIPT.read_text(), feature_version=OLDEST_PYTHON)
     right = {"--base": "http://127.0.0.1:9", "--to": "http://127.0.0.1:9", "--key": "k"}
-    for name, bad in [("--base", "file:///etc/hosts"), ("--to", "127.0.0.1:9000"), ("--secret", "whsec_?"), ("--key", "")]:
+    wrong = [("--base", "file:///etc/hosts"), ("--base", "http://a b"), ("--base", "http://a:b"), ("--to", "127.0.0.1:9000")]
+    wrong += [("--secret", "whsec_?"), ("--key", ""), ("--key", " \r\n"), ("--key", "svc_live\rkey"), ("--key", "\ufeffsvc_live")]
+    for name, bad in wrong:
         arguments = [word for pair in (right | {name: bad}).items() for word in pair]
         done = subprocess.run([sys.executable, SCRIPT, *arguments], capture_output=True, text=True)
-        assert done.returncode == 2 and name in done.stderr, done
+        assert done.returncode == 2 and name in done.stderr and "svc_live" not in done.stderr, done
+    feed, base_url = scope.enter_context(fake_feed())
+    for end in ("\r", "\n", " \r\n"):
+        arguments = (f"{base_url}/{end}", f"http://127.0.0.1:9/{end}", "--secret", f"{SECRET}{end}")
+        listening = Listening(scope, *arguments, key=f"svc_live_key{end}")
+        listening.until(lambda: feed.keys)
+        listening.end()
+        assert set(feed.keys) == {"Bearer svc_live_key"}, feed.keys
+        assert "svc_live" not in "".join(listening.lines()), listening.lines()
+        feed.keys.clear()
 
 
 def check_receivers(scope, coach, runnable):
@@ -232,20 +271,19 @@ def check_receivers(scope, coach, runnable):
     # A key that may not read events, and no key.
     for other, status in ((coach.key, 403), ("svc_live_nonsense", 401)):
         refused = Listening(scope, coach.base_url, receiver.url, key=other)
-        assert refused.process.wait(DEADLINE_S) == 1 and f"the API refuses: {status}" in refused.lines()[-1], refused.lines()
+        assert refused.process.wait(DEADLINE_S) == 1 and f"the API refuses: {status}" in refused.lines()[-2], refused.lines()
 
 
 def main(binary, rust, tools):
     began = time.monotonic()
-    check_arguments()
-
     def alone(check):
         with contextlib.ExitStack() as scope:
             check(scope)
 
+    checks = [check_faults_of_the_api, check_faults_of_the_receiver, check_start_and_resumption, check_ends, check_arguments]
     # They mostly wait.
     with ThreadPoolExecutor() as pool:
-        list(pool.map(alone, [check_faults_of_the_api, check_faults_of_the_receiver, check_start_and_resumption]))
+        list(pool.map(alone, checks))
     with contextlib.ExitStack() as scope:
         base_url, aws_url = scope.enter_context(stack(binary))
         with urllib.request.urlopen(f"{base_url}/docs/listen.py") as answer:

@@ -15,6 +15,7 @@ import hmac
 import http.client
 import json
 import os
+import re
 import secrets
 import signal
 import sys
@@ -51,6 +52,15 @@ def say(*words):
     print(*words, flush=True)
 
 
+def end(position):
+    """Prints where to go on, whatever ends the script."""
+    words = ("stopped; to go on from here: --from", position)
+    try:
+        say(*words)
+    except OSError:  # Nobody reads the output any more.
+        print(*words, file=sys.stderr)
+
+
 def retry_after(headers, default_s):
     """The seconds that an answer asks to wait, up to MAX_WAIT_S."""
     try:
@@ -81,7 +91,7 @@ class Feed:
                 if answer.code != 429 and answer.code < 500:
                     raise Refused(f"{answer.code} {answer.read().decode(errors='replace')}") from None
                 reason, pause_s = f"the API answers {answer.code}", retry_after(answer.headers, wait_s)
-            except (*NO_ANSWER, ValueError) as error:  # ValueError: no JSON
+            except (*NO_ANSWER, json.JSONDecodeError, UnicodeDecodeError) as error:
                 reason, pause_s = f"no answer of the API ({error})", wait_s
             say(f"waiting {pause_s} s: {reason}")
             time.sleep(pause_s)
@@ -157,9 +167,14 @@ class Listener:
 
 
 def http_url(text):
-    if urllib.parse.urlsplit(text).scheme not in ("http", "https") or not urllib.parse.urlsplit(text).netloc:
-        raise argparse.ArgumentTypeError("must begin with http:// or https://")
-    return text
+    try:
+        parts = urllib.parse.urlsplit(text)
+        # `port` raises ValueError if it is no number.
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and re.fullmatch("[!-~]+", text):
+            return text
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError("must be an address that begins with http:// or https://")
 
 
 def signing_secret(text):
@@ -169,6 +184,13 @@ def signing_secret(text):
     except ValueError:
         pass
     raise argparse.ArgumentTypeError("must be whsec_ and base64")
+
+
+def api_key(text):
+    if re.fullmatch("[!-~]*", text.strip()):
+        return text.strip()
+    # Nothing of the key is printed.
+    raise argparse.ArgumentTypeError("has characters that no key has")
 
 
 def options(arguments):
@@ -193,20 +215,26 @@ def options(arguments):
         "this script printed",
     )
     parser.add_argument("--secret", type=signing_secret, metavar="whsec_...", help="signing secret; default: a new one")
-    parser.add_argument("--key", default=os.environ.get("PARTNER_API_KEY"), help="default: PARTNER_API_KEY")
-    chosen = parser.parse_args(arguments)
+    parser.add_argument(
+        "--key", type=api_key, default=os.environ.get("PARTNER_API_KEY"), help="default: PARTNER_API_KEY"
+    )
+    # A file with lines that end in CR LF leaves a CR behind a value.
+    chosen = parser.parse_args([word.strip() for word in arguments])
     if not chosen.key:
         parser.error("give the key in PARTNER_API_KEY or with --key")
     return chosen
 
 
 def main(arguments=None):
-    chosen = options(arguments)
+    chosen = options(sys.argv[1:] if arguments is None else arguments)
     secret = chosen.secret
     if not secret:
         secret = "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
         say("secret", secret)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # Windows has no SIGHUP, and nohup ignores it.
+    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
     listener = Listener(Feed(chosen.base, chosen.key, chosen.types), Receiver(chosen.to, secret), chosen.start)
     try:
         listener.run()
@@ -214,8 +242,9 @@ def main(arguments=None):
         say("the API refuses:", answer)
         return 1
     except KeyboardInterrupt:
-        say("stopped; to go on from here: --from", listener.position)
         return 0
+    finally:
+        end(listener.position)
 
 
 if __name__ == "__main__":
