@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use http::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, DATE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use http::uri::PathAndQuery;
 use http::{Request, Response, StatusCode, request};
 use http_body_util::{BodyExt, Limited};
@@ -29,6 +29,8 @@ use route::Routes;
 const MAX_BODY_BYTES: usize = 10 * 1024 * 1024;
 /// The route in the log of a request whose body was not read.
 const UNREAD: &str = "unread";
+/// The form of `Date`: RFC 9110, section 5.6.7.
+const HTTP_DATE: &str = "%a, %d %b %Y %H:%M:%S GMT";
 const REQUEST_ID: HeaderName = HeaderName::from_static("apigw-requestid");
 
 /// The HTTP API.
@@ -89,6 +91,9 @@ impl Gateway {
         }
         let request_id = HeaderValue::from_str(&request_id).expect("base64 fits into a header");
         answer.headers_mut().insert(REQUEST_ID, request_id);
+        // The stack's time, which may be ahead of the machine's.
+        let date = self.clock.now().format(HTTP_DATE).to_string();
+        answer.headers_mut().insert(DATE, HeaderValue::from_str(&date).expect("a date is ASCII"));
         answer
     }
 

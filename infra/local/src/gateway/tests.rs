@@ -90,6 +90,23 @@ async fn a_crash_an_error_or_an_invalid_response_is_an_internal_server_error() {
     assert_eq!(status, 200);
 }
 
+struct Autumn;
+
+impl Clock for Autumn {
+    fn now(&self) -> chrono::DateTime<chrono::Utc> {
+        "2030-10-06T07:08:09.876Z".parse().unwrap()
+    }
+}
+
+#[tokio::test]
+async fn the_date_of_every_answer_is_the_time_of_the_stack() {
+    let gateway = Gateway { clock: Arc::new(Autumn), ..gateway().await };
+    for path in ["/fine", "/panic", "/guarded/1"] {
+        let (_, _, headers) = answered(&gateway, Request::get(path), Body::empty()).await;
+        assert_eq!(headers[DATE], "Sun, 06 Oct 2030 07:08:09 GMT", "{path}");
+    }
+}
+
 #[tokio::test]
 async fn a_body_over_ten_megabytes_is_refused() {
     let gateway = gateway().await;
