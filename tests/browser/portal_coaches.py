@@ -25,7 +25,6 @@ class Application:
     def __init__(self, kit, visitor, fragment=""):
         self.kit, self.visitor = kit, visitor
         body = APPLICATION % fragment
-        visitor.catch_up()
         visitor.page.route("**/application", lambda route: route.fulfill(body=body, content_type="text/html"))
         visitor.page.goto(f"{kit.stack.base_url}/application")
         visitor.frame = visitor.page.frame_locator("iframe")

@@ -34,7 +34,7 @@ def looks_through_deliveries(kit, hand):
         expect(visitor.frame.locator(".card").nth(PAGE)).to_be_focused()
         ids = visitor.frame.locator(".card a").evaluate_all("links => links.map(link => link.href)")
         assert len(set(ids)) == 2 * PAGE, "no delivery is shown twice"
-        expect(visitor.frame.locator(".card a").first).to_have_accessible_name(re.compile(f"^Message received of {TIME}$"))
+        expect(visitor.frame.locator(".card a").first).to_have_accessible_name(re.compile(f"^Message received of {TIME}, to .+ \\(Busy\\)$"))
         visitor.unfold("Filter")
         visitor.select("Event", "New client")
         visitor.press("Apply the filter")
@@ -133,7 +133,7 @@ def reads_one_delivery(kit, hand):
         visitor.unfold("Check the signature of this message")
         visitor.write("Secret", webhook["secret"])
         visitor.press("Check")
-        visitor.sees("The signature is right")
+        visitor.sees("The signature is right: a receiver has to accept this message.")
         visitor.look("delivery-verified")
         headers = visitor.frame.get_by_label("Headers of the last try", exact=True).text_content()
         verifies(visitor, headers, body, webhook["secret"])

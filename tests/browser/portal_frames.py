@@ -36,7 +36,6 @@ def framed(kit, hand, coach, kind):
             visitor.open()
             yield visitor
             return
-        visitor.catch_up()
         visitor.page.route("**/application", lambda route: route.fulfill(body=body, content_type="text/html"))
         # Chromium takes the test's page for one of the internet, which may not frame a page of this machine.
         visitor.page.route("**/portal", lambda route: route.fulfill(response=route.fetch()))

@@ -1,5 +1,7 @@
 """Flows of the portal about what comes between: slow and lost answers, and a coach who leaves before the end."""
 
+import re
+
 from playwright.sync_api import expect
 from portal_kit import until
 
@@ -31,7 +33,7 @@ def shows_what_a_slow_request_made(kit, hand):
         visitor.take_secret("key-replaced-late")
         visitor.sees_heading("Keys")
         assert len(coach.api("GET", "/keys")["keys"]) == 2
-        visitor.follow("Desk")
+        visitor.follow(re.compile("^Desk"))
         visitor.press("Revoke")
         with visitor.slow("**/settings/keys/*", "DELETE") as arrived:
             visitor.press("Revoke the key")
@@ -178,6 +180,43 @@ def is_asked_before_a_draft_is_lost(kit, hand):
         assert coach.api("GET", f"/webhooks/{webhook['id']}")["description"] == "Before"
 
 
+def keeps_what_was_chosen(kit, hand):
+    """What belongs to a choice stays while another one is tried, and counts only if it is on the screen."""
+    coach = kit.coach()
+    webhook = coach.webhook(f"{kit.receiver.url}/chosen")
+    boxes = ("See clients", "New client", "With contact details")
+    with kit.visit(coach, hand) as visitor:
+        visitor.open("/keys/new")
+        is_checked = lambda name: visitor.frame.get_by_role("checkbox", name=name).or_(visitor.frame.get_by_role("radio", name=name)).is_checked()
+        visitor.write("Name", "Website")
+        visitor.check_clients()
+        visitor.check("Yes")
+        visitor.check("New client", "checkbox")
+        visitor.check("With contact details")
+        visitor.check("On a date that I choose")
+        last_day = visitor.frame.get_by_label("Last day")
+        last_day.fill("2031-03-01")
+        for other in ("CRM", "No", "Never"):
+            visitor.check(other)
+        assert not visitor.frame.get_by_text("New client").count() and not last_day.count()
+        for first in ("Clients", "Yes", "On a date that I choose"):
+            visitor.check(first)
+        assert all(is_checked(name) for name in boxes), [is_checked(name) for name in boxes]
+        expect(last_day).to_have_value("2031-03-01")
+        visitor.check("No")
+        visitor.press("Create the key")
+        visitor.take_secret("key-secret")
+        [key] = coach.api("GET", "/keys")["keys"]
+        assert (key["permissions"], key["events"]) == (["clients.read"], None), key
+        assert key["expires_at"] == "2031-03-02T05:00:00.000Z", key
+        visitor.go(f"/webhooks/{webhook['id']}/recover")
+        visitor.check("Between two times")
+        visitor.frame.get_by_label("From", exact=True).fill("2027-01-01T10:00")
+        visitor.check("Of the last 7 days")
+        visitor.check("Between two times")
+        expect(visitor.frame.get_by_label("From", exact=True)).to_have_value("2027-01-01T10:00")
+
+
 def waits_half_a_minute_at_most(kit, hand):
     """A service that does not answer at all is as good as no connection."""
     coach = kit.coach()
@@ -212,6 +251,7 @@ FLOWS = [
     sees_one_test_event_arrive,
     leaves_while_something_loads,
     is_asked_before_a_draft_is_lost,
+    keeps_what_was_chosen,
     waits_half_a_minute_at_most,
     presses_a_button_twice_in_an_older_browser,
 ]

@@ -209,13 +209,34 @@ def changes_a_key(kit, hand):
         assert [status_of(kit, "/v1/ping", secret) for secret in (first["key"], second)] == [401, 200]
 
 
+def tells_keys_of_one_name_apart(kit, hand):
+    """Keys with one name are told apart by how they look, wherever the page names them."""
+    coach = kit.coach()
+    soon = later(kit, days=2)
+    keys = [coach.api("POST", "/keys", {"name": "Desk", "scope": "partner", "expires_at": soon}) for _ in range(2)]
+    titles = {f"Desk ({key['display']})" for key in keys}
+    with kit.visit(coach, hand) as visitor:
+        visitor.open()
+        visitor.links_are_told_apart()
+        for place in ("/keys", "/activity"):
+            visitor.go(place)
+            visitor.links_are_told_apart()
+            assert titles <= set(visitor.frame.locator("main a").all_text_contents()), place
+        for key in keys:
+            visitor.go(f"/keys/{key['id']}")
+            visitor.sees_heading(f"Desk ({key['display']})")
+        visitor.press("Revoke")
+        visitor.sees(f"Desk ({key['display']}) is refused from now on.")
+        visitor.look("key-revoke-one-name")
+        visitor.press("Cancel")
+
+
 def sees_keys_end(kit, hand):
     """A key that ends soon is a problem; an ended key says so."""
     coach = kit.coach()
     key = coach.api("POST", "/keys", {"name": "Old site", "scope": "partner"})
     assert status_of(kit, "/v1/ping", key["key"]) == 200
     with kit.visit(coach, hand) as visitor:
-        visitor.page.clock.set_system_time(kit.stack.now())
         visitor.open("/keys")
         visitor.sees("Active")
         coach.api("PATCH", f"/keys/{key['id']}", {"expires_at": later(kit, days=2)})
@@ -227,7 +248,6 @@ def sees_keys_end(kit, hand):
         kit.stack.advance(3 * DAY_S)
         visitor.follow("Keys")
         visitor.sees("Ended")
-        visitor.catch_up()
         visitor.follow("Old site")
         visitor.sees("This key has ended")
         visitor.sees("Ended 1 day ago")
@@ -347,6 +367,7 @@ FLOWS = [
     creates_a_crm_key,
     lets_a_key_read_events,
     changes_a_key,
+    tells_keys_of_one_name_apart,
     sees_keys_end,
     reaches_the_limit,
     is_not_entitled,

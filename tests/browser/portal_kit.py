@@ -13,7 +13,8 @@ import urllib.error
 import urllib.request
 import uuid
 from contextlib import contextmanager
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import BaseRequestHandler, ThreadingTCPServer
 
@@ -201,9 +202,10 @@ class Coach:
 
 
 class Mouse:
-    """Uses the page by mouse, and types into the field that was clicked."""
+    """Uses the page by mouse, and types into the field that was clicked. The clock of the browser is slow."""
 
     name = "mouse"
+    clock_is_off_by = timedelta(days=-2, hours=-3)
 
     def __init__(self, page):
         self.page = page
@@ -224,9 +226,10 @@ class Mouse:
 
 
 class Keyboard:
-    """Uses the page by keyboard alone."""
+    """Uses the page by keyboard alone. The clock of the browser is fast."""
 
     name = "keyboard"
+    clock_is_off_by = timedelta(days=2, hours=3)
 
     def __init__(self, page):
         self.page = page
@@ -283,6 +286,7 @@ class Visitor:
         self.kit, self.coach, self.base_url = kit, coach, kit.stack.base_url
         viewport = {"width": width, "height": HEIGHT}
         self.context = kit.browser.new_context(viewport=viewport, color_scheme=scheme, locale=locale, timezone_id=zone)
+        self.context.clock.set_system_time(parse_time(kit.stack.now()) + hand.clock_is_off_by)
         self.page = self.context.new_page()
         self.hand = hand(self.page)
         self.frame = self.page
@@ -308,8 +312,7 @@ class Visitor:
                 self.sent.append(request.headers["authorization"].removeprefix("Bearer "))
 
     def open(self, place="/"):
-        """Opens a screen by the coach's own link, on the stack's time."""
-        self.catch_up()
+        """Opens a screen by the coach's own link."""
         self.token = self.coach.token()
         # Else a page that is open already would only take the token.
         self.page.goto("about:blank")
@@ -319,9 +322,17 @@ class Visitor:
         expect(self.page.locator("main .loading")).to_have_count(0)
         return self.go(place) if place != "/" else self
 
-    def catch_up(self):
-        """Sets the browser's clock to the stack's time."""
-        self.context.clock.set_system_time(self.kit.stack.now())
+    @contextmanager
+    def told(self, time):
+        """Has the service say until the block ends that it is another time than it is."""
+
+        def answer(route):
+            answer = route.fetch()
+            route.fulfill(response=answer, headers=answer.headers | {"date": format_datetime(time, usegmt=True)})
+
+        self.page.route("**/settings/**", answer)
+        yield
+        self.page.unroute("**/settings/**", answer)
 
     def open_framed(self):
         """Opens the overview as the application shows it."""
@@ -451,6 +462,13 @@ class Visitor:
         self.page.route("**/settings/**", answer)
         # Tokens of the same second are the same.
         self.kit.stack.advance(1)
+
+    def links_are_told_apart(self):
+        """Asserts that no two links of the screen have one name and lead to two places."""
+        links = self.frame.locator("main a[href]").evaluate_all("links => links.map(link => [link.textContent, link.href])")
+        places = {}
+        for name, place in links:
+            assert places.setdefault(name, place) == place, (name, place, places[name])
 
     def hears(self, text):
         """Asserts that screen readers say a text: the live region of an open dialog, or else of the page, has it."""

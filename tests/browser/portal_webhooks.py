@@ -154,14 +154,14 @@ def repairs_a_webhook(kit, hand):
         visitor.go("/webhooks")
         visitor.follow("127.0.0.1:" + kit.receiver.url.rsplit(":")[-1])
         visitor.sees("This webhook is failing")
+        visitor.sees(re.compile(r"has accepted nothing since .+ \((just now|\d minutes? ago)\)"))
         visitor.sees("the other system answered with an error (500)")
         visitor.sees("tried again up to 8 times, over about 27 hours. If nothing gets through for 5 days, sending stops.")
         visitor.sees("The next try is")
         visitor.look("webhook-failing")
-        visitor.context.clock.set_system_time(later(kit, DAY_S))
-        visitor.go("/deliveries")
-        visitor.sees("The next try is now.")
-        visitor.catch_up()
+        with visitor.told(later(kit, DAY_S)):
+            visitor.go("/deliveries")
+            visitor.sees("The next try is now.")
         visitor.go(path)
         visitor.follow("Send the failed events again")
         visitor.press("Count the events")
@@ -175,7 +175,6 @@ def repairs_a_webhook(kit, hand):
         # Eight retries end after 27 hours. The decision falls at a failed attempt after five days.
         kit.stack.advance(5 * DAY_S + HOUR_S)
         coach.clients("four")
-        visitor.catch_up()
         visitor.go("/webhooks")
         visitor.sees("Stopped")
         visitor.go_back()
@@ -407,6 +406,76 @@ def reaches_the_limits(kit, hand):
         visitor.sees_heading("Not found")
 
 
+def tells_webhooks_of_one_host_apart(kit, hand):
+    """Webhooks at one host, some with one note or one address, are told apart wherever the page names them."""
+    coach = kit.coach()
+    url = f"{kit.receiver.url}/{coach.id}"
+    host = url.split("/")[2]
+    long = ["a" * 90 + middle + "z" * 90 for middle in "12"]
+    plan = [("/one", None), ("/two", None), ("/note", "Desk"), ("/desk/1", "Shared"), ("/desk/2", "Shared"), ("?to=1", None)]
+    plan += [("/same", None), ("/same", "Same"), ("/same", "Same")] + [(f"/{path}", None) for path in long]
+    made = [coach.webhook(url + path, description=note) for path, note in plan]
+    broken = [f"/{coach.id}{path}" for path, _ in plan[:4]]
+    kit.receiver.answers.update({path: 500 for path in broken})
+    coach.clients("ada")
+    [one, two, note, *_] = [f"/webhooks/{webhook['id']}" for webhook in made]
+    for path in (one, two):
+        coach.api("PATCH", path, {"enabled": False})
+    with kit.visit(coach, hand, width=390) as visitor:
+        visitor.open()
+        visitor.links_are_told_apart()
+        problems = visitor.frame.locator(".notice h2").all_text_contents()
+        assert len(set(problems)) == 4, problems
+        visitor.sees(f"You paused {host}/{coach.id}/two")
+        visitor.go("/webhooks")
+        visitor.links_are_told_apart()
+        names = visitor.frame.locator(".card h2 a").all_text_contents()
+        assert len(set(names)) == len(made), names
+        assert {f"{host}/{coach.id}/one", f"{host} (Desk)", f"{host}/{coach.id}/desk/2", f"{host}/{coach.id}?to=1"} <= set(names), names
+        visitor.look("webhooks-one-host")
+        titles, headings = set(), set()
+        for webhook in made:
+            visitor.go(f"/webhooks/{webhook['id']}")
+            titles.add(visitor.page.title())
+            headings.add(visitor.frame.locator("h1").inner_text())
+            visitor.links_are_told_apart()
+        assert (len(titles), len(headings)) == (len(made), len(made)), (titles, headings)
+        visitor.go(note)
+        for button in ("Pause", "Replace the secret", "Delete"):
+            visitor.press(button)
+            expect(visitor.frame.locator("dialog[open]")).to_contain_text(f"{host} (Desk)")
+            visitor.press("Cancel")
+        visitor.press("Replace the secret")
+        visitor.within().get_by_role("button", name="Cancel").wait_for()
+        visitor.press("Replace the secret")
+        expect(visitor.frame.locator("dialog[open]")).to_contain_text(f"{url}/note")
+        visitor.take_secret("webhook-secret-one-host")
+        visitor.follow("Send failed events again")
+        assert f"{host} (Desk)" in visitor.page.title(), visitor.page.title()
+        visitor.go("/deliveries")
+        visitor.links_are_told_apart()
+        visitor.unfold("Filter")
+        options = visitor.frame.get_by_label("Webhook", exact=True).locator("option").all_text_contents()
+        assert len(set(options)) == len(made) + 1, options
+        visitor.look("deliveries-one-host")
+        visitor.select("Webhook", f"{host} (Desk)")
+        visitor.press("Apply the filter")
+        expect(visitor.frame.locator(".card")).to_have_count(1)
+        for path in (one, two):
+            coach.api("DELETE", path)
+        visitor.go("/deliveries")
+        visitor.sees(f"to a deleted webhook ({made[0]['id']})")
+        visitor.go("/activity")
+        visitor.links_are_told_apart()
+        visitor.sees(re.compile(f"deleted: {made[1]['id']}"))
+        # The only one of its host needs no more than the host.
+        for webhook in made[3:]:
+            coach.api("DELETE", f"/webhooks/{webhook['id']}")
+        visitor.go(note)
+        expect(visitor.frame.locator("h1")).to_contain_text(re.compile(f"^Webhook to {re.escape(host)} [A-Z]"))
+    kit.receiver.answers.update({path: 200 for path in broken})
+
+
 def creates_one_webhook_on_a_bad_line(kit, hand):
     """The answer to a creation gets lost, and the coach presses again: there is one webhook, and its secret."""
     coach = kit.coach()
@@ -439,5 +508,6 @@ FLOWS = [
     replaces_a_secret_too_often,
     replaces_a_gone_webhook,
     reaches_the_limits,
+    tells_webhooks_of_one_host_apart,
     creates_one_webhook_on_a_bad_line,
 ]

@@ -1,13 +1,14 @@
 // The screen "Activity": who changed what.
 
-import { get, getPage } from "./api.js";
+import { getPage, path } from "./api.js";
 import { code, h, userText } from "./dom.js";
 import { eventTypes, titleOf } from "./event-types.js";
-import { count, host, list, time } from "./format.js";
+import { count, list, time } from "./format.js";
 import { readKeys } from "./key-list.js";
 import { pages } from "./pages.js";
 import * as session from "./session.js";
 import { link } from "./ui.js";
+import { called, readWebhooks } from "./webhook-list.js";
 
 const PAGE = 50;
 
@@ -39,23 +40,20 @@ const SWITCHED = { enabled: "Webhook started", disabled: "Webhook paused" };
 
 export async function activity(_, { signal }) {
   const load = cursor => getPage("/settings/audit", { cursor, limit: PAGE }, signal);
-  const [{ items: keys }, { endpoints }, types, first] = await Promise.all([
+  const [{ items: keys }, endpoints, types, first] = await Promise.all([
     readKeys(null, signal),
-    get("/settings/webhooks", {}, signal),
+    readWebhooks(signal),
     eventTypes(),
     load(null),
   ]);
   const own = ownSubject();
-  const names = new Map([
-    ...keys.map(key => [key.id, link(`#/keys/${encodeURIComponent(key.id)}`, userText(key.name))]),
-    ...endpoints.map(endpoint => [
-      endpoint.id,
-      link(`#/webhooks/${encodeURIComponent(endpoint.id)}`, host(endpoint.url)),
-    ]),
+  const known = new Map([
+    ...keys.map(key => [key.id, (...words) => link(path`#/keys/${key.id}`, ...words, userText(key.label))]),
+    ...endpoints.map(endpoint => [endpoint.id, (...words) => link(path`#/webhooks/${endpoint.id}`, ...words, called(endpoint))]),
   ]);
   const show = line => [
     h("h2", {}, title(line)),
-    h("p", {}, names.get(line.target)?.cloneNode(true) ?? targetOfDeleted(line, types), details(line, types)),
+    h("p", {}, known.get(line.target)?.() ?? other(line, types, known), details(line, types, known)),
     h("p", { class: "hint" }, time(line.at), " · ", actor(line.actor, own)),
   ];
   return {
@@ -93,25 +91,26 @@ function ownSubject() {
   }
 }
 
-// The name of something that is not in the lists: deleted, or a delivery.
-function targetOfDeleted({ target, detail }, types) {
-  if (detail.endpoint_id)
-    return link(
-      `#/webhooks/${encodeURIComponent(detail.endpoint_id)}/deliveries/${encodeURIComponent(target)}`,
-      titleOf(types, detail.type),
-    );
-  const name = detail.name ?? detail.host;
-  return name ? userText(name) : code(target);
+// The name of something that is not in the lists: an event, a key of a later page, or a deleted webhook. Of the last,
+// only the id tells two at one host apart.
+function other({ target, detail }, types, known) {
+  const { endpoint_id: endpoint } = detail;
+  if (endpoint) {
+    const event = link(path`#/webhooks/${endpoint}/deliveries/${target}`, titleOf(types, detail.type));
+    return [event, " to ", known.get(endpoint)?.() ?? code(endpoint)];
+  }
+  if (detail.name) return userText(detail.name);
+  return [detail.host && [userText(detail.host), ", deleted: "], code(target)];
 }
 
-function details({ action, detail }, types) {
+function details({ action, detail }, types, known) {
   const words = [];
   const changed = detail.changed?.filter(field => field !== "enabled") ?? [];
   if (changed.length) words.push(`changed: ${list(changed.map(field => FIELDS[field] ?? field))}`);
   if (action === "endpoint.test_sent") words.push(titleOf(types, detail.type));
   if (Number.isInteger(detail.deliveries)) words.push(count(detail.deliveries, "event"));
   if (detail.since) words.push(["since ", time(detail.since)]);
-  if (detail.new_key_id)
-    words.push(link(`#/keys/${encodeURIComponent(detail.new_key_id)}`, "The new key ", userText(`“${detail.name}”`)));
+  const { new_key_id: successor } = detail;
+  if (successor) words.push(known.get(successor)?.("The new key ") ?? link(path`#/keys/${successor}`, "The new key"));
   return words.map(word => [" · ", word]);
 }

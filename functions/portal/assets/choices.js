@@ -1,6 +1,6 @@
 // Groups of choices in a form: radio buttons or checkboxes.
 
-import { h, uniqueId } from "./dom.js";
+import { fill, h, uniqueId } from "./dom.js";
 import { asField, described, errorPlace } from "./forms.js";
 
 /**
@@ -53,6 +53,21 @@ export function choices({ name, legend, hint, kind, choices, chosen = [], requir
     error,
   );
   return asField(node, name, kind === "radio" ? () => read()[0] ?? null : read, boxes[0], error);
+}
+
+/**
+ * Radio buttons of which one is chosen, and what belongs to the chosen one below them. `parts`: nodes by value. What was
+ * written there stays while another value is chosen, and counts again when the first one is. The rest as for `choices`.
+ */
+export function choiceWithParts({ parts, onchange, ...props }) {
+  const area = h("div", {});
+  const show = value => fill(area, parts[value]);
+  const choose = value => {
+    show(value);
+    onchange?.(value);
+  };
+  show(props.chosen?.[0]);
+  return [choices({ ...props, kind: "radio", required: true, onchange: choose }), area];
 }
 
 /** Renders each choice, those of a group together under its heading. */

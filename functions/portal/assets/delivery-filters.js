@@ -2,9 +2,10 @@
 
 import { timeField } from "./date-field.js";
 import { h } from "./dom.js";
+import { hostName } from "./format.js";
 import { field, form } from "./forms.js";
 import { button } from "./ui.js";
-import { DELIVERY_CHOICES, hostName } from "./webhook-status.js";
+import { DELIVERY_CHOICES } from "./webhook-status.js";
 
 /** The filters by the names that the API gives them. */
 export const FILTERS = ["status", "type", "endpoint_id", "webhook_id", "since", "until"];
@@ -35,10 +36,7 @@ export function filterForm({ filters, types, endpoints, apply, page }) {
         label: "Webhook",
         tag: "select",
         value: filters.endpoint_id ?? "",
-        options: [
-          ...any,
-          ...endpoints.map(({ id, url, description }) => [id, description ? `${hostName(url)} (${description})` : hostName(url)]),
-        ],
+        options: [...any, ...endpoints.map(endpoint => [endpoint.id, withNote(endpoint)])],
       }),
     timeField({ name: "since", label: "From", iso: filters.since }),
     timeField({ name: "until", label: "Before", iso: filters.until }),
@@ -63,6 +61,9 @@ export function filterForm({ filters, types, endpoints, apply, page }) {
     form({ submit: "Apply the filter", kind: null, cancel: clear, send: apply }, h("div", { class: "row" }, fields)),
   );
 }
+
+/** What a webhook is called, with its note in any case. */
+const withNote = ({ label, url, description }) => (description && label === hostName(url) ? `${label} (${description})` : label);
 
 /** Keeps the filters in the address, so that "back" returns to the same list. */
 export function remember(filters) {

@@ -11,11 +11,11 @@ const PATIENCE_MS = 30_000;
  * the delivery as it is then, or null if the screen was left.
  */
 export async function follow(source, previousAttempt, signal) {
-  const end = Date.now() + PATIENCE_MS;
+  const end = performance.now() + PATIENCE_MS;
   try {
     for (;;) {
       await pause(signal);
-      const isLate = Date.now() > end;
+      const isLate = performance.now() > end;
       const delivery = await read(source, signal, isLate);
       const latest = delivery?.attempts.at(-1);
       if ((latest && latest.at !== previousAttempt?.at) || isLate) return delivery;

@@ -5,11 +5,12 @@ import { getPage, path } from "./api.js";
 import { titleOf } from "./event-types.js";
 import { FILTERS, filterForm, remember } from "./delivery-filters.js";
 import { LIMITS } from "./domain.js";
-import { fill, h } from "./dom.js";
-import { capital, count, due, host, time } from "./format.js";
+import { code, fill, h } from "./dom.js";
+import { capital, count, due, time } from "./format.js";
 import { isAccepted, outcome, wasSent } from "./outcome.js";
 import { pages } from "./pages.js";
 import { badge, link } from "./ui.js";
+import { called } from "./webhook-list.js";
 import { deliveryBadge, nextTry } from "./webhook-status.js";
 
 const PAGE = 50;
@@ -54,8 +55,9 @@ function card(delivery, types, endpoint, isOfMany) {
   const { id, attempts } = delivery;
   const last = attempts.at(-1);
   const next = nextTry(delivery, endpoint);
-  // Many events have the same title: in a list of links, the time tells them apart.
-  const title = [titleOf(types, delivery.type), h("span", { class: "unseen" }, " of ", time(delivery.created_at))];
+  const where = () => isOfMany && [", to ", endpoint ? called(endpoint) : ["a deleted webhook (", code(delivery.endpoint_id), ")"]];
+  // Many events have the same title: in a list of links, the time and the webhook tell them apart.
+  const title = [titleOf(types, delivery.type), h("span", { class: "unseen" }, " of ", time(delivery.created_at), where())];
   const tries = attempts.filter(wasSent).length;
   return [
     h(
@@ -70,7 +72,7 @@ function card(delivery, types, endpoint, isOfMany) {
       "p",
       {},
       time(delivery.created_at),
-      isOfMany && [", to ", endpoint ? host(endpoint.url) : "a deleted webhook"],
+      where(),
       ". ",
       tries > 1 && `Tried ${tries} times. `,
       last && !isAccepted(last) && `${capital(outcome(last))}.`,

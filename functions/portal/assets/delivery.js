@@ -6,9 +6,10 @@ import { confirm } from "./dialogs.js";
 import { follow } from "./delivery-follow.js";
 import { forDevelopers } from "./delivery-request.js";
 import { h, userText } from "./dom.js";
-import { capital, due, duration, host, time } from "./format.js";
+import { capital, due, duration, time } from "./format.js";
 import { advice, isAccepted, outcome, wasSent } from "./outcome.js";
 import { action, badge, facts, link, notice, section, showAndAnnounce } from "./ui.js";
+import { called, readWebhook } from "./webhook-list.js";
 import { deliveryBadge, isSilent, nextTry } from "./webhook-status.js";
 
 export async function deliveryScreen({ id, delivery: deliveryId }, page) {
@@ -16,7 +17,7 @@ export async function deliveryScreen({ id, delivery: deliveryId }, page) {
   const source = `${base}/deliveries/${encodeURIComponent(deliveryId)}`;
   const [delivery, endpoint, types] = await Promise.all([
     get(source, {}, page.signal),
-    get(base, {}, page.signal).catch(noneIfDeleted),
+    readWebhook(id, page.signal).catch(noneIfDeleted),
     eventTypes(),
   ]);
   const title = titleOf(types, delivery.type);
@@ -24,7 +25,7 @@ export async function deliveryScreen({ id, delivery: deliveryId }, page) {
     title,
     heading: [title, " ", deliveryBadge(delivery), delivery.test && [" ", badge("calm", "Test")]],
     parent: endpoint
-      ? { href: path`/webhooks/${id}`, text: ["Webhook to ", host(endpoint.url)] }
+      ? { href: path`/webhooks/${id}`, text: ["Webhook to ", called(endpoint)] }
       : { href: "/deliveries", text: "Sent events" },
     content: [about(delivery, nextTry(delivery, endpoint)), sendAgainControl(delivery, endpoint, source, page), attempts(delivery), forDevelopers(delivery)],
   };
@@ -55,7 +56,7 @@ function sendAgainControl(delivery, endpoint, source, page) {
       " with the new address.",
     );
   if (endpoint.status !== "enabled")
-    return h("p", {}, "To send it again, first start the webhook: ", link(path`#/webhooks/${endpoint.id}`, host(endpoint.url)), ".");
+    return h("p", {}, "To send it again, first start the webhook: ", link(path`#/webhooks/${endpoint.id}`, called(endpoint)), ".");
   const previous = delivery.attempts.at(-1);
   const isDelivered = delivery.status === "delivered";
   return action(

@@ -1,7 +1,9 @@
 // Formats times, numbers and web addresses for people, in the browser's time zone. The page is in English, so numbers
 // and dates are too: in the English that the browser prefers.
 
-import { code, h, userText } from "./dom.js";
+import { code, h } from "./dom.js";
+import { comesTwice } from "./local-time.js";
+import { now } from "./service-clock.js";
 
 const ENGLISH = navigator.languages.find(language => /^en\b/.test(language)) ?? "en";
 const EXACT = new Intl.DateTimeFormat(ENGLISH, { dateStyle: "full", timeStyle: "long" });
@@ -22,24 +24,33 @@ const WEEKDAY = new Intl.DateTimeFormat(ENGLISH, { weekday: "short" });
 const WEEKDAY_AND_DATE = new Intl.DateTimeFormat(ENGLISH, { weekday: "short", month: "short", day: "numeric" });
 const HOUR = new Intl.DateTimeFormat(ENGLISH, { hour: "numeric" });
 const CLOCK = new Intl.DateTimeFormat(ENGLISH, { hour: "numeric", minute: "2-digit" });
+const ZONED_CLOCK = new Intl.DateTimeFormat(ENGLISH, { hour: "numeric", minute: "2-digit", timeZoneName: "short" });
 const UNITS = [
   ["day", 86400],
   ["hour", 3600],
   ["minute", 60],
 ];
-const HOST_LENGTH = 60;
 
-/** Shows a time as date and time of day with its zone; the exact time is in `title`. `null` shows `otherwise`. */
-export const time = (iso, otherwise = "never") => (iso ? element(iso, SHORT.format(new Date(iso))) : otherwise);
+/** "Nov 3, 2026, 10:04 AM EST": date and time of day with its zone. */
+export const timeText = iso => SHORT.format(new Date(iso));
 
-/** Shows a time relative to now ("3 hours ago", "in 2 days"). `null` shows `otherwise`. */
-export const ago = (iso, otherwise = "never") => (iso ? element(iso, relative(new Date(iso))) : otherwise);
+/** Shows a time as `timeText`; the exact time is in `title`. `null` shows `otherwise`. */
+export const time = (iso, otherwise = "never") => (iso ? element(iso, timeText(iso)) : otherwise);
+
+/**
+ * Shows how long ago something happened ("3 hours ago"). What the service says has happened is never in the future: its
+ * clock is known to the second only.
+ */
+export const ago = iso => element(iso, relative(Math.min(new Date(iso) - now(), 0)));
 
 /** Shows the day before a time. */
 export const dayBefore = iso => element(iso, DAY.format(new Date(iso) - 1));
 
 /** Shows when something is due: "in 5 minutes", or "now" if the time has come. */
-export const due = iso => (new Date(iso) > Date.now() ? ago(iso) : element(iso, "now"));
+export function due(iso) {
+  const ahead = new Date(iso) - now();
+  return element(iso, ahead > 0 ? relative(ahead) : "now");
+}
 
 /** "Sat": the day of a `Date`. */
 export const weekday = at => WEEKDAY.format(at);
@@ -47,8 +58,14 @@ export const weekday = at => WEEKDAY.format(at);
 /** "Sat, Nov 28": the day of a `Date`. */
 export const day = at => WEEKDAY_AND_DATE.format(at);
 
-/** "6 AM", or "6:30 AM" where the clocks differ by half an hour: the time of a `Date`. */
-export const clock = at => (at.getMinutes() ? CLOCK : HOUR).format(at);
+/**
+ * "6 AM", or "6:30 AM" where the clocks differ by half an hour: the time of a `Date`. A time that comes twice has its
+ * zone: "1:00 AM EDT".
+ */
+export const clock = at => (comesTwice(at) ? ZONED_CLOCK : at.getMinutes() ? CLOCK : HOUR).format(at);
+
+/** "1:30 AM EDT": a time of day with its zone. */
+export const zonedClock = at => ZONED_CLOCK.format(at);
 
 /** "1,200" */
 export const number = value => NUMBER.format(value);
@@ -70,11 +87,8 @@ export function duration(ms) {
   return ms < 1000 ? count(ms, "millisecond") : count(Math.round(ms / 100) / 10, "second");
 }
 
-/** Shows the host of a web address, shortened; the whole address is in `title`. */
-export function host(url) {
-  const name = URL.canParse(url) ? new URL(url).host : url;
-  return userText(name.length > HOST_LENGTH ? `${name.slice(0, HOST_LENGTH)}…` : name, { title: url });
-}
+/** Returns the host of a web address. */
+export const hostName = url => (URL.canParse(url) ? new URL(url).host : url);
 
 /** Shows a whole web address. */
 export const address = url => code(url, { class: "address" });
@@ -83,9 +97,9 @@ function element(iso, text) {
   return h("time", { datetime: iso, title: EXACT.format(new Date(iso)) }, text);
 }
 
-function relative(then) {
-  const seconds = Math.round((then - Date.now()) / 1000);
+function relative(ms) {
+  const seconds = Math.round(ms / 1000);
   const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? [];
   if (unit) return RELATIVE.format(Math.trunc(seconds / size), unit);
-  return seconds > 0 ? "in less than a minute" : "just now";
+  return ms > 0 ? "in less than a minute" : "just now";
 }

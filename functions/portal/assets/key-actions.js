@@ -9,6 +9,7 @@ import { field } from "./forms.js";
 import { expiryFields, showNewKey } from "./key-create.js";
 import { findKey } from "./key-list.js";
 import { ending, expiry, lastDay, lastUse, until } from "./key-words.js";
+import { now } from "./service-clock.js";
 import { link } from "./ui.js";
 
 /** Asks for another name. */
@@ -26,7 +27,7 @@ export async function rename(key, page) {
 
 /** Asks for another end. */
 export async function changeEnd(key, page) {
-  const opened = new Date();
+  const opened = new Date(now());
   const present = key.expires_at && lastDay(key.expires_at);
   const done = await ask(
     {
@@ -85,7 +86,7 @@ export async function revoke(key, page) {
       h(
         "p",
         {},
-        h("strong", {}, userText(key.name)),
+        h("strong", {}, userText(key.label)),
         " is refused from now on. Whatever uses it stops working at once. This cannot be undone.",
       ),
       h("p", {}, lastUse(key), "."),

@@ -2,28 +2,23 @@
 
 import { announce } from "./announce.js";
 import { get } from "./api.js";
-import { choices } from "./choices.js";
+import { choiceWithParts, choices } from "./choices.js";
 import { dayField } from "./date-field.js";
 import { showSecret } from "./dialogs.js";
-import { fill, h } from "./dom.js";
+import { h } from "./dom.js";
 import { LIMITS, PERMISSIONS, SCOPES } from "./domain.js";
 import { dropDraft, keepDraft } from "./drafts.js";
 import { eventTypes } from "./event-types.js";
 import { field, form } from "./forms.js";
 import { eventAccess, eventFields } from "./key-events.js";
 import { developerNote, entitlementWarning, expiry, presets, tomorrow } from "./key-words.js";
+import { now } from "./service-clock.js";
 import { link } from "./ui.js";
 
 export async function createKey(_, page) {
   const [workspace, types] = await Promise.all([get("/settings/workspace", {}, page.signal), eventTypes()]);
-  const opened = new Date();
-  const permissions = h("div", {});
-  const warning = h("div", {});
-  const chooseScope = scope => {
-    fill(warning, entitlementWarning(workspace, scope));
-    announce(warning.textContent);
-    fill(permissions, permissionChoices(scope));
-  };
+  const opened = new Date(now());
+  const warnings = new Map(SCOPES.map(({ name }) => [name, entitlementWarning(workspace, name)]));
   const node = form(
     {
       submit: "Create the key",
@@ -50,16 +45,13 @@ export async function createKey(_, page) {
       maxlength: LIMITS.keyName,
       dir: "auto",
     }),
-    choices({
+    choiceWithParts({
       name: "scope",
       legend: "What is it for?",
-      kind: "radio",
-      required: true,
-      onchange: chooseScope,
+      onchange: scope => announce(warnings.get(scope)?.textContent),
       choices: SCOPES.map(({ name, title, hint }) => ({ value: name, label: title, hint })),
+      parts: Object.fromEntries(SCOPES.map(({ name }) => [name, [warnings.get(name), permissionChoices(name)]])),
     }),
-    warning,
-    permissions,
     eventFields(types, null),
     expiryFields(null),
   );
@@ -79,28 +71,15 @@ function permissionChoices(scope) {
 
 /** The fields for the end of a key: `until` (a preset) and `date`. `present`: the last day of the key, or null. */
 export function expiryFields(present) {
-  const dateArea = h("div", {});
   const min = [tomorrow(), present ?? tomorrow()].sort()[0];
-  const choose = until =>
-    fill(
-      dateArea,
-      until === "date" && dayField({ name: "date", label: "Last day", required: true, min, value: present ?? "" }),
-    );
-  const chosen = present ? "date" : "never";
-  choose(chosen);
-  return [
-    choices({
-      name: "until",
-      legend: "When does it end?",
-      kind: "radio",
-      required: true,
-      chosen: [chosen],
-      onchange: choose,
-      hint: "After its end the key is refused, and whatever uses it stops working.",
-      choices: presets(),
-    }),
-    dateArea,
-  ];
+  return choiceWithParts({
+    name: "until",
+    legend: "When does it end?",
+    chosen: [present ? "date" : "never"],
+    hint: "After its end the key is refused, and whatever uses it stops working.",
+    choices: presets(),
+    parts: { date: dayField({ name: "date", label: "Last day", required: true, min, value: present ?? "" }) },
+  });
 }
 
 /** Shows a new key once, with the note for the developer. */

@@ -1,8 +1,8 @@
 // The events that a key may read: fields, words, and the screen that changes them.
 
 import { patch, path } from "./api.js";
-import { choices } from "./choices.js";
-import { fill, h, userText } from "./dom.js";
+import { choiceWithParts, choices } from "./choices.js";
+import { h, userText } from "./dom.js";
 import { keepDraft } from "./drafts.js";
 import { eventChoices, eventTypes, titleOf } from "./event-types.js";
 import { form } from "./forms.js";
@@ -11,12 +11,18 @@ import { dataField } from "./webhook-edit.js";
 import { MODES } from "./webhook-status.js";
 
 /** The fields for the events of a key: `reads` (`yes` or `no`), `events` and `payload_mode`. `present`: as of a key. */
-export function eventFields(types, present) {
-  const details = h("div", {});
-  const choose = reads =>
-    fill(
-      details,
-      reads === "yes" && [
+export const eventFields = (types, present) =>
+  choiceWithParts({
+    name: "reads",
+    legend: "May it read events?",
+    chosen: [present ? "yes" : "no"],
+    hint: "You can change this later.",
+    choices: [
+      { value: "no", label: "No", hint: "Most systems get events sent to them, by a webhook. That needs no key." },
+      { value: "yes", label: "Yes", hint: "The other system itself asks for what has happened since it last asked." },
+    ],
+    parts: {
+      yes: [
         choices({
           name: "events",
           legend: "Which events?",
@@ -27,26 +33,8 @@ export function eventFields(types, present) {
         }),
         dataField(present?.payload_mode),
       ],
-    );
-  const chosen = present ? "yes" : "no";
-  choose(chosen);
-  return [
-    choices({
-      name: "reads",
-      legend: "May it read events?",
-      kind: "radio",
-      required: true,
-      chosen: [chosen],
-      onchange: choose,
-      hint: "You can change this later.",
-      choices: [
-        { value: "no", label: "No", hint: "Most systems get events sent to them, by a webhook. That needs no key." },
-        { value: "yes", label: "Yes", hint: "The other system itself asks for what has happened since it last asked." },
-      ],
-    }),
-    details,
-  ];
-}
+    },
+  });
 
 /** Returns the `events` of a key from the values of its fields. */
 export const eventAccess = ({ reads, events, payload_mode }) => (reads === "yes" ? { types: events, payload_mode } : null);
@@ -76,9 +64,9 @@ export async function changeEvents({ id }, page) {
     eventFields(types, key.events),
   );
   return {
-    title: `Events of ${key.name}`,
+    title: `Events of ${key.label}`,
     heading: "Change which events the key reads",
-    parent: { href: back, text: ["Key ", userText(key.name)] },
+    parent: { href: back, text: ["Key ", userText(key.label)] },
     content: keepDraft(content),
   };
 }

@@ -1,15 +1,18 @@
-// Reads keys. The settings API has no route for one key.
+// Reads keys. Each has a `label`: its name, and how it looks if another key of the page has the same name. The settings
+// API has no route for one key.
 
 import { get } from "./api.js";
+import { labelled } from "./labels.js";
 import { ApiError } from "./request.js";
 
 const PAGE = 100;
 const MOST_PAGES = 20;
+const FORMS = [({ name }) => name, ({ name, display }) => `${name} (${display})`, ({ name, id }) => `${name} (${id})`];
 
 /** Reads a page of keys: `{ items, next }`, live keys first. */
 export async function readKeys(cursor, signal) {
   const page = await get("/settings/keys", { cursor, limit: PAGE }, signal);
-  return { items: page.keys, next: page.next_cursor };
+  return { items: labelled(page.keys, FORMS), next: page.next_cursor };
 }
 
 /** Reads a key by its id. */

@@ -3,6 +3,7 @@
 import { PERMISSIONS, SCOPES } from "./domain.js";
 import { h } from "./dom.js";
 import { ago, dayBefore, time } from "./format.js";
+import { now } from "./service-clock.js";
 import { badge, link, notice } from "./ui.js";
 
 const DAY_MS = 86_400_000;
@@ -31,7 +32,7 @@ export const isLive = key => key.status === "active" || key.status === "replaced
 
 /** Returns true for an active key that ends within two weeks, without a successor. */
 export function isExpiringSoon(key) {
-  return key.status === "active" && key.expires_at !== null && new Date(key.expires_at) - Date.now() < SOON_MS;
+  return key.status === "active" && key.expires_at !== null && new Date(key.expires_at) - now() < SOON_MS;
 }
 
 /** "Clients" or "CRM". */
@@ -104,8 +105,8 @@ const dateInput = at =>
 
 /** Tomorrow, as a date input takes it: the next day of the calendar, which may have 23 or 25 hours. */
 export function tomorrow() {
-  const now = new Date();
-  return dateInput(new Date(now.getFullYear(), now.getMonth(), now.getDate() + 1));
+  const today = new Date(now());
+  return dateInput(new Date(today.getFullYear(), today.getMonth(), today.getDate() + 1));
 }
 
 /** The last day on which a key works that ends at `iso`, as a date input takes it. */

@@ -13,8 +13,8 @@ import { button, facts, link, notice, section } from "./ui.js";
 export async function keyScreen({ id }, page) {
   const [key, types] = await Promise.all([readKey(id, page.signal), eventTypes()]);
   return {
-    title: key.name,
-    heading: [userText(key.name), " ", statusBadge(key)],
+    title: key.label,
+    heading: [userText(key.label), " ", statusBadge(key)],
     parent: { href: "/keys", text: "Keys" },
     content: [
       banner(key),

@@ -35,7 +35,7 @@ export async function keys(_, { signal }) {
 
 function card(key) {
   return [
-    h("h2", {}, link(`#/keys/${encodeURIComponent(key.id)}`, userText(key.name)), statusBadge(key)),
+    h("h2", {}, link(`#/keys/${encodeURIComponent(key.id)}`, userText(key.label)), statusBadge(key)),
     h("p", {}, `${scopeTitle(key.scope)} · `, code(key.display), key.events && " · reads events"),
     h("p", { class: "hint" }, lastUse(key), " · ", ending(key)),
   ];

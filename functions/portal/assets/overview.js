@@ -6,7 +6,9 @@ import { h, userText } from "./dom.js";
 import { count, time } from "./format.js";
 import { readKeys } from "./key-list.js";
 import { problemsOf } from "./problems.js";
+import { now } from "./service-clock.js";
 import { button, link, notice, section } from "./ui.js";
+import { readWebhooks } from "./webhook-list.js";
 import { waitingCount } from "./webhook-status.js";
 import { byUrgency, hasTrouble, readTrouble } from "./webhook-trouble.js";
 
@@ -14,11 +16,10 @@ import { byUrgency, hasTrouble, readTrouble } from "./webhook-trouble.js";
 const READ_TROUBLES = 2;
 
 export async function overview(_, { signal, refresh }) {
-  const now = new Date();
-  const [workspace, { items: keys }, { endpoints: unsorted }, { data: hours }] = await Promise.all([
+  const [workspace, { items: keys }, unsorted, { data: hours }] = await Promise.all([
     get("/settings/workspace", {}, signal),
     readKeys(null, signal),
-    get("/settings/webhooks", {}, signal),
+    readWebhooks(signal),
     get("/settings/deliveries/activity", { hours: 24 }, signal),
   ]);
   const endpoints = byUrgency(unsorted);
@@ -33,7 +34,7 @@ export async function overview(_, { signal, refresh }) {
       problems.length ? h("section", { "aria-label": "Problems" }, problems) : hasIntegrations && allWell(),
       hasIntegrations ? figures(workspace, endpoints) : firstSteps(workspace),
       endpoints.length > 0 && section("The last 24 hours", dayBars(hours)),
-      h("p", { class: "hint" }, "As of ", time(now.toISOString()), "."),
+      h("p", { class: "hint" }, "As of ", time(new Date(now()).toISOString()), "."),
       h(
         "p",
         { class: "buttons" },
@@ -49,6 +50,7 @@ const allWell = () =>
 
 function figures({ keys, endpoints: limit }, endpoints) {
   const sum = name => endpoints.reduce((total, { last_24h }) => total + last_24h[name], 0);
+  const unseen = words => h("span", { class: "unseen" }, words);
   const figure = (label, value) => h("div", {}, h("dt", {}, label), h("dd", {}, value));
   return section(
     "At a glance",
@@ -58,8 +60,8 @@ function figures({ keys, endpoints: limit }, endpoints) {
       figure("Keys", link("#/keys", `${keys.live} of at most ${keys.max}`)),
       figure("Webhooks", link("#/webhooks", `${limit.count} of at most ${limit.max}`)),
       figure("Delivered", count(sum("delivered"), "event")),
-      figure("Waiting", link("#/deliveries?status=pending", waitingCount(sum("pending")))),
-      figure("Failed", link("#/deliveries?status=failed", count(sum("failed"), "event"))),
+      figure("Waiting", link("#/deliveries?status=pending", waitingCount(sum("pending")), unseen(" that wait"))),
+      figure("Failed", link("#/deliveries?status=failed", count(sum("failed"), "event"), unseen(" that failed"))),
     ),
     h("p", { class: "hint" }, "Delivered and failed: in the last 24 hours. Test events count, and so do failed ones that were sent again."),
   );

@@ -4,6 +4,7 @@ import { path } from "./api.js";
 import { h, userText } from "./dom.js";
 import { ago } from "./format.js";
 import { entitlementWarning, isExpiringSoon, isLive, lastUse, until } from "./key-words.js";
+import { now } from "./service-clock.js";
 import { link, notice } from "./ui.js";
 import { webhookProblem } from "./webhook-problems.js";
 
@@ -26,12 +27,13 @@ function planProblems(workspace, live) {
 
 /** Returns true for a key that was in use and ended in the last week without a successor. */
 const hasJustEnded = key =>
-  key.status === "expired" && !key.replaced_by && key.last_used_at && Date.now() - new Date(key.expires_at) < WEEK_MS;
+  key.status === "expired" && !key.replaced_by && key.last_used_at && now() - new Date(key.expires_at) < WEEK_MS;
 
 function keyProblem(key) {
-  const name = link(path`#/keys/${key.id}`, userText(key.name));
+  const name = link(path`#/keys/${key.id}`, userText(key.label));
+  const problem = (kind, title, ...words) => notice(kind, [title, h("span", { class: "unseen" }, ": ", userText(key.label))], ...words);
   if (hasJustEnded(key)) {
-    return notice(
+    return problem(
       "bad",
       "A key has ended",
       h("p", {}, "The key ", name, " ended ", ago(key.expires_at), ", and what uses it is refused. ", lastUse(key), "."),
@@ -39,14 +41,14 @@ function keyProblem(key) {
     );
   }
   if (isExpiringSoon(key)) {
-    return notice(
+    return problem(
       "warn",
       "A key ends soon",
       h("p", {}, "The key ", name, " works until ", until(key.expires_at), ". ", lastUse(key), "."),
     );
   }
   if (key.status !== "replaced") return null;
-  return notice(
+  return problem(
     "warn",
     "A replaced key still works",
     h(

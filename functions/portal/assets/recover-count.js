@@ -4,8 +4,9 @@ import { path } from "./api.js";
 import { h } from "./dom.js";
 import { titleOf } from "./event-types.js";
 import { form } from "./forms.js";
-import { capital, count, host, list, time } from "./format.js";
+import { capital, count, list, time } from "./format.js";
 import { notice } from "./ui.js";
+import { called } from "./webhook-list.js";
 import { waitingWords } from "./webhook-trouble.js";
 
 /** Returns the notice for a count without events. `endpoint` as it is now. */
@@ -46,7 +47,7 @@ export function question({ endpoint, types, base, wanted, found, page }) {
         "p",
         {},
         "They go to ",
-        host(endpoint.url),
+        called(endpoint),
         ", with the ids that they had: a system that got one of them already can tell.",
       ),
       h("p", {}, "They were created since ", time(wanted.since), wanted.until && [" and before ", time(wanted.until)], "."),

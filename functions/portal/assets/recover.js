@@ -1,27 +1,28 @@
 // Sends failed events again: first counts them, then asks, then sends.
 
 import { IdempotentPost, get, path } from "./api.js";
-import { choices } from "./choices.js";
+import { choiceWithParts, choices } from "./choices.js";
 import { timeField } from "./date-field.js";
 import { fill, h } from "./dom.js";
 import { LIMITS } from "./domain.js";
 import { eventTypes } from "./event-types.js";
-import { host, time } from "./format.js";
+import { time } from "./format.js";
 import { form } from "./forms.js";
 import { none, question } from "./recover-count.js";
+import { now } from "./service-clock.js";
 import { link, notice, showAndAnnounce } from "./ui.js";
 import { start } from "./webhook-actions.js";
-import { hostName } from "./webhook-status.js";
+import { called, readWebhook } from "./webhook-list.js";
 import { recoverSince } from "./webhook-trouble.js";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 export async function recover({ id }, page) {
   const base = path`/settings/webhooks/${id}`;
-  const [endpoint, types] = await Promise.all([get(base, {}, page.signal), eventTypes()]);
-  const back = { href: path`/webhooks/${id}`, text: ["Webhook to ", host(endpoint.url)] };
+  const [endpoint, types] = await Promise.all([readWebhook(id, page.signal), eventTypes()]);
+  const back = { href: path`/webhooks/${id}`, text: ["Webhook to ", called(endpoint)] };
   const content = endpoint.status === "enabled" ? countForm(endpoint, types, base, page) : off(endpoint, page);
-  return { title: `Send failed events to ${hostName(endpoint.url)}`, heading: "Send failed events again", parent: back, content };
+  return { title: `Send failed events to ${endpoint.label}`, heading: "Send failed events again", parent: back, content };
 }
 
 const off = (endpoint, page) =>
@@ -34,13 +35,11 @@ const off = (endpoint, page) =>
 
 function countForm(endpoint, types, base, page) {
   const resultArea = h("div", {});
-  const custom = h("div", {});
-  const opened = Date.now();
+  const opened = now();
   // The links of notices name the time. The webhook itself forgets it when it is started or gets another address.
   const linked = page.query.get("since");
   const since = Number.isNaN(Date.parse(linked)) ? recoverSince(endpoint) : linked;
   let choice = 0;
-  const choose = since => fill(custom, since === "custom" && dates());
   const node = form(
     {
       submit: "Count the events",
@@ -60,17 +59,14 @@ function countForm(endpoint, types, base, page) {
         heading.focus();
       },
     },
-    choices({
+    choiceWithParts({
       name: "since",
       legend: "Which failed events?",
       hint: "By the time when they were created. An event may fail more than a day later, after its last try.",
-      kind: "radio",
-      required: true,
       chosen: [since ?? String(LIMITS.deliveriesKeptDays)],
-      onchange: choose,
       choices: periods(since),
+      parts: { custom: dates() },
     }),
-    custom,
     h(
       "details",
       {},

@@ -1,5 +1,7 @@
 // One request of the settings API with a token. Refusals are `ApiError`.
 
+import { setClock } from "./service-clock.js";
+
 const TIMEOUT_MS = 30_000;
 
 /**
@@ -27,6 +29,7 @@ export async function request(token, method, path, { body, key, signal } = {}) {
   try {
     const answer = await fetch(path, { ...options, cache: "no-store", credentials: "omit", redirect: "error" });
     const { ok, status, headers: answered } = answer;
+    setClock(answered.get("date"));
     return { ok, status, headers: answered, value: parsed(await answer.text()) };
   } catch (error) {
     if (signal?.aborted) throw error;

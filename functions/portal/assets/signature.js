@@ -83,7 +83,7 @@ function checkTime(found, nowMs) {
   const ageS = Math.floor(nowMs / 1000) - Number(found["webhook-timestamp"]);
   if (Math.abs(ageS) <= TOLERANCE_S) return passed("It was signed less than five minutes ago.");
   const minutes = Math.floor(Math.abs(ageS) / 60);
-  if (ageS < 0) return failed(`It was signed ${minutes} minutes in the future. The clock of this computer is slow.`);
+  if (ageS < 0) return failed(`It was signed ${minutes} minutes in the future: the clock of the computer that signed it is fast.`);
   return failed(
     `It was signed ${minutes} minutes ago, and receivers refuse what is older than five minutes. That is normal for a ` +
       "message that you paste later. If your receiver says so of a new message, its clock is wrong.",

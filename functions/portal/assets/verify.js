@@ -1,14 +1,18 @@
-// Helps to find out why a receiver refuses a message: checks a signature in the browser. Nothing is sent anywhere.
+// Helps to find out why a receiver refuses a message: checks a signature in the browser. Nothing that was pasted is sent anywhere.
 
 import { announce } from "./announce.js";
+import { get } from "./api.js";
 import { fill, h } from "./dom.js";
 import { field, form } from "./forms.js";
+import { now } from "./service-clock.js";
 import { check } from "./signature.js";
 import { badge, link } from "./ui.js";
 
 const WORDS = { passed: ["good", "In order"], failed: ["bad", "Broken"], unknown: ["calm", "Not checked"] };
 
-export async function verify() {
+export async function verify(_, { signal }) {
+  // Any answer tells the time, which a signature is checked against.
+  await get("/settings/workspace", {}, signal);
   return {
     title: "Check a signature",
     content: [
@@ -16,7 +20,7 @@ export async function verify() {
         "p",
         {},
         "Does the other system refuse events, saying that the signature is wrong? Paste what arrived there: this page finds the rule that is broken. " +
-          "It calculates in your browser and sends nothing anywhere.",
+          "It calculates in your browser: nothing of it is sent anywhere.",
       ),
       verifyForm({}),
       h("p", {}, link("/docs/guides/verifying", "For your developer: how to check signatures")),
@@ -35,7 +39,7 @@ export function verifyForm({ headers, body }) {
       {
         submit: "Check",
         send: async ({ headers, body, secret }) => {
-          const results = await check({ headers, body, secret, nowMs: Date.now() });
+          const results = await check({ headers, body, secret, nowMs: now() });
           fill(resultArea, verdict(results), h("ol", { class: "rules" }, results.map(rule)));
           announce([resultArea.firstChild.textContent, results.find(({ state }) => state === "failed")?.text ?? ""].join(" "));
         },

@@ -4,9 +4,10 @@ import { getPage, patch, path, remove } from "./api.js";
 import { LIMITS } from "./domain.js";
 import { confirm, showSecret } from "./dialogs.js";
 import { h } from "./dom.js";
-import { ago, count, host } from "./format.js";
-import { action, button, link } from "./ui.js";
-import { waitingCount } from "./webhook-status.js";
+import { ago, count } from "./format.js";
+import { action, button, facts, link } from "./ui.js";
+import { called } from "./webhook-list.js";
+import { waitingCount, wholeAddress } from "./webhook-status.js";
 import { recoverAddress } from "./webhook-trouble.js";
 
 const base = endpoint => path`/settings/webhooks/${endpoint.id}`;
@@ -36,7 +37,7 @@ export const pauseOrStart = (endpoint, page) =>
       title: "Pause this webhook?",
       verb: "Pause",
       words: [
-        h("p", {}, host(endpoint.url), " gets no events until you start it again. ", used),
+        h("p", {}, called(endpoint), " gets no events until you start it again. ", used),
         endpoint.last_24h.pending > 0 &&
           h("p", {}, `What waits now will fail: ${waitingCount(endpoint.last_24h.pending)}.`),
         h("p", {}, `Events of that time are kept for ${LIMITS.deliveriesKeptDays} days. You can send them afterwards.`),
@@ -60,7 +61,7 @@ export const askToDelete = (endpoint, page) =>
           h(
             "p",
             {},
-            host(endpoint.url),
+            called(endpoint),
             " gets no more events, and what is waiting is not sent. Automations that send to it send nothing. ",
             used,
           ),
@@ -77,13 +78,8 @@ export const askToDelete = (endpoint, page) =>
 export function secretDialog(title, endpoint, ...words) {
   const note = [
     ...words,
-    h(
-      "p",
-      {},
-      "This is the signing secret of the webhook to ",
-      host(endpoint.url),
-      ". Every request carries a signature made with it, by the rules of Standard Webhooks 1.0.0.",
-    ),
+    facts([["Signing secret of the webhook to", wholeAddress(endpoint.url)]]),
+    h("p", {}, "Every request carries a signature made with it, by the rules of Standard Webhooks 1.0.0."),
     h(
       "p",
       {},

@@ -36,7 +36,7 @@ const silent = (endpoint, trouble) =>
     "The other system does not answer",
     silence(endpoint, "The other system"),
     h("p", {}, nothingSince(endpoint), stopsAfter),
-    reason(trouble.failure),
+    reason(endpoint, trouble.failure),
     waitingWords(endpoint),
     h("ol", {}, repair(endpoint), h("li", {}, "Send a test event below, to see that it works. It waits for the next try, too.")),
   );
@@ -52,7 +52,7 @@ const failing = (endpoint, trouble) =>
       `What does not get through is tried again up to ${LIMITS.retries} times, over about ${LIMITS.retryHours} hours. `,
       stopsAfter,
     ),
-    reason(trouble.failure),
+    reason(endpoint, trouble.failure),
     waitingWords(endpoint, trouble.waiting),
     h(
       "ol",
@@ -77,7 +77,7 @@ const stopped = (endpoint, trouble, page) =>
       "). ",
       keptOnly,
     ),
-    reason(trouble.failure),
+    reason(endpoint, trouble.failure),
     h(
       "ol",
       {},

@@ -1,18 +1,18 @@
 // Changes a webhook: its address, events and note.
 
-import { get, patch, path } from "./api.js";
+import { patch, path } from "./api.js";
 import { choices } from "./choices.js";
 import { h } from "./dom.js";
 import { LIMITS } from "./domain.js";
 import { keepDraft } from "./drafts.js";
 import { eventChoices, eventTypes } from "./event-types.js";
-import { host } from "./format.js";
 import { field, form } from "./forms.js";
-import { MODES, hostName } from "./webhook-status.js";
+import { called, readWebhook } from "./webhook-list.js";
+import { MODES } from "./webhook-status.js";
 
 export async function editWebhook({ id }, page) {
   const base = path`/settings/webhooks/${id}`;
-  const [endpoint, types] = await Promise.all([get(base, {}, page.signal), eventTypes()]);
+  const [endpoint, types] = await Promise.all([readWebhook(id, page.signal), eventTypes()]);
   const back = path`/webhooks/${id}`;
   const content = form(
     {
@@ -34,9 +34,9 @@ export async function editWebhook({ id }, page) {
     ),
   );
   return {
-    title: `Edit the webhook to ${hostName(endpoint.url)}`,
+    title: `Edit the webhook to ${endpoint.label}`,
     heading: "Edit the webhook",
-    parent: { href: back, text: ["Webhook to ", host(endpoint.url)] },
+    parent: { href: back, text: ["Webhook to ", called(endpoint)] },
     content: keepDraft(content),
   };
 }

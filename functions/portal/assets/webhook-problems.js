@@ -2,8 +2,9 @@
 
 import { path } from "./api.js";
 import { h } from "./dom.js";
-import { ago, count, host, time } from "./format.js";
+import { ago, count, time } from "./format.js";
 import { link, notice } from "./ui.js";
+import { called } from "./webhook-list.js";
 import { isSilent } from "./webhook-status.js";
 import { failedSince, hasTrouble, isFailing, isRecoverable, latestFailure, reason, silence, waitingWords } from "./webhook-trouble.js";
 
@@ -17,52 +18,59 @@ export function webhookProblem(endpoint, trouble) {
   return trouble ? failedEvents(endpoint, trouble.failed) : maybeFailedEvents(endpoint);
 }
 
-// Links of many notices have the same words: screen readers hear which webhook each is about.
-const about = (endpoint, word = "about") => h("span", { class: "unseen" }, ` ${word} `, host(endpoint.url));
+// Links and headings of many notices have the same words: screen readers hear which webhook each is about.
+const about = (endpoint, words = " about ") => h("span", { class: "unseen" }, words, called(endpoint));
 
 const detailsLink = endpoint => h("p", {}, link(path`#/webhooks/${endpoint.id}`, "See what to do", about(endpoint)));
 
+/** A notice whose heading names the webhook to screen readers, too. */
+const problem = (endpoint, kind, title, ...children) => notice(kind, [title, about(endpoint, ": ")], ...children);
+
 const gone = endpoint =>
-  notice(
+  problem(
+    endpoint,
     "bad",
     "A webhook has ended",
-    h("p", {}, "The system at ", host(endpoint.url), " said that this address is gone for good. It gets nothing any more."),
+    h("p", {}, "The system at ", called(endpoint), " said that this address is gone for good. It gets nothing any more."),
     detailsLink(endpoint),
   );
 
 const paused = endpoint =>
-  notice(
+  problem(
+    endpoint,
     "calm",
     "A webhook is paused",
-    h("p", {}, "You paused ", host(endpoint.url), " ", ago(endpoint.disabled_at), ". It gets nothing until you start it again."),
+    h("p", {}, "You paused ", called(endpoint), " ", ago(endpoint.disabled_at), ". It gets nothing until you start it again."),
     detailsLink(endpoint),
   );
 
 const stopped = (endpoint, trouble) =>
-  notice(
+  problem(
+    endpoint,
     "bad",
     "A webhook has stopped",
     h(
       "p",
       {},
       "Nothing had got through to ",
-      host(endpoint.url),
+      called(endpoint),
       " for days, so sending stopped ",
       ago(endpoint.disabled_at),
       ". It gets nothing until you start it again.",
     ),
-    trouble && reason(trouble.failure),
+    trouble && reason(endpoint, trouble.failure),
     detailsLink(endpoint),
   );
 
 function failing(endpoint, trouble) {
-  const where = () => ["The system at ", host(endpoint.url)];
+  const where = () => ["The system at ", called(endpoint)];
   const since = [" has accepted nothing since ", time(endpoint.failing_since), "."];
-  return notice(
+  return problem(
+    endpoint,
     "bad",
     isSilent(endpoint) ? "A webhook gets no answer" : "A webhook is failing",
     isSilent(endpoint) ? [silence(endpoint, where()), h("p", {}, "It", since)] : h("p", {}, where(), since),
-    trouble && reason(trouble.failure),
+    trouble && reason(endpoint, trouble.failure),
     waitingWords(endpoint, trouble?.waiting),
     detailsLink(endpoint),
   );
@@ -72,31 +80,33 @@ function failing(endpoint, trouble) {
 function failedEvents(endpoint, { items, next }) {
   const failed = items.filter(isRecoverable);
   if (!failed.length) return null;
-  return notice(
+  return problem(
+    endpoint,
     "bad",
     "Some events have failed",
     h(
       "p",
       {},
       `Failed in the last 24 hours: ${next && failed.length === items.length ? "at least " : ""}${count(failed.length, "event")} to `,
-      host(endpoint.url),
+      called(endpoint),
       ". The service does not send them again by itself.",
     ),
-    reason(latestFailure(failed)),
+    reason(endpoint, latestFailure(failed)),
     failedLinks(endpoint),
   );
 }
 
 /** The same, if only their number is known: some may be tests, or may have got through since. */
 const maybeFailedEvents = endpoint =>
-  notice(
+  problem(
+    endpoint,
     "warn",
     "Some events have failed",
     h(
       "p",
       {},
       `Failed in the last 24 hours: ${count(endpoint.last_24h.failed, "event")} to `,
-      host(endpoint.url),
+      called(endpoint),
       ", counting test events and those that you have sent again since.",
     ),
     failedLinks(endpoint),
@@ -106,7 +116,7 @@ const failedLinks = endpoint =>
   h(
     "p",
     {},
-    link(path`#/webhooks/${endpoint.id}/recover?since=${failedSince()}`, "Send them again", about(endpoint, "to")),
+    link(path`#/webhooks/${endpoint.id}/recover?since=${failedSince()}`, "Send them again", about(endpoint, " to ")),
     " · ",
-    link(path`#/webhooks/${endpoint.id}?status=failed`, "See which and why", about(endpoint, "to")),
+    link(path`#/webhooks/${endpoint.id}?status=failed`, "See which and why", about(endpoint, " to ")),
   );

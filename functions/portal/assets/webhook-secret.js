@@ -5,8 +5,10 @@ import { LIMITS } from "./domain.js";
 import { confirm } from "./dialogs.js";
 import { h } from "./dom.js";
 import { time } from "./format.js";
+import { now } from "./service-clock.js";
 import { button } from "./ui.js";
 import { lastUse, secretDialog } from "./webhook-actions.js";
+import { called } from "./webhook-list.js";
 
 const HOUR_MS = 3_600_000;
 const AUDIT_LINES = 100;
@@ -20,7 +22,7 @@ export async function endOfOldSecret({ id }, signal) {
   const replaced = data.find(({ action, target }) => action === "endpoint.secret_rotated" && target === id);
   if (!replaced) return null;
   const end = new Date(new Date(replaced.at).getTime() + LIMITS.secretOverlapHours * HOUR_MS);
-  return end > Date.now() ? end.toISOString() : null;
+  return end > now() ? end.toISOString() : null;
 }
 
 /** "Replace the secret". */
@@ -37,7 +39,8 @@ export const replaceSecret = (endpoint, page) =>
         h(
           "p",
           {},
-          `The other system needs the new secret within ${LIMITS.secretOverlapHours} hours. Until then both secrets are good; after that it refuses the events if it has only the old one.`,
+          called(endpoint),
+          ` needs the new secret within ${LIMITS.secretOverlapHours} hours. Until then both secrets are good; after that it refuses the events if it has only the old one.`,
         ),
         h("p", {}, "Do this if the secret was lost or somebody else may have seen it. ", used),
       ],

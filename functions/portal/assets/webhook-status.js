@@ -1,11 +1,13 @@
 // The states of webhooks and deliveries, in words.
 
 import { LIMITS } from "./domain.js";
-import { h } from "./dom.js";
-import { address, count, host, list } from "./format.js";
+import { h, userText } from "./dom.js";
+import { address, count, hostName, list } from "./format.js";
+import { shortened } from "./labels.js";
 import { badge } from "./ui.js";
 
 const SHORT_ADDRESS = 160;
+const SHORT_HOST = 60;
 
 const DISABLED = { by_hand: ["calm", "Paused"], failing: ["bad", "Stopped"] };
 
@@ -73,16 +75,13 @@ export const MODES = {
   ],
 };
 
-/** The host of a web address as text, for titles. */
-export const hostName = url => (URL.canParse(url) ? new URL(url).host : url);
-
 /** A whole web address. A long one opens on demand. */
 export function wholeAddress(url) {
   if (url.length <= SHORT_ADDRESS) return address(url);
   return h(
     "details",
     {},
-    h("summary", {}, host(url), ` and ${count(url.length - hostName(url).length, "more character")}`),
+    h("summary", {}, userText(shortened(hostName(url), SHORT_HOST)), ` and ${count(url.length - hostName(url).length, "more character")}`),
     address(url),
   );
 }

@@ -5,7 +5,9 @@ import { getPage, path } from "./api.js";
 import { h } from "./dom.js";
 import { due, time } from "./format.js";
 import { advice, isAccepted, outcome, wasSent } from "./outcome.js";
+import { now } from "./service-clock.js";
 import { link } from "./ui.js";
+import { called } from "./webhook-list.js";
 import { isSilent, waitingCount } from "./webhook-status.js";
 
 // Events of one webhook that are read. More of them would tell no other reason.
@@ -51,7 +53,7 @@ function troubleQuery(endpoint) {
 }
 
 /** The creation of the oldest event that can have failed for good in the last 24 hours. */
-export const failedSince = () => creationBefore(Date.now() - DAY_MS);
+export const failedSince = () => creationBefore(now() - DAY_MS);
 
 /**
  * Returns true for an event that failed in the last 24 hours and can be sent again with others: no test event, and
@@ -59,7 +61,7 @@ export const failedSince = () => creationBefore(Date.now() - DAY_MS);
  */
 export function isRecoverable({ test, attempts }) {
   const last = attempts.at(-1);
-  return !test && last && last.error !== "not sent: client erased" && Date.now() - new Date(last.at) < DAY_MS;
+  return !test && last && last.error !== "not sent: client erased" && now() - new Date(last.at) < DAY_MS;
 }
 
 /** Returns the latest failed attempt with its `delivery`, or null. */
@@ -69,8 +71,8 @@ export function latestFailure(deliveries) {
   return failed.sort((one, other) => other.at.localeCompare(one.at))[0] ?? null;
 }
 
-/** Says why an attempt failed, with a link to it. */
-export const reason = failure =>
+/** Says why an attempt to send an event to the webhook failed, with a link to it. */
+export const reason = (endpoint, failure) =>
   failure &&
   h(
     "p",
@@ -80,7 +82,7 @@ export const reason = failure =>
     link(
       path`#/webhooks/${failure.delivery.endpoint_id}/deliveries/${failure.delivery.id}`,
       "See this event and the answer",
-      h("span", { class: "unseen" }, " of ", time(failure.at)),
+      h("span", { class: "unseen" }, " of ", time(failure.at), ", to ", called(endpoint)),
     ),
   );
 

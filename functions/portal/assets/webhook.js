@@ -6,20 +6,21 @@ import { eventTypes, titleOf } from "./event-types.js";
 import { deliveryList } from "./delivery-list.js";
 import { LIMITS } from "./domain.js";
 import { h, userText } from "./dom.js";
-import { host, list, time } from "./format.js";
+import { list, time } from "./format.js";
 import { facts, link, section } from "./ui.js";
 import { askToDelete, pauseOrStart } from "./webhook-actions.js";
 import { banner } from "./webhook-banner.js";
+import { called, readWebhook } from "./webhook-list.js";
 import { endOfOldSecret, replaceSecret } from "./webhook-secret.js";
 import { recoverAddress } from "./webhook-trouble.js";
-import { MODES, hostName, lastDay, statusBadge, wholeAddress } from "./webhook-status.js";
+import { MODES, lastDay, statusBadge, wholeAddress } from "./webhook-status.js";
 import { testPanel } from "./webhook-test.js";
 
 const WEEK_HOURS = 7 * 24;
 
 export async function webhook({ id }, page) {
   const base = path`/settings/webhooks/${id}`;
-  const [endpoint, types] = await Promise.all([get(base, {}, page.signal), eventTypes()]);
+  const [endpoint, types] = await Promise.all([readWebhook(id, page.signal), eventTypes()]);
   const [notice, { data: hours }, log, oldSecretUntil] = await Promise.all([
     banner(endpoint, page),
     get(`${base}/activity`, { hours: WEEK_HOURS }, page.signal),
@@ -27,8 +28,8 @@ export async function webhook({ id }, page) {
     endOfOldSecret(endpoint, page.signal),
   ]);
   return {
-    title: `Webhook to ${hostName(endpoint.url)}`,
-    heading: ["Webhook to ", host(endpoint.url), " ", statusBadge(endpoint)],
+    title: `Webhook to ${endpoint.label}`,
+    heading: ["Webhook to ", called(endpoint), " ", statusBadge(endpoint)],
     parent: { href: "/webhooks", text: "Webhooks" },
     content: [
       notice,

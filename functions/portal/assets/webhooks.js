@@ -3,13 +3,14 @@
 import { get, path } from "./api.js";
 import { eventTypes, titleOf } from "./event-types.js";
 import { h, userText } from "./dom.js";
-import { ago, due, host, list, time } from "./format.js";
+import { ago, due, list, time } from "./format.js";
 import { cards, facts, link, notice } from "./ui.js";
+import { called, readWebhooks } from "./webhook-list.js";
 import { MODES, hasProblem, isSilent, lastDay, statusBadge } from "./webhook-status.js";
 
 export async function webhooks(_, { signal }) {
-  const [{ endpoints }, workspace, types] = await Promise.all([
-    get("/settings/webhooks", {}, signal),
+  const [endpoints, workspace, types] = await Promise.all([
+    readWebhooks(signal),
     get("/settings/workspace", {}, signal),
     eventTypes(),
   ]);
@@ -55,7 +56,7 @@ const more = () => h("p", {}, link("#/deliveries", "All sent events"), " · ", l
 
 function card(endpoint, types) {
   return [
-    h("h2", {}, link(path`#/webhooks/${endpoint.id}`, host(endpoint.url)), " ", statusBadge(endpoint)),
+    h("h2", {}, link(path`#/webhooks/${endpoint.id}`, called(endpoint)), " ", statusBadge(endpoint)),
     endpoint.description && h("p", {}, userText(endpoint.description)),
     facts([
       [
