@@ -144,6 +144,7 @@ def waits_for_an_answer(kit, hand):
         visitor.sees(re.compile(r"the next try is at .+ \(in \d+ minutes\)"))
         visitor.sees("The last time, the other system hung up before it answered.")
         visitor.sees(re.compile(r"The first try is in \d+ minutes\."))
+        visitor.sees("Send a test event below, to see that it works. It is sent at once")
         visitor.look("webhook-no-answer")
         visitor.follow(re.compile("^New client"))
         visitor.sees(re.compile(r"Next try.+ \(in \d+ minutes\)"))
@@ -154,6 +155,30 @@ def waits_for_an_answer(kit, hand):
         kit.stack.advance(DAY_S)
         assert kit.receiver.count(where) == before + 4, "what waited is sent by itself"
         visitor.open("/")
+        visitor.sees("Everything works")
+
+
+def tries_a_silent_webhook(kit, hand):
+    """Test events that nobody answers are a problem of the webhook. One more is sent at once, and ends the problem."""
+    coach = kit.coach()
+    where = f"/{coach.id}-tried"
+    webhook = coach.webhook(f"{kit.receiver.url}{where}")
+    path = f"/webhooks/{webhook['id']}"
+    kit.receiver.answers[where] = None
+    for _ in range(3):
+        coach.api("POST", f"{path}/test", {})
+    until(lambda: is_silent(kit, coach, path, 100))
+    with kit.visit(coach, hand) as visitor:
+        visitor.open("/")
+        visitor.sees("A webhook gets no answer")
+        visitor.sees("The last time, the other system hung up before it answered.")
+        visitor.go(path)
+        visitor.sees("The other system does not answer")
+        visitor.look("webhook-no-answer-to-tests")
+        kit.receiver.answers[where] = 200
+        visitor.press("Send a test event")
+        visitor.sees("It works: the other system accepted the test event (200).")
+        visitor.go("/")
         visitor.sees("Everything works")
 
 
@@ -190,5 +215,6 @@ def asks_little_when_much_fails(kit, hand):
 FLOWS = [
     sees_how_much_was_sent,
     waits_for_an_answer,
+    tries_a_silent_webhook,
     asks_little_when_much_fails,
 ]

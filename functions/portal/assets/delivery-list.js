@@ -11,7 +11,7 @@ import { isAccepted, outcome, wasSent } from "./outcome.js";
 import { pages } from "./pages.js";
 import { badge, link } from "./ui.js";
 import { called } from "./webhook-list.js";
-import { deliveryBadge, nextTry } from "./webhook-status.js";
+import { deliveryBadge } from "./webhook-status.js";
 
 const PAGE = 50;
 
@@ -52,9 +52,8 @@ const empty = filters =>
 
 /** `endpoint`: the webhook, if it is not deleted; `isOfMany`: the list is of all webhooks. */
 function card(delivery, types, endpoint, isOfMany) {
-  const { id, attempts } = delivery;
+  const { id, attempts, next_attempt_at: next } = delivery;
   const last = attempts.at(-1);
-  const next = nextTry(delivery, endpoint);
   const where = () => isOfMany && [", to ", endpoint ? called(endpoint) : ["a deleted webhook (", code(delivery.endpoint_id), ")"]];
   // Many events have the same title: in a list of links, the time and the webhook tell them apart.
   const title = [titleOf(types, delivery.type), h("span", { class: "unseen" }, " of ", time(delivery.created_at), where())];

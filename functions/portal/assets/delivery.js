@@ -10,7 +10,7 @@ import { capital, due, duration, time } from "./format.js";
 import { advice, isAccepted, outcome, wasSent } from "./outcome.js";
 import { action, badge, facts, link, notice, section, showAndAnnounce } from "./ui.js";
 import { called, readWebhook } from "./webhook-list.js";
-import { deliveryBadge, isSilent, nextTry } from "./webhook-status.js";
+import { deliveryBadge } from "./webhook-status.js";
 
 export async function deliveryScreen({ id, delivery: deliveryId }, page) {
   const base = path`/settings/webhooks/${id}`;
@@ -27,7 +27,7 @@ export async function deliveryScreen({ id, delivery: deliveryId }, page) {
     parent: endpoint
       ? { href: path`/webhooks/${id}`, text: ["Webhook to ", called(endpoint)] }
       : { href: "/deliveries", text: "Sent events" },
-    content: [about(delivery, nextTry(delivery, endpoint)), sendAgainControl(delivery, endpoint, source, page), attempts(delivery), forDevelopers(delivery)],
+    content: [about(delivery), sendAgainControl(delivery, endpoint, source, page), attempts(delivery), forDevelopers(delivery)],
   };
 }
 
@@ -37,9 +37,9 @@ function noneIfDeleted(error) {
   return null;
 }
 
-const about = (delivery, next) =>
+const about = ({ created_at: created, next_attempt_at: next }) =>
   facts([
-    ["Created", time(delivery.created_at)],
+    ["Created", time(created)],
     ["Next try", next && [time(next), " (", due(next), ")"]],
   ]);
 
@@ -67,7 +67,7 @@ function sendAgainControl(delivery, endpoint, source, page) {
       if (!isDelivered) await retry(once);
       showAndAnnounce(progress, "calm", "Sending…");
       const sent = await follow(source, previous, page.signal);
-      if (sent) await page.refresh(...confirmation(sent.attempts.at(-1), previous, endpoint));
+      if (sent) await page.refresh(...confirmation(sent.attempts.at(-1), previous));
     },
     { kind: isDelivered ? undefined : "main", id: "send-again" },
   );
@@ -89,9 +89,8 @@ const confirmAnother = retry =>
   });
 
 /** Returns what the screen says after the event was sent again, and the kind of the notice. */
-function confirmation(attempt, previous, endpoint) {
+function confirmation(attempt, previous) {
   const isWaiting = !attempt || attempt.at === previous?.at;
-  if (isWaiting && isSilent(endpoint)) return ["The other system does not answer. It will be sent again with the next try.", "warn"];
   if (isWaiting)
     return ["It will be sent again in a moment. Come back in a minute to see whether it got through.", "warn"];
   if (isAccepted(attempt)) return ["It was sent again, and the other system accepted it.", "good"];

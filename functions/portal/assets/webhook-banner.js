@@ -26,9 +26,11 @@ const repair = ({ id }) =>
 
 const sendFailed = endpoint => h("li", {}, link(recoverAddress(endpoint), "Send the failed events again"), ".");
 
-const nothingSince = ({ failing_since: since }) => ["The other system has accepted nothing since ", time(since), " (", ago(since), "). "];
+// Test events alone say nothing of the time since which nothing is accepted.
+const nothingSince = ({ failing_since: since }) =>
+  since && ["The other system has accepted nothing since ", time(since), " (", ago(since), "). "];
 
-const stopsAfter = `If nothing gets through for ${LIMITS.failingDays} days, sending stops.`;
+const stopsAfter = `If nothing gets through for ${LIMITS.failingDays} days, sending stops. Test events that fail do not count.`;
 
 const silent = (endpoint, trouble) =>
   notice(
@@ -38,7 +40,7 @@ const silent = (endpoint, trouble) =>
     h("p", {}, nothingSince(endpoint), stopsAfter),
     reason(endpoint, trouble.failure),
     waitingWords(endpoint),
-    h("ol", {}, repair(endpoint), h("li", {}, "Send a test event below, to see that it works. It waits for the next try, too.")),
+    h("ol", {}, repair(endpoint), h("li", {}, "Send a test event below, to see that it works. It is sent at once, and so is “Send again” at an event.")),
   );
 
 const failing = (endpoint, trouble) =>

@@ -64,12 +64,12 @@ const stopped = (endpoint, trouble) =>
 
 function failing(endpoint, trouble) {
   const where = () => ["The system at ", called(endpoint)];
-  const since = [" has accepted nothing since ", time(endpoint.failing_since), "."];
+  const since = endpoint.failing_since && [" has accepted nothing since ", time(endpoint.failing_since), "."];
   return problem(
     endpoint,
     "bad",
     isSilent(endpoint) ? "A webhook gets no answer" : "A webhook is failing",
-    isSilent(endpoint) ? [silence(endpoint, where()), h("p", {}, "It", since)] : h("p", {}, where(), since),
+    isSilent(endpoint) ? [silence(endpoint, where()), since && h("p", {}, "It", since)] : h("p", {}, where(), since),
     trouble && reason(endpoint, trouble.failure),
     waitingWords(endpoint, trouble?.waiting),
     detailsLink(endpoint),

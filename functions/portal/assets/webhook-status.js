@@ -17,19 +17,11 @@ const DELIVERY = { pending: ["warn", "Waiting"], delivered: ["good", "Delivered"
 export const hasProblem = endpoint =>
   endpoint.status === "gone" ||
   Boolean(endpoint.failing_since) ||
+  isSilent(endpoint) ||
   (endpoint.status === "disabled" && endpoint.disabled_reason_code !== "by_hand");
 
-/** Returns true if nothing is sent at the moment, because the receiver does not answer. */
+/** Returns true if nothing is sent by itself at the moment, because the receiver does not answer. */
 export const isSilent = endpoint => endpoint.status === "enabled" && Boolean(endpoint.breaker_open_until);
-
-/**
- * Returns when a delivery is tried next, or null. Nothing is sent before the next try to a receiver that does not
- * answer. `endpoint`: null if it was deleted.
- */
-export function nextTry({ next_attempt_at: at }, endpoint) {
-  const isHeld = at && endpoint && isSilent(endpoint) && new Date(endpoint.breaker_open_until) > new Date(at);
-  return isHeld ? endpoint.breaker_open_until : at;
-}
 
 /** The status of a webhook in a word. */
 export function statusBadge(endpoint) {

@@ -7,7 +7,6 @@ import { fill, h } from "./dom.js";
 import { field, form } from "./forms.js";
 import { advice, isAccepted, outcome } from "./outcome.js";
 import { link, showAndAnnounce } from "./ui.js";
-import { isSilent } from "./webhook-status.js";
 
 /** A form that sends an example event to the webhook, and the outcome below it. */
 export function testPanel(endpoint, types, { signal }) {
@@ -54,7 +53,7 @@ export function testPanel(endpoint, types, { signal }) {
 function result(delivery, endpoint) {
   const details = link(path`#/webhooks/${endpoint.id}/deliveries/${delivery.id}`, "See this event and the answer");
   const attempt = delivery.attempts.at(-1);
-  if (!attempt) return h("p", { class: "notice warn" }, isSilent(endpoint) ? "It waits for the next try. " : "It is still waiting. ", details);
+  if (!attempt) return h("p", { class: "notice warn" }, "It is still waiting. ", details);
   if (isAccepted(attempt))
     return h(
       "p",

@@ -17,9 +17,11 @@ const DAY_MS = 24 * 3_600_000;
 // Longer than the service tries an event, with the waits that receivers ask for.
 const LONGEST_CHAIN_MS = 2 * DAY_MS;
 
-/** Returns true if the webhook fails, or was stopped because it failed. */
+/** Returns true if the webhook fails, if only with test events, or was stopped because it failed. */
 export const isFailing = endpoint =>
-  endpoint.status === "enabled" ? Boolean(endpoint.failing_since) : endpoint.disabled_reason_code === "failing";
+  endpoint.status === "enabled"
+    ? Boolean(endpoint.failing_since) || isSilent(endpoint)
+    : endpoint.disabled_reason_code === "failing";
 
 /** Returns true if the webhook fails, or events of its last day have failed. */
 export const hasTrouble = endpoint => isFailing(endpoint) || (endpoint.status === "enabled" && endpoint.last_24h.failed > 0);
@@ -48,8 +50,8 @@ function troubleQuery(endpoint) {
   if (!isFailing(endpoint)) return { status: "failed", since: failedSince() };
   if (!endpoint.last_24h.pending) return { status: "failed" };
   // While the receiver does not answer, new events only wait. The reason is in those with which the trouble began.
-  const begun = new Date(new Date(endpoint.failing_since).getTime() + MINUTE_MS);
-  return { status: "pending", until: isSilent(endpoint) ? begun.toISOString() : null };
+  const since = isSilent(endpoint) && endpoint.failing_since;
+  return { status: "pending", until: since ? new Date(new Date(since).getTime() + MINUTE_MS).toISOString() : null };
 }
 
 /** The creation of the oldest event that can have failed for good in the last 24 hours. */
