@@ -2,15 +2,15 @@
 requests are carried out."""
 
 import json
-import re
 import urllib.parse
 import urllib.request
+
+from iml import filled, names_in
 
 PARTS = {"base", "connections", "modules", "rpcs"}
 TYPES = {"trigger", "action", "search"}
 MODULE = {"label", "description", "type", "connection", "parameters", "expect", "communication", "interface", "samples"}
 FIELD_TYPES = {"text", "select", "uinteger", "email", "boolean", "url", "password", "date", "collection", "array"}
-PATH = re.compile(r"\{\{([A-Za-z_.]+)\}\}")
 
 
 def fields(place, described):
@@ -55,37 +55,21 @@ def check(app):
 
 
 def check_names(place, part, known):
-    """Asserts that each text in braces begins with a known name, and names a field if its fields are known."""
-    for path in PATH.findall(json.dumps(part)):
+    """Asserts that each name in braces begins with a known name, and names a field if its fields are known."""
+    if isinstance(part, dict):
+        for name, inner in part.items():
+            check_names(f"{place}.{name}", inner, known)
+    for path in names_in(part) if isinstance(part, str) else []:
         first, *rest = path.split(".")
         assert first in known, f"{place}: {path}"
         assert known[first] is None or rest[0] in known[first], f"{place}: {path} is no field"
-    assert json.dumps(part).count("{{") == len(PATH.findall(json.dumps(part))), f"{place}: an unknown expression"
-
-
-def filled(value, scope):
-    """A value with the values of its expressions. A member without a value is left out, as Make does."""
-    if isinstance(value, dict):
-        members = {name: filled(inner, scope) for name, inner in value.items()}
-        return {name: inner for name, inner in members.items() if inner is not None}
-    if not isinstance(value, str):
-        return value
-
-    def of(path):
-        found = scope
-        for name in path.split("."):
-            found = (found or {}).get(name)
-        return found
-
-    whole = PATH.fullmatch(value)
-    return of(whole[1]) if whole else PATH.sub(lambda match: str(of(match[1])), value)
 
 
 class App:
     """The app with a connection."""
 
     def __init__(self, app, base, key):
-        self.app, self.connection = app, {"base": base, "key": key}
+        self.app, self.connection, self.headers = app, {"base": base, "key": key}, {}
 
     def connect(self):
         """Tests the connection. Returns its label."""
@@ -98,13 +82,13 @@ class App:
         base = self.app["base"]
         scope = scope | {"connection": self.connection}
         prefix = filled(base["baseUrl"], scope) if prefix is None else prefix
-        headers = filled(base["headers"] | communication.get("headers", {}), scope)
+        self.headers = filled(base["headers"] | communication.get("headers", {}), scope)
         query = urllib.parse.urlencode(filled(communication.get("qs", {}), scope))
         url = prefix + filled(communication["url"], scope) + (f"?{query}" if query else "")
         body = json.dumps(filled(communication["body"], scope)).encode() if "body" in communication else None
         if body:
-            headers["content-type"] = "application/json"
-        request = urllib.request.Request(url, body, headers, method=communication["method"])
+            self.headers["content-type"] = "application/json"
+        request = urllib.request.Request(url, body, self.headers, method=communication["method"])
         with urllib.request.urlopen(request) as answer:
             return json.load(answer)
 

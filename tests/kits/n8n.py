@@ -1,5 +1,5 @@
 """The n8n workflow against the descriptions of n8n's own nodes, which `n8n-nodes-base` ships as data. n8n itself is too
-large to install, so n8n.mjs carries the nodes out."""
+large to install, so n8n.cjs runs the workflow on n8n's engine with nodes of its own."""
 
 import json
 

@@ -4,13 +4,14 @@ Takes the paths of the stack under test and of a folder for the packages from np
 tests/verification. Needs node and npm.
 """
 
+import contextlib
 import copy
+import hashlib
 import json
+import os
 import pathlib
-import shutil
 import subprocess
 import sys
-import tarfile
 import time
 import urllib.request
 
@@ -19,28 +20,22 @@ from local_stack import stack
 
 import make
 import n8n
+import packages
 
 HERE = pathlib.Path(__file__).resolve().parent
-KITS = HERE.parents[1] / "functions" / "docs" / "kits"
-ZAPIER = "zapier-platform-core@19.1.0"
-# Only the descriptions of its nodes are used, so its many dependencies are not installed.
-N8N_NODES = "n8n-nodes-base@2.41.2"
+DOCS = HERE.parents[1] / "functions" / "docs"
+KITS = DOCS / "kits"
+GUIDE = (DOCS / "pages" / "kits.md").read_text()
+NO_REFERENCES = (None, "", " ")
 
 
-def install(tools):
-    """Installs what the checks need, once. Returns the descriptions of n8n's nodes."""
-    tools.mkdir(parents=True, exist_ok=True)
-    if not (tools / "node_modules" / "zapier-platform-core").exists():
-        flags = ["--silent", "--no-save", "--ignore-scripts", "--prefix", tools]
-        subprocess.run(["npm", "install", *flags, ZAPIER], check=True)
-    descriptions = tools / "nodes.json"
-    if not descriptions.exists():
-        packed = subprocess.run(["npm", "pack", "--silent", N8N_NODES], cwd=tools, check=True, capture_output=True, text=True)
-        archive = tools / packed.stdout.split()[-1]
-        with tarfile.open(archive) as files, files.extractfile("package/dist/types/nodes.json") as file:
-            descriptions.write_bytes(file.read())
-        archive.unlink()
-    return json.loads(descriptions.read_text())
+def references(kit):
+    """Two references. Their last characters differ in the upper bits only."""
+    return f"Bestellung {kit} €", f"Bestellung {kit} ¬"
+
+
+def hashed(reference):
+    return hashlib.sha256(reference.encode()).hexdigest()
 
 
 def is_refused(check, *arguments):
@@ -51,7 +46,36 @@ def is_refused(check, *arguments):
     return False
 
 
-def run_n8n(coach, key, types):
+class N8n:
+    """The workflow on n8n's engine, with the static data that n8n keeps between executions."""
+
+    def __init__(self, scope, tools, workflow, base, key):
+        # n8n makes a file in the folder of its user.
+        environment = os.environ | {"N8N_USER_FOLDER": str(tools)}
+        command = ["node", HERE / "n8n.cjs", tools / "node_modules" / "n8n-core", tools / "nodes.json"]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self.engine = scope.enter_context(subprocess.Popen(command, env=environment, text=True, **pipes))
+        self.asked = {"workflow": workflow, "base": base, "key": key}
+        self.static_data, self.requests = {}, []
+
+    def execute(self, start="Every minute", failing=None, **given):
+        """Executes the workflow, in which the node `failing` fails. Returns what each node gives."""
+        asked = self.asked | {"start": start, "staticData": self.static_data, "failing": failing} | given
+        print(json.dumps(asked), file=self.engine.stdin, flush=True)
+        # The engine logs to stdout, too.
+        answer = json.loads(next(line for line in self.engine.stdout if line.startswith('{"reached"')))
+        assert answer.get("error") == (failing and "this node fails"), answer
+        self.static_data, self.requests = answer["staticData"], answer["requests"]
+        return answer["reached"]
+
+    def create(self, **client):
+        """Runs the second part. Returns the client and the request's headers."""
+        absent = dict.fromkeys(("email", "full_name", "external_id", "reference"))
+        [made] = self.execute("When another workflow calls", input=absent | client)["Create a client"]
+        return made, self.requests[0]["headers"]
+
+
+def run_n8n(scope, coach, key, types, tools):
     workflow = json.loads((KITS / "n8n-workflow.json").read_text())
     n8n.check(workflow, types)
     for place, value in (("typeVersion", 99), ("type", "n8n-nodes-base.nothing"), ("parameters", {"nothing": 1})):
@@ -59,39 +83,39 @@ def run_n8n(coach, key, types):
         broken["nodes"][4][place] = value
         assert is_refused(n8n.check, broken, types), f"a wrong {place} is not found"
 
-    static_data = {}
-
-    def execute(start, end="Your work", **given):
-        nonlocal static_data
-        asked = {"workflow": workflow, "start": start, "staticData": static_data, "base": coach.base_url, "key": key}
-        done = subprocess.run(["node", HERE / "n8n.mjs"], input=json.dumps(asked | given), capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        result = json.loads(done.stdout)
-        static_data = result["staticData"]
-        return result["reached"].get(end, [])
-
-    assert execute("Every minute") == [] and static_data["cursor"], "the first run only sets the cursor"
+    # An address with a slash is the same address.
+    kit = N8n(scope, tools, workflow, f"{coach.base_url}/", key)
+    assert "Your work" not in kit.execute() and kit.static_data["global"]["cursor"], "the first run sets the cursor"
     coach.create_client("n8n-1")
     coach.create_client("n8n-2")
-    events = execute("Every minute")
-    assert [event["data"]["client"]["id"] for event in events] == ["client-n8n-1", "client-n8n-2"], events
-    assert execute("Every minute") == []
-    client = {"email": "n8n@example.com", "full_name": "", "external_id": "n8n-3", "reference": "order-n8n"}
-    create = ("When another workflow calls", "Create a client")
-    [made] = execute(*create, input=client)
-    assert made["client_id"] == execute(*create, input=client)[0]["client_id"]
-    coach.settle()
-    assert [event["data"]["client"]["id"] for event in execute("Every minute")] == [made["client_id"]]
-    coach.create_client("n8n-4")
+    clients = [event["data"]["client"]["id"] for event in kit.execute()["Your work"]]
+    assert clients == ["client-n8n-1", "client-n8n-2"], clients
+    assert "Your work" not in kit.execute()
+    coach.create_client("n8n-3")
     booking = coach.book(1)
-    [booked] = execute("Every minute", "Your work with bookings")
+    for failing in ("Your work", "Your work with bookings", "Read the feed", "Events"):
+        kit.execute(failing=failing)
+    reached = kit.execute()
+    assert [event["type"] for event in reached["Your work"]] == ["new_client", "booking_created"], "they come again"
+    [booked] = reached["Your work with bookings"]
     assert (booked["type"], booked["data"]["booking"]["id"]) == ("booking_created", booking), booked
+
+    for number, reference in enumerate(references("n8n")):
+        client = {"email": f"n8n-{number}@example.com", "full_name": "", "reference": reference}
+        made, headers = kit.create(**client)
+        assert made["email"] == client["email"], made
+        assert kit.create(**client)[0] == made and headers["Idempotency-Key"] == hashed(reference), headers
+    for number, reference in enumerate(NO_REFERENCES):
+        made, headers = kit.create(email=f"n8n-without-{number}@example.com", reference=reference)
+        assert made["client_id"] and "Idempotency-Key" not in headers, headers
     print("n8n: known nodes and parameters, and both parts run", flush=True)
 
 
 def run_zapier(coach, key, tools):
     core = tools / "node_modules" / "zapier-platform-core"
     asked = {"base": coach.base_url, "key": key, "keyWithoutEvents": coach.key, "type": "new_client"}
+    hashes = {reference: hashed(reference) for reference in references("zapier")}
+    asked |= {"references": hashes, "noReferences": NO_REFERENCES, "guide": GUIDE}
     command = ["node", HERE / "zapier.cjs", core, KITS / "zapier-app.js"]
     # The library prints the use of memory.
     done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True)
@@ -102,19 +126,32 @@ def run_zapier(coach, key, tools):
 def run_make(coach, key):
     definition = json.loads((KITS / "make-app.json").read_text())
     make.check(definition)
+    for module in definition["modules"].values():
+        article = "an" if module["type"] == "action" else "a"
+        assert f"| {module['label']}, {article} {module['type']} | " in GUIDE, f"the guide has no {module['label']}"
     broken = copy.deepcopy(definition)
     broken["modules"]["getClient"]["communication"]["url"] = "/clients/{{parameters.nobody}}"
     assert is_refused(make.check, broken), "a parameter that is not there is not found"
 
-    app = make.App(definition, coach.base_url, key)
+    app = make.App(definition, f"{coach.base_url}/", key)
     assert app.connect() == "Coach"
+    for number, reference in enumerate(NO_REFERENCES):
+        empty = {"email": f"make-{number}@example.com", "full_name": "", "external_id": "", "reference": reference}
+        [other] = app.run("modules", "createClient", **empty)
+        assert other["client_id"] and "idempotency-key" not in app.headers, other
+    reference, other_reference = references("make")
+    [other] = app.run("modules", "createClient", reference=other_reference, email="make-other@example.com", phone="")
     client = {"email": "make@example.com", "full_name": "Max Make", "external_id": "make-1", "send_welcome": False}
-    [made] = app.run("modules", "createClient", reference="order-make", **client)
-    assert app.run("modules", "createClient", reference="order-make", **client) == [made]
+    [made] = app.run("modules", "createClient", reference=reference, **client)
+    assert app.headers["idempotency-key"] == hashed(reference)
+    assert app.run("modules", "createClient", reference=reference, **client) == [made]
+    assert (other["email"], made["email"]) == ("make-other@example.com", "make@example.com"), "two references"
     coach.settle()
     for by in ({"external_id": "make-1"}, {"email": "MAKE@example.com"}):
         [found] = app.run("modules", "findClients", **by)
         assert found["client_id"] == made["client_id"]
+    for nobody in ({}, {"external_id": "", "email": ""}, {"external_id": "nobody"}):
+        assert app.run("modules", "findClients", **nobody) == [], "an empty look-up finds nobody"
     [read] = app.run("modules", "getClient", client=made["client_id"])
     assert read["email"] == "make@example.com"
     listed = app.run("rpcs", "listClients")
@@ -126,7 +163,8 @@ def run_make(coach, key):
     sample = definition["modules"]["watchBookings"]["samples"]
     assert newest_booking["data"]["booking"].keys() == sample["data"]["booking"].keys()
     assert newest_booking["data"]["booking"]["id"] == booking
-    pages, cursor = [], None
+    assert app.run("modules", "watchEvents", types="")[1:]
+    pages, cursor = [], ""
     while not pages or pages[-1]["has_more"]:
         pages += app.run("modules", "readEvents", cursor=cursor, types="new_client")
         cursor = pages[-1]["next_cursor"]
@@ -136,11 +174,11 @@ def run_make(coach, key):
 
 
 def main(binary, tools):
-    if not (shutil.which("node") and shutil.which("npm")):
+    if not packages.are_possible():
         print("kits: skipped, there is no node and npm here")
         return
     began, tools = time.monotonic(), pathlib.Path(tools).resolve()
-    types = install(tools)
+    types = packages.install(tools)
     with stack(binary) as (base_url, aws_url):
         coach = Coach(base_url, aws_url)
         allowed = {"types": [*EVENTS, "phase_advanced", "booking_created"], "payload_mode": "identifiers"}
@@ -150,7 +188,8 @@ def main(binary, tools):
                 served = answer.read().decode().replace(base_url, "https://api.example.com")
                 assert served == (KITS / kit).read_text(), f"{kit}: another file is served"
         coach.emit_events()
-        run_n8n(coach, key, types)
+        with contextlib.ExitStack() as scope:
+            run_n8n(scope, coach, key, types, tools)
         run_zapier(coach, key, tools)
         run_make(coach, key)
     print(f"kits: {time.monotonic() - began:.1f} s")

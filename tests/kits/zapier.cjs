@@ -1,6 +1,6 @@
 // The Zapier app: validates its definition with zapier-platform-schema, then runs its parts with zapier-platform-core
-// against a stack. Takes the paths of zapier-platform-core and of the app. Reads {base, key, keyWithoutEvents, type}
-// from stdin.
+// against a stack. Takes the paths of zapier-platform-core and of the app. Reads {base, key, keyWithoutEvents, type,
+// references, noReferences, guide} from stdin, `references` being references with their hashes.
 
 'use strict';
 
@@ -28,8 +28,15 @@ async function main() {
   delete broken.triggers.event.operation.perform;
   assert.notDeepStrictEqual(schema.validateApp(schema.prepareApp(broken)), [], 'the validator finds what is wrong');
 
-  const { base, key, keyWithoutEvents, type } = JSON.parse(fs.readFileSync(0, 'utf8'));
+  const { base, key, keyWithoutEvents, type, references, noReferences, guide } = JSON.parse(fs.readFileSync(0, 'utf8'));
   const app = definition();
+  for (const [kind, parts] of [['trigger', app.triggers], ['action', app.creates], ['search', app.searches]]) {
+    for (const { display } of Object.values(parts)) {
+      assert.ok(guide.includes(`| ${kind} ${display.label} | `), `the guide has no ${kind} ${display.label}`);
+    }
+  }
+  let sent;
+  app.beforeRequest.push((request) => (sent = request));
   const run = zapier.createAppTester(app);
   const bundle = (inputData = {}, more = {}) => ({ authData: { base: `${base}/`, key }, inputData, ...more });
   const { operation } = app.triggers.event;
@@ -41,6 +48,7 @@ async function main() {
 
   const events = await run(operation.perform, bundle({ type }));
   assert.ok(events.length > 1 && events.every((event) => event.id && event.type === type), JSON.stringify(events));
+  assert.strictEqual(new URL(sent.url).searchParams.get('limit'), '100', 'Zapier takes 100 new events of a poll');
   const query = `${base}/v1/events?types=${type}&limit=200`;
   const oldestFirst = await (await fetch(query, { headers: { authorization: `Bearer ${key}` } })).json();
   assert.deepStrictEqual(events, oldestFirst.data.reverse(), 'newest first');
@@ -62,10 +70,20 @@ async function main() {
   const made = await run(create.perform, bundle(input));
   assert.strictEqual(made.id, made.client_id);
   assert.deepStrictEqual(await run(create.perform, bundle(input)), made, 'a repeat is the same client');
-  const unnamed = { email: 'unnamed@example.com', send_welcome: false };
-  const first = await run(create.perform, bundle(unnamed));
-  assert.strictEqual((await run(create.perform, bundle(unnamed))).id, first.id);
-  assert.ok(first.temp_password);
+  const ids = [];
+  for (const [reference, hash] of Object.entries(references)) {
+    const empty = { full_name: '', goals: null, phone: '  ' };
+    ids.push((await run(create.perform, bundle({ email: `zap-${ids.length}@example.com`, reference, ...empty }))).id);
+    assert.strictEqual(sent.headers['Idempotency-Key'], hash);
+  }
+  assert.notStrictEqual(ids[0], ids[1], 'two references, two clients');
+  for (const [number, reference] of noReferences.entries()) {
+    const unnamed = { email: `unnamed-${number}@example.com`, send_welcome: false, reference };
+    const first = await run(create.perform, bundle(unnamed));
+    assert.ok(!('Idempotency-Key' in sent.headers), 'the API derives a key');
+    assert.strictEqual((await run(create.perform, bundle(unnamed))).id, first.id);
+    assert.ok(first.temp_password);
+  }
   await assert.rejects(run(create.perform, bundle({ email: 'no address', reference: 'order-2' })), /email/);
 
   const find = app.searches.client.operation;
@@ -75,11 +93,18 @@ async function main() {
     for (const name of Object.keys(find.sample)) assert.ok(name in found, name);
   }
   assert.deepStrictEqual(await run(find.perform, bundle({ external_id: 'nobody' })), []);
-  await assert.rejects(run(find.perform, bundle()), /external id/);
+  await assert.rejects(run(find.perform, bundle({ external_id: '', email: ' ' })), /external id/);
 
   const refused = (authKey, part, data, reason) =>
     assert.rejects(run(part, { authData: { base, key: authKey }, inputData: data }), reason);
-  await refused('svc_live_nonsense', app.authentication.test, {}, /API key/);
+  for (const [part, data] of [
+    [app.authentication.test, {}],
+    [operation.perform, { type }],
+    [create.perform, { email: 'expired@example.com' }],
+    [find.perform, { email: 'expired@example.com' }],
+  ]) {
+    await refused('svc_live_nonsense', part, data, { name: 'ExpiredAuthError', message: /API key/ });
+  }
   await refused(keyWithoutEvents, operation.perform, { type }, /event/);
 }
 

@@ -24,8 +24,8 @@ const EVENTS = {
   booking_rescheduled: 'Booking moved',
   booking_cancelled: 'Booking cancelled',
 };
-// The most events of a page.
-const MAX_EVENTS = 200;
+// Zapier holds a Zap that gets more new events from one poll.
+const MAX_EVENTS = 100;
 
 // Sends a request to the API. `path` begins with /v1.
 const call = async (z, bundle, path, options = {}) => {
@@ -34,8 +34,12 @@ const call = async (z, bundle, path, options = {}) => {
   if (response.status === 429) {
     throw new z.errors.ThrottledError('The rate limit of the key is used up.', Number(response.getHeader('retry-after')) || 60);
   }
+  const { error, code } = response.data || {};
+  // With this error Zapier pauses the Zap and asks the user to connect again.
+  if (response.status === 401) {
+    throw new z.errors.ExpiredAuthError(error || 'The API does not know the key.');
+  }
   if (response.status >= 400) {
-    const { error, code } = response.data || {};
     throw new z.errors.Error(error || `The API answered ${response.status}.`, code || 'unavailable', response.status);
   }
   return response.data;
@@ -46,6 +50,10 @@ const authorize = (request, z, bundle) => {
   return request;
 };
 
+// The fields that have a value. A mapped field without a value is an empty text, which the API refuses.
+const given = (fields) =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => `${value ?? ''}`.trim() !== ''));
+
 const readEvents = async (z, bundle, type) => {
   const { data } = await call(z, bundle, '/v1/events', { params: { order: 'desc', types: type, limit: MAX_EVENTS } });
   if (data.length === 0 && bundle.meta && bundle.meta.isLoadingSample) {
@@ -55,16 +63,15 @@ const readEvents = async (z, bundle, type) => {
 };
 
 const createClient = async (z, bundle) => {
-  const { reference, ...input } = bundle.inputData;
-  // An empty field is left out: the API refuses empty texts.
-  const body = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined && value !== ''));
-  const key = reference || z.hash('sha256', JSON.stringify(Object.entries(body).sort()));
-  const client = await call(z, bundle, '/v1/clients', { method: 'POST', headers: { 'Idempotency-Key': key }, body });
+  const { reference, ...body } = given(bundle.inputData);
+  // A hash, since a header takes ASCII only. Without the encoding `z.hash` drops the upper bits of other characters.
+  const headers = reference !== undefined ? { 'Idempotency-Key': z.hash('sha256', `${reference}`, 'hex', 'utf8') } : {};
+  const client = await call(z, bundle, '/v1/clients', { method: 'POST', headers, body });
   return { id: client.client_id, ...client };
 };
 
 const findClients = async (z, bundle) => {
-  const { external_id, email } = bundle.inputData;
+  const { external_id, email } = given(bundle.inputData);
   if (!external_id && !email) {
     throw new z.errors.Error('Give an external id or an e-mail address.', 'invalid_request', 400);
   }
@@ -176,7 +183,7 @@ module.exports = {
             label: 'Reference',
             helpText:
               'What this creation is about in your system, such as the id of an order. The client is created once for ' +
-              'a reference. Without one the fields of this step count.',
+              'a reference. Without one the e-mail address counts.',
           },
         ],
         perform: createClient,
