@@ -47,9 +47,10 @@ export function timeField({ iso, label, ...props }) {
   });
   const control = node.querySelector("input");
   const found = () => (control.value ? instants(control.value) : []);
+  const option = (at, index) => h("option", { selected: at === minute }, `${zonedClock(at)}, ${ORDER[index]}`);
   const ask = () => {
     question.hidden = found().length < 2;
-    fill(which, found().map((at, index) => h("option", { selected: at === minute }, `${zonedClock(at)}, ${ORDER[index]}`)));
+    fill(which, !question.hidden && found().map(option));
   };
   ask();
   control.addEventListener("input", () => {
