@@ -121,7 +121,7 @@ async fn a_wrong_header_is_refused_and_records_nothing() {
     for row in ROWS {
         let prepared = scene.prepare(row).await;
         let records = scene.world.table("idempotency").await;
-        for bad in ["", &"k".repeat(256)] {
+        for bad in ["", &"k".repeat(256), "zo\u{eb}", "zo\u{fffd}", "a\tb"] {
             for _ in 0..2 {
                 let refused = prepared.send_under(bad).await.refused_for("Idempotency-Key");
                 assert!(!refused.is_replay());

@@ -3,6 +3,7 @@
 
 mod contacts;
 mod races;
+mod repeats;
 
 use std::collections::BTreeSet;
 

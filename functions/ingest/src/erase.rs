@@ -11,7 +11,6 @@ use domain::time::Timestamp;
 use futures::future::try_join;
 use futures::stream::{StreamExt, TryStreamExt, iter};
 use store::StoreError;
-use store::claim::RecordedSubject;
 use store::contact::ErasedContacts;
 use store::contact_ref::ContactRef;
 use store::delivery::{ErasureProgress, SubjectIndex};
@@ -39,8 +38,8 @@ pub(crate) async fn client(
     after: Option<&str>,
 ) -> Result<Outcome, StoreError> {
     let erased = app.clients.erase(client, now).await?;
-    if let Some(claim) = &erased.creation_refs.claim {
-        app.claims.forget(claim, &RecordedSubject::Client(client.clone())).await?;
+    if let Some((claim, claimed_at)) = erased.creation_refs.claim.as_ref().zip(erased.creation_refs.claimed_at) {
+        app.claims.erase_creation(claim, client, claimed_at, now).await?;
         app.clients.forget_claim(client).await?;
     }
     let contacts = match &erased.creation_refs.lead {
@@ -89,7 +88,7 @@ async fn forget_answers(app: &App, erased: &ErasedContacts) -> Result<bool, Stor
 async fn forget_answers_about(app: &App, contact: &ContactRef) -> Result<bool, StoreError> {
     let answers = app.claims.about(contact, MAX_FORGOTTEN).await?;
     for answer in &answers {
-        app.claims.forget(answer, &RecordedSubject::Contact(contact.clone())).await?;
+        app.claims.erase(answer, contact).await?;
     }
     Ok(answers.len() < MAX_FORGOTTEN as usize)
 }

@@ -54,7 +54,7 @@ codes! {
     LostReasonNotAllowed = "lost_reason_not_allowed" BAD_REQUEST
         "An open stage takes no `lostReason`.",
     CursorExpired = "cursor_expired" BAD_REQUEST
-        "The cursor leads to events that may be deleted. Begin without a cursor.",
+        "The cursor leads to events that may be deleted, or that were not kept. Begin without a cursor.",
     ExternalIdTaken = "external_id_taken" BAD_REQUEST
         "Another client of the coach has this external id.",
     NoLoginEmail = "no_login_email" BAD_REQUEST
@@ -85,6 +85,8 @@ codes! {
         "A request with the same idempotency key is running. Wait for `Retry-After`, then retry unchanged.",
     IdempotencyPayloadMismatch = "idempotency_payload_mismatch" CONFLICT
         "The idempotency key stands for another method, path or body.",
+    PersonErased = "person_erased" CONFLICT
+        "The idempotency key stands for a request about a person who is erased. Nothing is done again.",
     ContactMerged = "contact_merged" CONFLICT
         "The contact was merged into another, which `mergedIntoId` names.",
     SlotUnavailable = "slot_unavailable" CONFLICT

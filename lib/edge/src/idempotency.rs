@@ -131,6 +131,7 @@ pub async fn once<T>(
             return Err(Problem::IdempotencyPayloadMismatch);
         }
         ClaimState::InProgress { .. } => return Err(Problem::IdempotencyInProgress),
+        ClaimState::Erased => return Err(Problem::PersonErased),
         ClaimState::Finished { reply, same_payload } => {
             let reply = Reply::recorded(reply)?.header("idempotent-replay", true);
             return Ok(mark_mismatch(reply, same_payload));

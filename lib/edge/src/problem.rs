@@ -51,16 +51,23 @@ pub enum Problem {
     EventsNotAllowed,
     #[error("This key may not read events of the type {}. The coach can allow it.", .0.as_str())]
     EventTypeNotAllowed(EventType),
-    #[error("This cursor is from before the {} days for which events are kept. Begin without it.", FEED_RETENTION.num_days())]
+    #[error(
+        "This cursor is from before the {} days for which events are kept, or from before a time in which no key could \
+         read events, so that none were kept. Begin without it.",
+        FEED_RETENTION.num_days()
+    )]
     CursorExpired,
     #[error("Sign in as a coach to use the settings.")]
     NoSession,
     /// A valid session of nobody.
     #[error("The session is valid, but its token has no usable coach id or subject. The application has to name them.")]
     SessionWithoutCoach,
-    #[error("Idempotency-Key must be 1 to {} characters.", MAX_KEY_CHARS)]
+    #[error("Idempotency-Key must be 1 to {} printable ASCII characters.", MAX_KEY_CHARS)]
     IdempotencyKeyInvalid,
-    #[error("Idempotency-Key is required: 1 to {} characters, one for each thing to be done.", MAX_KEY_CHARS)]
+    #[error(
+        "Idempotency-Key is required: 1 to {} printable ASCII characters, one for each thing to be done.",
+        MAX_KEY_CHARS
+    )]
     IdempotencyKeyRequired,
     #[error("This Idempotency-Key was used for another method, path or body. Send the same again, or take a new key.")]
     IdempotencyPayloadMismatch,
@@ -85,6 +92,12 @@ pub enum Problem {
     MethodNotAllowed(Vec<&'static str>),
     #[error("A request with the same idempotency key is in progress. Retry as it is.")]
     IdempotencyInProgress,
+    /// The recorded answer is gone with the person whom it was about.
+    #[error(
+        "This Idempotency-Key, or the address in place of a key, stands for a request about a person who is erased. It \
+         is not done again. A request under a new Idempotency-Key is."
+    )]
+    PersonErased,
     #[error("This contact was merged into another, which mergedIntoId names. Use that one.")]
     ContactMerged(ContactId),
     /// The contact that a read names was merged into this one.
@@ -221,6 +234,7 @@ impl Problem {
             Self::UnknownPath => Code::UnknownPath,
             Self::MethodNotAllowed(_) => Code::MethodNotAllowed,
             Self::IdempotencyInProgress => Code::IdempotencyInProgress,
+            Self::PersonErased => Code::PersonErased,
             Self::ContactMerged(_) => Code::ContactMerged,
             Self::StageUnknown(_) => Code::StageUnknown,
             Self::LostReasonRequired => Code::LostReasonRequired,

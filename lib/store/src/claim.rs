@@ -11,8 +11,8 @@
 //! 3. `record` Parts of the work's transaction: the answer or a stage. `record_alone` UpdateItem to the answer.
 //! 4. `release` UpdateItem that ends the lease and keeps the stage: after a fault the next request continues at once.
 //!    `withdraw` ends the record too.
-//! 5. `about` Query of `by_contact`. `forget` DeleteItem, if the record still has the erased subject: the key may be in
-//!    other use by now.
+//! 5. `about` Query of `by_contact`. `erase`, `erase_creation` UpdateItem or DeleteItem, if the record still has the
+//!    erased subject: the key may be in other use by now. Module `eraser`.
 
 mod eraser;
 mod secret;
@@ -34,6 +34,8 @@ use crate::contact_ref::ContactRef;
 use crate::db::{self, Db, Item, ItemWrite, Part, StoreError, Table, Write, Written, b, from_item, n, s, to_item};
 use crate::vault::Vault;
 
+/// Marks a record whose subject is erased. It refuses repeats.
+const ERASED: &str = "erased";
 /// The longest time for which the end of a lease may delay an answer.
 const RELEASE_WITHIN: Duration = Duration::from_secs(2);
 
@@ -147,6 +149,8 @@ pub enum ClaimState {
     InProgress { same_payload: bool },
     /// Finished work.
     Finished { reply: RecordedReply, same_payload: bool },
+    /// Work about a person who is erased.
+    Erased,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -231,6 +235,9 @@ impl Claims {
         ClaimRequest { fingerprint, mismatch }: ClaimRequest,
         now: Timestamp,
     ) -> Result<ClaimState, StoreError> {
+        if old.contains_key(ERASED) {
+            return Ok(ClaimState::Erased);
+        }
         let old: ClaimItem = from_item("claim", old)?;
         let same_payload = fingerprint.is(&old.fingerprint);
         if let (Some(status), Some(body)) = (old.status, &old.body) {

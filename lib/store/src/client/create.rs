@@ -48,7 +48,7 @@ impl Clients {
         let NewClient { client, email, team, mail, intake, intake_token_sha256, lead, claim } = new;
         let (id, coach) = (&client.id, &client.coach_id);
         let lead_ref = lead.map(|lead| ContactRef::new(coach, lead.contact().id));
-        let refs = CreationRefs { lead: lead_ref, claim };
+        let refs = CreationRefs { lead: lead_ref, claimed_at: claim.is_some().then_some(now), claim };
         let record = StoredClient::first(client.clone(), Register::by_api(now), Some(refs));
         let intake = IntakeItem {
             pk: intake_pk(id),

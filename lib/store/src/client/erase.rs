@@ -60,10 +60,10 @@ impl Clients {
         Ok(found.map(|tombstone| tombstone.refs).unwrap_or_default())
     }
 
-    /// Removes the claim's key, which derives from an address, from the tombstone. The claim is deleted by now.
+    /// Removes the claim's key, which derives from an address, from the tombstone. The claim is erased by now.
     pub async fn forget_claim(&self, id: &ClientId) -> Result<(), StoreError> {
         let tombstone = self.table.write(db::pk(client_pk(id))).when("attribute_exists(erased_at)", []);
-        tombstone.remove(["claim"]).update_now().await?;
+        tombstone.remove(["claim", "claimed_at"]).update_now().await?;
         Ok(())
     }
 

@@ -51,6 +51,8 @@ pub struct CreationRefs {
     /// The claim that holds the creation's answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<ClaimKey>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed_at: Option<Timestamp>,
     /// The contact that the client was when it was created. Each pass of the erasure erases what is about the contact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lead: Option<ContactRef>,
