@@ -10,6 +10,7 @@ mod coach;
 mod confidential;
 mod costs;
 mod crm;
+mod cursors;
 mod odd_headers;
 mod receiver;
 mod stack;
@@ -32,6 +33,7 @@ pub(crate) use coach::{
 };
 pub(crate) use costs::{Bill, assert_cost};
 pub(crate) use crm::{PIPELINE, ids, uuid};
+pub(crate) use cursors::{made_up_cursor, position_of};
 pub(crate) use receiver::{Answer, Hook, Receiver};
 pub(crate) use tcp_receiver::{OK, TcpAnswer, TcpReceiver};
 

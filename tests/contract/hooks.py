@@ -132,6 +132,7 @@ def before_call(context, case, kwargs):
         CRM.prepare(case, turn)
     elif case.operation.path.startswith("/settings/"):
         advance_before_rate_limit()
+        set_settings_cursor(case)
         # A replayed creation names a record that another chain may have deleted.
         if turn % KEPT_KEYS or in_chain(case):
             make_key_unique(case, f"{turn:08x}")
@@ -192,6 +193,13 @@ def set_feed_cursor(case):
     query = case.query or {}
     if case.meta.generation.mode.is_positive and query.get("cursor"):
         query["cursor"] = "" if query.get("order") == "desc" else ACCESS["feed_cursor"]
+
+
+def set_settings_cursor(case):
+    """Leaves the cursor out of a positive request: each list of the settings has cursors of its own. Requests in a chain
+    have the cursors of earlier answers."""
+    if case.meta.generation.mode.is_positive and not in_chain(case) and (case.query or {}).get("cursor"):
+        case.query["cursor"] = ""
 
 
 def set_update_cursor(case):

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::delivery::endpoint_states::EndpointScene;
 use crate::settings::webhooks::retry::{path, retry};
-use crate::world::{Answer, Bill, Caller, World, fact, list, members, rendered, time};
+use crate::world::{Answer, Bill, Caller, World, fact, list, made_up_cursor, members, rendered, time};
 
 const DAY_S: u64 = 86_400;
 
@@ -196,10 +196,9 @@ async fn a_trail_shows_no_erasures_and_nothing_of_another_coach() {
     let read = pages(&settings, 1, "").await;
     assert_eq!(read.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1, 1]);
     let cursor = settings.get("/settings/audit?limit=1").await.expect(200).str("next_cursor").to_owned();
-    for query in ["", &format!("?cursor={cursor}")] {
-        let theirs = bob.settings().await.get(&format!("/settings/audit{query}")).await.expect(200);
-        assert_eq!(theirs.body, json!({ "data": [], "next_cursor": null }));
-    }
+    let bobs = bob.settings().await;
+    assert_eq!(bobs.get("/settings/audit").await.expect(200).body, json!({ "data": [], "next_cursor": null }));
+    bobs.get(&format!("/settings/audit?cursor={cursor}")).await.refused_for("cursor");
 }
 
 fn is_erasure(item: &Value) -> bool {
@@ -223,7 +222,8 @@ async fn query_parameters_of_the_trail_are_lenient_or_refused_by_name() {
         settings.get(&format!("/settings/audit?cursor={bad}")).await.refused_for("cursor");
     }
     for far in ["000000000000000000000000000", "999999999999999ffffffffffff"] {
-        settings.get(&format!("/settings/audit?cursor={far}")).await.expect(200);
+        let made_up = made_up_cursor("ada", "audit", far);
+        settings.get(&format!("/settings/audit?cursor={made_up}")).await.expect(200);
     }
     let bill = Bill::of(&world.calls("settings").await[0]);
     assert!(bill.calls == 3 && bill.write_units == 1.0, "{bill:?}");

@@ -5,23 +5,20 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use domain::client::{Client, ClientList, ClientListItem, MAX_CLIENT_EMAIL_CHARS};
+use domain::cursor::CursorList;
 use domain::email::Email;
 use domain::external_id::ExternalId;
 use domain::fields::Invalid;
 use domain::id::ClientId;
 use domain::list::CLIENT_PAGE;
-use domain::time::{TIME_RULE, Timestamp};
+use domain::query::{parsed, time};
+use domain::time::Timestamp;
 use edge::{Inbound, Partner, Problem, Reply};
 use store::StoreError;
 use store::client::ListOrder;
 
 use crate::App;
-
-/// Distinguishes the cursors of a list by update, before the position.
-const UPDATED: &str = "updated#";
 
 pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
     let email = inbound.query("email");
@@ -32,7 +29,7 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
         }
     };
     let work = async |partner: Partner, with_email: Result<Vec<Client>, StoreError>| {
-        let page = PageQuery::parse(&inbound)?;
+        let page = PageQuery::parse(&inbound, &partner)?;
         let external_id = external_id(&inbound)?;
         let found = match (&email, &external_id) {
             (Some(email), _) => {
@@ -75,7 +72,8 @@ fn external_id(inbound: &Inbound) -> Result<Option<ExternalId>, Invalid> {
 }
 
 /// The page that a caller asks for.
-struct PageQuery {
+struct PageQuery<'a> {
+    list: CursorList<'a>,
     order: ListOrder,
     /// The position after which the page begins.
     after: Option<String>,
@@ -83,18 +81,15 @@ struct PageQuery {
     limit: u32,
 }
 
-impl PageQuery {
-    fn parse(inbound: &Inbound) -> Result<Self, Problem> {
-        let order = match inbound.query("updated_since") {
-            None => ListOrder::Newest,
-            Some(text) => {
-                let since = Timestamp::parse_query(&text);
-                ListOrder::UpdatedSince(since.ok_or_else(|| Invalid::field("updated_since", TIME_RULE))?)
-            }
-        };
+impl<'a> PageQuery<'a> {
+    fn parse(inbound: &Inbound, partner: &'a Partner) -> Result<Self, Problem> {
+        let since = parsed(|name| inbound.query(name), "updated_since", time)?;
+        let order = since.map_or(ListOrder::Newest, ListOrder::UpdatedSince);
+        let list = CursorList { name: name_of(order), coach: &partner.coach };
         Ok(Self {
+            list,
             order,
-            after: inbound.cursor().map(|cursor| read_cursor(order, &cursor)).transpose()?,
+            after: list.parse(inbound.query("cursor").as_deref(), parse_position)?,
             active_only: inbound.query("active").as_deref() == Some("true"),
             limit: CLIENT_PAGE.parse(inbound.query("limit").as_deref()),
         })
@@ -122,34 +117,22 @@ impl PageQuery {
     }
 
     fn reply(&self, clients: Vec<ClientListItem>, next: Option<&str>) -> Result<Reply, Problem> {
-        let next_cursor = next.map(|position| URL_SAFE_NO_PAD.encode(format!("{}{position}", mark(self.order))));
+        let next_cursor = next.map(|position| self.list.cursor(position));
         Reply::ok(&ClientList { count: clients.len(), clients, next_cursor })
     }
 }
 
-/// The beginning of a cursor, which tells the orders apart.
-fn mark(order: ListOrder) -> &'static str {
+/// The name of a list, which tells the cursors of the two orders apart.
+fn name_of(order: ListOrder) -> &'static str {
     match order {
-        ListOrder::Newest => "",
-        ListOrder::UpdatedSince(_) => UPDATED,
+        ListOrder::Newest => "clients",
+        ListOrder::UpdatedSince(_) => "clients by update",
     }
 }
 
-/// Parses a cursor: the position of the last client of a page, encoded so that callers treat it as opaque.
-fn read_cursor(order: ListOrder, cursor: &str) -> Result<String, Problem> {
-    const LONGEST: usize = 256;
-    let is_position = |text: &str| {
-        let parts = text.split_once('#');
-        parts.is_some_and(|(at, id)| Timestamp::parse(at).is_some() && ClientId::parse(id).is_ok())
-    };
-    let decoded = URL_SAFE_NO_PAD.decode(cursor).ok().and_then(|decoded| String::from_utf8(decoded).ok());
-    let position = decoded.filter(|text| text.len() <= LONGEST).and_then(|text| {
-        let position = text.strip_prefix(mark(order))?;
-        is_position(position).then(|| position.to_owned())
-    });
-    let rule = match order {
-        ListOrder::Newest => "must be the next_cursor of an earlier answer",
-        ListOrder::UpdatedSince(_) => "must be the next_cursor of an earlier answer with updated_since",
-    };
-    position.ok_or_else(|| Invalid::field("cursor", rule).into())
+/// Parses the position of the last client of a page.
+fn parse_position(text: &str) -> Option<String> {
+    let (at, id) = text.split_once('#')?;
+    let is_position = Timestamp::parse(at).is_some_and(|time| time.to_string() == at) && ClientId::parse(id).is_ok();
+    is_position.then(|| text.to_owned())
 }

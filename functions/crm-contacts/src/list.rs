@@ -4,20 +4,30 @@ use axum::extract::State;
 use axum::response::Response;
 use domain::contact::parse_email_filter;
 use domain::crm_list::{PageRequest, Walk};
-use domain::query::parsed;
+use domain::cursor::CursorList;
+use domain::fields::Invalid;
 use edge::{CrmCaller, Inbound, crm};
+use store::page::Page;
 
 use crate::App;
 
+const EMAIL: &str = "email";
+
 pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |caller: CrmCaller| {
-        let query = |name: &str| inbound.query(name);
-        let request = PageRequest::<Walk>::parse(query)?;
-        let page = match parsed(query, "email", parse_email_filter)? {
-            Some(email) => app.contacts.page_with_email(&caller.coach, &email, &request).await?,
+        let list = CursorList { name: "contacts", coach: &caller.coach };
+        inbound.only_parameters(&[&PageRequest::<Walk>::PARAMETERS[..], &[EMAIL]].concat())?;
+        let request = PageRequest::<Walk>::parse(&list, |name| inbound.query(name))?;
+        let page = match inbound.query(EMAIL).as_deref() {
+            // A form without an address looks for nobody.
+            Some("") => Page { records: Vec::new(), next: None },
+            Some(text) => {
+                let email = parse_email_filter(text).map_err(|rule| Invalid::field(EMAIL, rule))?;
+                app.contacts.page_with_email(&caller.coach, &email, &request).await?
+            }
             None => app.contacts.page(&caller.coach, &request).await?,
         };
-        crm::page_reply(page, |contact| contact)
+        crm::page_reply(&list, page, |contact| contact)
     };
     app.gate.crm(&inbound, work).await
 }

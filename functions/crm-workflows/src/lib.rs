@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
 use domain::crm_list::{ById, PageRequest};
+use domain::cursor::CursorList;
 use edge::{CrmCaller, Gate, Inbound, crm};
 use runtime::{BoxError, Environment};
 use store::Db;
@@ -25,8 +26,10 @@ pub async fn router(env: &Environment) -> Result<Router, BoxError> {
 
 async fn list(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |caller: CrmCaller| {
+        let list = CursorList { name: "workflows", coach: &caller.coach };
+        inbound.only_parameters(&PageRequest::<ById>::PARAMETERS)?;
         let request = PageRequest::<ById>::parse(|name| inbound.query(name))?;
-        crm::page_reply(app.workflows.page(&caller.coach, &request).await?, |workflow| workflow)
+        crm::page_reply(&list, app.workflows.page(&caller.coach, &request).await?, |workflow| workflow)
     };
     app.gate.crm(&inbound, work).await
 }

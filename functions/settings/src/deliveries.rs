@@ -2,6 +2,7 @@
 
 use axum::extract::State;
 use axum::response::Response;
+use domain::cursor::CursorList;
 use domain::delivery::{DeliveryFilter, DeliveryPage, ENDPOINT_FILTER};
 use domain::fields::Invalid;
 use domain::id::{DeliveryId, EndpointId};
@@ -15,11 +16,14 @@ use crate::session::Session;
 use crate::webhooks::{endpoint_id, find};
 
 pub(crate) const DELIVERY: &str = "delivery";
+/// The name of the log of all endpoints, among lists with cursors.
+const LOG: &str = "deliveries";
 /// The parameters of a page.
 const PAGE: [&str; 2] = ["cursor", "limit"];
 
 /// A page of a log, as the query asks for it.
-struct PageQuery {
+struct PageQuery<'a> {
+    list: CursorList<'a>,
     filter: DeliveryFilter,
     after: Option<DeliveryId>,
     limit: usize,
@@ -28,7 +32,8 @@ struct PageQuery {
 /// `GET /settings/deliveries`
 pub(crate) async fn list_all(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
-        let query = parse(&inbound, &[&DeliveryFilter::PARAMETERS[..], &[ENDPOINT_FILTER], &PAGE].concat())?;
+        let list = CursorList { name: LOG, coach: &session.coach };
+        let query = parse(&inbound, list, &[&DeliveryFilter::PARAMETERS[..], &[ENDPOINT_FILTER], &PAGE].concat())?;
         let endpoints = match &query.filter.endpoint_id {
             Some(id) if has_had(&app, &session, id).await? => vec![id.clone()],
             Some(_) => Vec::new(),
@@ -42,7 +47,9 @@ pub(crate) async fn list_all(State(app): State<App>, inbound: Inbound) -> Respon
 /// `GET /settings/webhooks/{id}/deliveries`
 pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
-        let query = parse(&inbound, &[&DeliveryFilter::PARAMETERS[..], &PAGE].concat())?;
+        let name = format!("{LOG}/{}", inbound.parameter(0));
+        let list = CursorList { name: &name, coach: &session.coach };
+        let query = parse(&inbound, list, &[&DeliveryFilter::PARAMETERS[..], &PAGE].concat())?;
         let found = find(&app, &session, inbound.parameter(0)).await?;
         page(&app, &[found.endpoint.id], &query, &session).await
     };
@@ -66,12 +73,12 @@ pub(crate) fn delivery_id(text: &str) -> Result<DeliveryId, Problem> {
     DeliveryId::parse_whole(text).map_err(|_| Problem::NotFound(DELIVERY))
 }
 
-fn parse(inbound: &Inbound, parameters: &[&str]) -> Result<PageQuery, Invalid> {
+fn parse<'a>(inbound: &Inbound, list: CursorList<'a>, parameters: &[&str]) -> Result<PageQuery<'a>, Invalid> {
     inbound.only_parameters(parameters)?;
-    let after = inbound.cursor().map(|cursor| DeliveryId::parse_whole(&cursor)).transpose();
     Ok(PageQuery {
+        list,
         filter: DeliveryFilter::parse(|name| inbound.query(name))?,
-        after: after.map_err(|_| Invalid::field("cursor", "must be the next_cursor of an earlier answer"))?,
+        after: list.parse(inbound.query("cursor").as_deref(), |position| DeliveryId::parse_whole(position).ok())?,
         limit: DELIVERY_PAGE.parse(inbound.query("limit").as_deref()) as usize,
     })
 }
@@ -90,10 +97,11 @@ async fn all_endpoints(app: &App, session: &Session) -> Result<Vec<EndpointId>, 
     Ok(existing.into_iter().map(|watched| watched.endpoint.id).chain(deleted).collect())
 }
 
-async fn page(app: &App, endpoints: &[EndpointId], query: &PageQuery, session: &Session) -> Result<Reply, Problem> {
-    let PageQuery { filter, after, limit } = query;
+async fn page(app: &App, endpoints: &[EndpointId], query: &PageQuery<'_>, session: &Session) -> Result<Reply, Problem> {
+    let PageQuery { list, filter, after, limit } = query;
     let coach = &session.coach;
     let request = DeliveryLogRequest { coach, endpoints, filter, after: after.as_ref(), limit: *limit };
     let page = app.deliveries.page(&request, session.now).await?;
-    Reply::ok(&DeliveryPage { data: page.deliveries, next_cursor: page.next_cursor })
+    let next_cursor = page.next_cursor.map(|last| list.cursor(last.as_str()));
+    Reply::ok(&DeliveryPage { data: page.deliveries, next_cursor })
 }

@@ -73,7 +73,7 @@ impl ClientDraft {
             ("weight_lbs", Field::positive_number(MAX_WEIGHT_LBS).about("Pounds.")),
             (
                 EXTERNAL_ID,
-                Field::text(MAX_EXTERNAL_ID_CHARS)
+                Field::visible_text(MAX_EXTERNAL_ID_CHARS)
                     .about("Your own id for the client. No two of your clients share one."),
             ),
             (
@@ -114,7 +114,7 @@ impl ClientPatch {
             ("is_active", Field::boolean().required().about("Whether the client is on the active roster.")),
             (
                 EXTERNAL_ID,
-                Field::text(MAX_EXTERNAL_ID_CHARS)
+                Field::visible_text(MAX_EXTERNAL_ID_CHARS)
                     .about("Your own id for the client. Omitted: it stays. Null: it is removed."),
             ),
         ])

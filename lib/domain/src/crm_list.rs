@@ -1,22 +1,20 @@
 //! Lists of the CRM: the order of a page and its cursor.
 //!
 //! A list is in the order of UUIDs, or in the order in which the service stored the last changes of its records. The
-//! cursor of the first is a UUID, in either direction. The cursor of the second is opaque: it holds a time, too.
+//! cursor of the first is a UUID, in either direction, whose record need not exist: it fits every list. The cursor of
+//! the second is opaque: it holds a time, too.
 
 use std::fmt;
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use uuid::Uuid;
 
+use crate::cursor::CursorList;
 use crate::fields::Invalid;
 use crate::id::parse_uuid;
 use crate::list::{CRM_PAGE, Order};
 use crate::query::{parsed, time};
 use crate::time::Timestamp;
 
-/// The rule of a cursor in the order of updates.
-pub const UPDATE_CURSOR_RULE: &str = "must be the next_cursor of an earlier answer to the same updated_since";
 /// The rule of an `order` beside `updated_since`.
 pub const ORDER_BY_UPDATE_RULE: &str = "does not go with updated_since, which lists the oldest update first";
 
@@ -68,6 +66,9 @@ pub enum Position {
 }
 
 impl PageRequest<ById> {
+    /// The parameters of a list without `updated_since`.
+    pub const PARAMETERS: [&str; 3] = ["cursor", "limit", "order"];
+
     /// Parses the parameters `order`, `cursor` and `limit`, which `query` looks up.
     pub fn parse(query: impl Fn(&str) -> Option<String>) -> Result<Self, Invalid> {
         let order = parsed(&query, "order", Order::parse)?.unwrap_or(Order::Asc);
@@ -77,14 +78,17 @@ impl PageRequest<ById> {
 }
 
 impl PageRequest<Walk> {
+    /// The parameters of a list with `updated_since`, beside its filters.
+    pub const PARAMETERS: [&str; 4] = ["cursor", "limit", "order", "updated_since"];
+
     /// Parses the parameters of a list without `updated_since`, or else `updated_since`, `cursor` and `limit`.
-    pub fn parse(query: impl Fn(&str) -> Option<String>) -> Result<Self, Invalid> {
+    pub fn parse(list: &CursorList<'_>, query: impl Fn(&str) -> Option<String>) -> Result<Self, Invalid> {
         let Some(since) = parsed(&query, "updated_since", time)? else {
             let PageRequest { walk, limit } = PageRequest::<ById>::parse(query)?;
             return Ok(Self { walk: Walk::ById(walk), limit });
         };
         parsed(&query, "order", |_| Err::<Order, _>(ORDER_BY_UPDATE_RULE))?;
-        let after = parsed(&query, "cursor", |text| Update::of_cursor(text).ok_or(UPDATE_CURSOR_RULE))?;
+        let after = list.parse(query("cursor").as_deref(), Update::parse)?;
         let walk = Walk::ByUpdate(ByUpdate { since, after });
         Ok(Self { walk, limit: CRM_PAGE.parse(query("limit").as_deref()) })
     }
@@ -125,11 +129,6 @@ impl Update {
         let update = Self { at: Timestamp::parse(at)?, id: parse_uuid(id).ok()? };
         (update.to_string() == text).then_some(update)
     }
-
-    fn of_cursor(text: &str) -> Option<Self> {
-        let decoded = URL_SAFE_NO_PAD.decode(text).ok()?;
-        Self::parse(std::str::from_utf8(&decoded).ok()?)
-    }
 }
 
 impl fmt::Display for Update {
@@ -139,11 +138,11 @@ impl fmt::Display for Update {
 }
 
 impl Position {
-    /// Returns the cursor of a page that ends here.
-    pub fn cursor(self) -> String {
+    /// Returns the cursor of a page of the list that ends here.
+    pub fn cursor(self, list: &CursorList<'_>) -> String {
         match self {
             Self::Id(id) => id.to_string(),
-            Self::Update(update) => URL_SAFE_NO_PAD.encode(update.to_string()),
+            Self::Update(update) => list.cursor(&update.to_string()),
         }
     }
 }
@@ -153,18 +152,24 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::id::CoachId;
 
     const ID: &str = "0197a6a0-5c3b-7000-8000-2f1d3c4b5a69";
     const SINCE: &str = "2026-11-20T09:30:00Z";
 
+    /// Calls a function with a list.
+    fn of_list<T>(call: impl FnOnce(&CursorList<'_>) -> T) -> T {
+        call(&CursorList { name: "contacts", coach: &CoachId::parse("ada").unwrap() })
+    }
+
     fn parse(given: &[(&str, &str)]) -> Result<PageRequest<Walk>, String> {
         let look_up = |name: &str| given.iter().find(|(one, _)| *one == name).map(|(_, value)| (*value).to_owned());
-        PageRequest::<Walk>::parse(look_up).map_err(|invalid| invalid.field.unwrap())
+        of_list(|list| PageRequest::<Walk>::parse(list, look_up)).map_err(|invalid| invalid.field.unwrap())
     }
 
     fn opaque() -> String {
         let at = Timestamp::parse(SINCE).unwrap();
-        Position::Update(Update { at, id: parse_uuid(ID).unwrap() }).cursor()
+        of_list(|list| Position::Update(Update { at, id: parse_uuid(ID).unwrap() }).cursor(list))
     }
 
     #[test]
@@ -206,12 +211,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_opaque_cursor_reads_back_in_one_form(ms in 0i64..4_000_000_000_000, id: u128, other in "\\PC{0,90}") {
+        fn a_displayed_update_reads_back_in_one_form(ms in 0i64..4_000_000_000_000, id: u128, other in "\\PC{0,90}") {
             let update = Update { at: Timestamp::from_ms(ms), id: Uuid::from_u128(id) };
-            let cursor = Position::Update(update).cursor();
-            prop_assert_eq!(Update::of_cursor(&cursor), Some(update));
-            if let Some(read) = Update::of_cursor(&other) {
-                prop_assert_eq!(Position::Update(read).cursor(), other);
+            prop_assert_eq!(Update::parse(&update.to_string()), Some(update));
+            if let Some(read) = Update::parse(&other) {
+                prop_assert_eq!(read.to_string(), other);
             }
         }
 
@@ -242,7 +246,7 @@ mod tests {
             }
             let (mut walked, mut last): (Vec<Update>, Option<Position>) = (Vec::new(), None);
             loop {
-                let cursor = last.map_or_else(String::new, Position::cursor);
+                let cursor = last.map_or_else(String::new, |last| of_list(|list| last.cursor(list)));
                 let mut given = vec![("cursor", cursor.as_str())];
                 let since = since.to_string();
                 given.extend([("order", "desc")].into_iter().filter(|_| way == 1));

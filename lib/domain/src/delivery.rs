@@ -161,7 +161,7 @@ pub struct DeliveryPage {
     pub data: Vec<DeliveryView>,
     /// The `cursor` of the next page. Null on the last page.
     #[schema(required)]
-    pub next_cursor: Option<DeliveryId>,
+    pub next_cursor: Option<String>,
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::fields::{Fields, Invalid};
 /// Most characters of an external id.
 pub const MAX_EXTERNAL_ID_CHARS: usize = 128;
 
-/// An external id, compared as given: case and blanks count.
+/// An external id with a visible character, compared as given: case, blanks and normal forms count.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(transparent)]
 pub struct ExternalId(String);
@@ -16,7 +16,7 @@ crate::discreet! { ExternalId }
 impl ExternalId {
     /// Reads the field of a body; omitted or null is `None`.
     pub(crate) fn field(fields: Fields<'_>, name: &str) -> Result<Option<Self>, Invalid> {
-        Ok(fields.text(name, MAX_EXTERNAL_ID_CHARS)?.map(Self::unchecked))
+        Ok(fields.visible_text(name, MAX_EXTERNAL_ID_CHARS)?.map(Self::unchecked))
     }
 
     /// Parses a filter. An empty filter is the id of no client.

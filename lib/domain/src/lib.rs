@@ -20,6 +20,7 @@ pub mod compliance;
 pub mod contact;
 pub mod country;
 pub mod crm_list;
+pub mod cursor;
 pub mod daily_log;
 pub mod delivery;
 pub mod discreet;

@@ -1,6 +1,6 @@
 //! Helpers of the CRM routes: bodies, ids in paths, contacts that must be live, answers with pages.
 
-use domain::crm_list::Position;
+use domain::cursor::CursorList;
 use domain::fields::Invalid;
 use domain::id::InvalidUuid;
 use domain::list::CrmPage;
@@ -36,11 +36,16 @@ pub fn found(contact: &ContactState) -> Result<&StoredContact, Problem> {
     contact.live().map_err(|into| into.map_or(Problem::NotFound("contact"), Problem::MergedContactNotFound))
 }
 
-/// Answers with a page. A page that exceeds the size of an answer is cut, and its cursor names the last record left.
-pub fn page_reply<T, V: Serialize>(page: Page<T>, view: impl Fn(T) -> V) -> Result<Reply, Problem> {
+/// Answers with a page of the list. A page that exceeds the size of an answer is cut, and its cursor names the last
+/// record left.
+pub fn page_reply<T, V: Serialize>(
+    list: &CursorList<'_>,
+    page: Page<T>,
+    view: impl Fn(T) -> V,
+) -> Result<Reply, Problem> {
     let (positions, records): (Vec<_>, Vec<_>) =
         page.records.into_iter().map(|placed| (placed.position, view(placed.record))).unzip();
-    let mut page = CrmPage { data: records, next_cursor: page.next.map(Position::cursor) };
+    let mut page = CrmPage { data: records, next_cursor: page.next.map(|next| next.cursor(list)) };
     loop {
         let reply = Reply::ok(&page)?;
         let fewer = page.data.len() / 2;
@@ -48,6 +53,6 @@ pub fn page_reply<T, V: Serialize>(page: Page<T>, view: impl Fn(T) -> V) -> Resu
             return Ok(reply);
         }
         page.data.truncate(fewer);
-        page.next_cursor = Some(positions[fewer - 1].cursor());
+        page.next_cursor = Some(positions[fewer - 1].cursor(list));
     }
 }

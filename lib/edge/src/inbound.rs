@@ -103,11 +103,6 @@ impl Inbound {
         }
     }
 
-    /// The `cursor` of a list. `None`, also for an empty cursor, means the first page.
-    pub fn cursor(&self) -> Option<String> {
-        self.query("cursor").filter(|cursor| !cursor.is_empty())
-    }
-
     /// A header's value, as sent.
     pub fn header(&self, name: &str) -> Option<&[u8]> {
         self.headers.get(name).map(http::HeaderValue::as_bytes)

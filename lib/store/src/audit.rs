@@ -8,7 +8,7 @@
 //!
 //! 1. `audit_page` Query, consistent, newest first.
 
-use domain::audit::{AuditAction, AuditActor, AuditCursor, AuditDetail, AuditEntry, AuditPage, DISTINGUISHER_DIGITS};
+use domain::audit::{AuditAction, AuditActor, AuditCursor, AuditDetail, AuditEntry, DISTINGUISHER_DIGITS};
 use domain::id::{ClientId, CoachId};
 use domain::time::Timestamp;
 use runtime::random_bytes;
@@ -93,6 +93,13 @@ pub(crate) fn record_erasure(table: &Table, coach: &CoachId, client: &ClientId, 
     table.write(to_item(&line)).when_absent().put(Part::Audit)
 }
 
+/// A page of a trail.
+pub struct AuditRead {
+    pub data: Vec<AuditEntry>,
+    /// The end of the page, if more lines follow.
+    pub next: Option<AuditCursor>,
+}
+
 impl Workspaces {
     /// Part of a transaction: the line of a change.
     pub fn audit(&self, context: AuditContext<'_>, action: AuditAction, target: &str, detail: AuditDetail) -> Write {
@@ -106,7 +113,7 @@ impl Workspaces {
         coach: &CoachId,
         cursor: Option<&AuditCursor>,
         limit: usize,
-    ) -> Result<AuditPage, StoreError> {
+    ) -> Result<AuditRead, StoreError> {
         let values = [(":pk", s(partition(coach))), (":lines", s(LINES))];
         let query = self.table.query("pk = :pk AND begins_with(sk, :lines)", values);
         let query = query
@@ -118,10 +125,10 @@ impl Workspaces {
         // DynamoDB ends a page early if its lines are large.
         let has_more = items.len() > limit || next.is_some();
         items.truncate(limit);
-        let next_cursor = items.last().filter(|_| has_more).map(cursor_of).transpose()?;
+        let next = items.last().filter(|_| has_more).map(cursor_of).transpose()?;
         let lines = items.into_iter().map(|item| from_item::<AuditLine>("audit line", item));
         let data = lines.map(|line| line.map(AuditEntry::from)).collect::<Result<_, _>>()?;
-        Ok(AuditPage { data, next_cursor })
+        Ok(AuditRead { data, next })
     }
 }
 

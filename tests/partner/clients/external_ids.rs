@@ -91,7 +91,7 @@ async fn an_external_id_is_shown_and_found_from_the_creation_on() {
         post(&key, "long@example.com", &long).await.refused_for("external_id");
         set(&key, &bare, long).await.refused_for("external_id");
     }
-    for bad in [json!(""), json!(7), json!(["x"]), json!("a\0b")] {
+    for bad in [json!(""), json!(7), json!(["x"]), json!("a\0b"), json!("\u{200b}"), json!(" \u{a0}\u{fffd}")] {
         set(&key, &bare, bad).await.refused_for("external_id");
     }
     assert_eq!(set(&key, &bare, "é".repeat(128)).await.expect(200).body["external_id"], "é".repeat(128));

@@ -96,7 +96,6 @@ pub(super) fn refusals(access: Access) -> Vec<Problem> {
             Problem::NotEntitled,
             Problem::CrmNotEntitled,
             Problem::GymNotEnabled,
-            Problem::CrmNotConfigured,
             Problem::EventsNotAllowed,
             beyond(Limit::Requests),
         ],

@@ -5,9 +5,10 @@
 
 use std::fmt::Display;
 
+use domain::cursor::CURSOR_RULE;
 use domain::fields::Invalid;
 use domain::id::InvalidUuid;
-use domain::idempotency::MAX_KEY_CHARS;
+use domain::idempotency::{KEY_PATTERN, MAX_KEY_CHARS};
 use domain::list::PageSize;
 use domain::openapi::Body;
 use edge::Problem;
@@ -86,13 +87,17 @@ impl Operation {
         match route.idempotency() {
             Idempotency::Required => operation.idempotent(true).refuses([
                 Problem::IdempotencyKeyRequired,
+                Problem::IdempotencyKeyInvalid,
                 Problem::IdempotencyPayloadMismatch,
+                Problem::PersonErased,
                 Problem::Unconfirmed(Fault { doing: "", source: "".into() }),
             ]),
             Idempotency::Optional => operation
                 .idempotent(false)
                 .refuses([Problem::IdempotencyKeyInvalid, Problem::IdempotencyPayloadMismatch]),
-            Idempotency::HeaderOrEmail => operation.idempotent(false).refuses([Problem::IdempotencyKeyInvalid]),
+            Idempotency::HeaderOrEmail => {
+                operation.idempotent(false).refuses([Problem::IdempotencyKeyInvalid, Problem::PersonErased])
+            }
             Idempotency::None => operation,
         }
     }
@@ -116,7 +121,7 @@ impl Operation {
         let example = format!("{}-20261120-0017", self.id);
         self.refuses([Problem::IdempotencyInProgress]).parameter(json!({
             "name": "Idempotency-Key", "in": "header", "required": required, "example": example,
-            "schema": { "type": "string", "minLength": 1, "maxLength": MAX_KEY_CHARS },
+            "schema": { "type": "string", "minLength": 1, "maxLength": MAX_KEY_CHARS, "pattern": KEY_PATTERN },
         }))
     }
 
@@ -147,9 +152,14 @@ impl Operation {
     }
 
     /// Adds the parameter for the next page, and a link to the next page.
-    pub(super) fn cursor(mut self, schema: Value, rule: impl Display) -> Self {
+    pub(super) fn cursor(self) -> Self {
+        self.cursor_of(json!({ "type": "string", "format": "cursor" })).refuses([invalid("cursor", CURSOR_RULE)])
+    }
+
+    /// Adds the parameter for the next page with a schema of its own, and a link to the next page.
+    pub(super) fn cursor_of(mut self, schema: Value) -> Self {
         self.has_pages = true;
-        self.in_query("cursor", schema).refuses([invalid("cursor", rule)])
+        self.in_query("cursor", schema)
     }
 
     /// Adds a parameter of any kind. `reference` describes it, unless it has a description.
@@ -240,9 +250,6 @@ pub(super) fn matching(pattern: &str) -> Value {
 pub(super) fn uuid() -> Value {
     json!({ "type": "string", "format": "uuid" })
 }
-
-/// The rule of a cursor.
-pub(super) const CURSOR_RULE: &str = "must be the next_cursor of an earlier answer";
 
 /// Refusal of a field or parameter.
 pub(super) fn invalid(field: &str, rule: impl Display) -> Problem {

@@ -6,8 +6,10 @@ use domain::booking::{
 };
 use domain::calendar::CalendarView;
 use domain::contact::{Contact, ContactDraft, ContactPatch, MergedContact};
-use domain::crm_list::UPDATE_CURSOR_RULE;
+use domain::crm_list::{ById, PageRequest};
+use domain::cursor::CURSOR_RULE;
 use domain::email::{InvalidEmail, MAX_EMAIL_CHARS};
+use domain::fields::Invalid;
 use domain::id::{ContactId, InvalidUuid, StageId};
 use domain::list::{CRM_PAGE, Order};
 use domain::names::one_of;
@@ -30,15 +32,15 @@ const CURSOR: &str = "[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}";
 
 /// A list in the order of ids, with the parameters and refusals that all lists share.
 fn list(path: &str, id: &'static str, answer: Answer) -> Operation {
-    pages(path, id, answer).cursor(matching(&format!("^({CURSOR})?$")), InvalidUuid)
+    pages(path, id, answer).cursor_of(matching(&format!("^({CURSOR})?$"))).refuses([invalid("cursor", InvalidUuid)])
 }
 
 /// A list in the order of ids or of updates.
 fn list_with_updates(path: &str, id: &'static str, answer: Answer) -> Operation {
     pages(path, id, answer)
-        .cursor(matching(&format!("^({CURSOR}|[A-Za-z0-9_-]{{82}})?$")), UPDATE_CURSOR_RULE)
+        .cursor_of(matching(&format!("^({CURSOR}|[A-Za-z0-9_-]{{92}})?$")))
         .filter("updated_since", date_time())
-        .refuses([invalid("updated_since", TIME_RULE)])
+        .refuses([invalid("cursor", CURSOR_RULE), invalid("updated_since", TIME_RULE)])
 }
 
 fn pages(path: &str, id: &'static str, answer: Answer) -> Operation {
@@ -47,6 +49,7 @@ fn pages(path: &str, id: &'static str, answer: Answer) -> Operation {
         .size("limit", "Records in the answer", CRM_PAGE)
         .in_query("order", or_empty(json!({ "type": "string", "enum": orders, "default": orders[0] })))
         .refuses([invalid("order", one_of(&orders))])
+        .refuses([Problem::Invalid(Invalid::unknown_parameter("oder", &PageRequest::<ById>::PARAMETERS))])
         .answers(answer)
 }
 
@@ -69,7 +72,7 @@ fn contacts() -> Vec<Operation> {
     let suppressed = json!({ "doNotContact": true, "updatedAt": at("09:12:30.250") });
     vec![
         list_with_updates("/v1/crm/contacts", "listContacts", Answer::page_of::<Contact>().or_item::<MergedContact>())
-            .filter("email", json!({ "type": "string", "format": "email", "maxLength": MAX_EMAIL_CHARS }))
+            .in_query("email", or_empty(json!({ "type": "string", "format": "email", "maxLength": MAX_EMAIL_CHARS })))
             .refuses([invalid("email", InvalidEmail)]),
         Operation::new("GET", "/v1/crm/contacts/{id}", "readContact")
             .answers(Answer::with_record::<Contact>(200))

@@ -1,7 +1,8 @@
 //! Operations for keys of either scope that may read events.
 
 use domain::event::EventType;
-use domain::event_feed::{EventPage, EventSamples};
+use domain::event_feed::{EventPage, EventSamples, FeedQuery};
+use domain::fields::Invalid;
 use domain::list::{EVENT_PAGE, Order};
 use domain::names::one_of;
 use domain::time::TIME_RULE;
@@ -9,7 +10,7 @@ use edge::Problem;
 use serde_json::json;
 
 use crate::document::answer::Answer;
-use crate::document::operation::{CURSOR_RULE, Operation, invalid, or_empty};
+use crate::document::operation::{Operation, invalid, or_empty};
 
 pub(super) fn operations() -> Vec<Operation> {
     let names = EventType::ALL.map(EventType::as_str);
@@ -21,12 +22,13 @@ pub(super) fn operations() -> Vec<Operation> {
             .filter("since", json!({ "type": "string", "format": "date-time" }))
             .in_query("order", or_empty(json!({ "type": "string", "enum": Order::ALL, "default": Order::Asc })))
             .size("limit", "Events in the answer", EVENT_PAGE)
-            .cursor(json!({ "type": "string", "format": "cursor" }), format!("{CURSOR_RULE} in the same order"))
+            .cursor()
             .answers(Answer::of::<EventPage>(200))
             .refuses([
                 invalid("types", format!("{}, separated by commas", one_of(&names))),
                 invalid("since", TIME_RULE),
                 invalid("order", one_of(&Order::ALL.map(Order::as_str))),
+                Problem::Invalid(Invalid::unknown_parameter("type", &FeedQuery::PARAMETERS)),
                 Problem::CursorExpired,
                 forbidden(),
             ]),

@@ -16,7 +16,7 @@ use edge::Problem;
 use serde_json::json;
 
 use crate::document::answer::Answer;
-use crate::document::operation::{CURSOR_RULE, Operation, invalid};
+use crate::document::operation::{Operation, invalid};
 
 pub(super) fn operations() -> Vec<Operation> {
     let date = || json!({ "type": "string", "format": "date" });
@@ -31,8 +31,8 @@ pub(super) fn operations() -> Vec<Operation> {
             .in_query("active", json!({ "type": "string" }))
             .in_query("email", email)
             .in_query("external_id", external_id)
-            .in_query("updated_since", json!({ "type": "string", "format": "date-time" }))
-            .cursor(json!({ "type": "string", "format": "cursor" }), CURSOR_RULE)
+            .filter("updated_since", json!({ "type": "string", "format": "date-time" }))
+            .cursor()
             .answers(Answer::of::<ClientList>(200))
             .refuses([
                 invalid("email", long_email),

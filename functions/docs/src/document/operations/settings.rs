@@ -1,6 +1,6 @@
 //! Operations for a signed-in coach.
 
-use domain::audit::{AuditCursor, AuditPage};
+use domain::audit::AuditPage;
 use domain::delivery::{
     ACTIVITY_PARAMETER, Activity, ActivityPeriod, DeliveryDetail, DeliveryPage, DeliveryStatus, ENDPOINT_FILTER,
     MAX_ACTIVITY_HOURS, MIN_ACTIVITY_HOURS, Ordered, Recovered, RecoveryRequest,
@@ -8,7 +8,7 @@ use domain::delivery::{
 use domain::endpoint::{EndpointChange, EndpointDraft, EndpointList, EndpointView, NewEndpoint};
 use domain::event::{EventCatalog, EventName};
 use domain::fields::Invalid;
-use domain::key::{KeyChange, KeyCursor, KeyDraft, KeyList, KeyView, NewKey, ROTATION_OVERLAP};
+use domain::key::{KeyChange, KeyDraft, KeyList, KeyView, NewKey, ROTATION_OVERLAP};
 use domain::list::{AUDIT_PAGE, DELIVERY_PAGE, KEY_PAGE};
 use domain::test_event;
 use domain::workspace::WorkspaceView;
@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::document::answer::Answer;
 use crate::document::examples::at;
-use crate::document::operation::{CURSOR_RULE, Operation, invalid, matching};
+use crate::document::operation::{Operation, invalid, matching};
 
 pub(super) fn operations() -> Vec<Operation> {
     [workspace(), keys(), endpoints(), deliveries()].into_iter().flatten().collect()
@@ -32,7 +32,7 @@ fn workspace() -> Vec<Operation> {
             .answers(Answer::of::<EventCatalog>(200).example("one_event", json!(catalog))),
         Operation::new("GET", "/settings/audit", "listAudit")
             .size("limit", "Lines in the answer", AUDIT_PAGE)
-            .cursor(matching(AuditCursor::PATTERN), CURSOR_RULE)
+            .cursor()
             .answers(Answer::of::<AuditPage>(200)),
     ]
 }
@@ -51,7 +51,7 @@ fn keys() -> Vec<Operation> {
         Operation::new("GET", "/settings/keys", "listKeys")
             .size("limit", "Keys in the answer", KEY_PAGE)
             .filter("status", json!({ "type": "string", "enum": ["live"] }))
-            .cursor(matching(KeyCursor::PATTERN), CURSOR_RULE)
+            .cursor()
             .answers(Answer::of::<KeyList>(200).example("keys", json!({ "keys": [{}, replaced] })))
             .refuses([invalid("status", "must be live, or left out")]),
         Operation::new("POST", "/settings/keys", "createKey")
@@ -182,7 +182,7 @@ fn log(operation: Operation) -> Operation {
         .filter("since", time())
         .filter("until", time())
         .size("limit", "Deliveries in the answer", DELIVERY_PAGE)
-        .cursor(matching("^(dlv_[0-9a-f]{32})?$"), CURSOR_RULE)
+        .cursor()
         .answers(Answer::of::<DeliveryPage>(200))
         .refuses([Problem::Invalid(Invalid::unknown_parameter("state", &["status"]))])
 }
