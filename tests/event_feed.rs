@@ -2,6 +2,7 @@
 
 mod costs;
 mod erasure;
+mod gaps;
 mod order;
 mod permissions;
 mod reads;

@@ -1,6 +1,7 @@
 //! Faults, restores, key rotation, logs, privacy, tenancy, answers and their golden file.
 
 mod answers;
+mod cursors;
 mod faults;
 mod golden;
 mod key_rotation;

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{follow, id, ids, message, page, reader, reader_of, whole_feed};
 use crate::crm::contacts::merges::pseudo_random;
 use crate::feed::erasure::life;
-use crate::world::{Fact, Receiver, World, emitted_events, list, members};
+use crate::world::{Fact, Receiver, World, emitted_events, list, made_up_cursor, members, position_of, time, uuid};
 
 const DAY_S: u64 = 86_400;
 
@@ -94,6 +94,30 @@ async fn a_descending_reader_gets_the_newest_events_first_and_null_at_the_end() 
         expected.push(page(&key, "order=desc&limit=1").await.data[0]["id"].as_str().unwrap().to_owned());
         expected.sort_unstable();
         assert_eq!(since, expected, "{order}: the bound is inclusive");
+    }
+}
+
+#[tokio::test]
+async fn an_event_of_a_fast_clock_counts_as_of_its_storing_and_since_finds_it_in_either_order() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let key = reader(&ada, "identifiers").await;
+    world.apply([Fact::client("ada", "c1")]).await;
+    world.advance_s(60).await;
+    let before = world.timestamp_in(-1).await;
+    let ahead = world.timestamp_in(4).await;
+    let contact = Fact::contact("ada", &uuid(1)).with("occurred_at", ahead.as_str());
+    for fact in [message("c1", 1, &ahead), message("c1", 2, &ahead), contact, message("c1", 3, &before)] {
+        world.apply([fact]).await;
+    }
+    let stored_by = world.now().await;
+    let events = whole_feed(&key).await;
+    assert!(events.iter().all(|event| time(&event["timestamp"]) <= stored_by), "{events:?}");
+    for (since, count) in [(&before, 4), (&ahead, 0)] {
+        for order in ["asc", "desc"] {
+            let found = page(&key, &format!("order={order}&since={since}")).await.data;
+            assert_eq!(found.len(), count, "{order} {since}: {found:?}");
+        }
     }
 }
 
@@ -203,16 +227,22 @@ async fn a_malformed_parameter_is_refused_by_name_and_an_empty_one_is_absent() {
         ("types", "compliance_drop"),
         ("since", "2026-11-20"),
         ("order", "newest"),
+        ("type", "new_client"),
+        ("updated_since", ""),
         ("cursor", "x"),
         ("cursor", "019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f74"),
     ] {
         key.get(&format!("/v1/events?{parameter}={bad}")).await.refused(400, "invalid_request").refused_for(parameter);
     }
-    let ascending = page(&key, "").await.next_cursor.unwrap();
-    key.get(&format!("/v1/events?order=desc&cursor={ascending}"))
-        .await
-        .refused(400, "invalid_request")
-        .refused_for("cursor");
+    for number in ["18446744073709551615", "9223372036854775807", "1000000000000", "-1"] {
+        let now = world.now().await.timestamp_millis();
+        let made_up = made_up_cursor("ada", "events, oldest first", &format!("0.{number}.{now}.{now}"));
+        key.get(&format!("/v1/events?cursor={made_up}")).await.refused_for("cursor");
+    }
+    let given = position_of("ada", "events, oldest first", &page(&key, "").await.next_cursor.unwrap());
+    let rest = given.splitn(3, '.').nth(2).unwrap();
+    let farthest = made_up_cursor("ada", "events, oldest first", &format!("0.999999999999.{rest}"));
+    assert!(page(&key, &format!("cursor={farthest}")).await.data.is_empty());
 }
 
 #[tokio::test]

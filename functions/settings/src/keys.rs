@@ -4,14 +4,16 @@ use axum::extract::State;
 use axum::response::Response;
 use domain::api_key::ApiKey;
 use domain::audit::{AuditAction, AuditDetail};
+use domain::cursor::CursorList;
 use domain::fields::Fields;
 use domain::id::KeyId;
 use domain::key::{KeyChange, KeyCursor, KeyDraft, KeyFilter, KeyList, KeyStatus, KeyView, NewKey};
 use domain::list::KEY_PAGE;
 use domain::time::Timestamp;
 use edge::{About, Command, Decision, Inbound, Problem, Reply};
+use futures::future::try_join;
 use runtime::random_bytes;
-use store::key::KeyRecord;
+use store::key::{KeyRecord, Readers};
 use store::workspace::StoredWorkspace;
 use store::{Part, RefusedTransaction};
 
@@ -24,10 +26,12 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let limit = KEY_PAGE.parse(inbound.query("limit").as_deref()) as usize;
         let filter = KeyFilter::parse(inbound.query("status").as_deref())?;
-        let cursor = KeyCursor::parse(inbound.query("cursor").as_deref())?;
-        let page = app.keys.page(&session.coach, filter, limit, cursor, session.now).await?;
+        let list = CursorList { name: "keys", coach: &session.coach };
+        let after = list.parse(inbound.query("cursor").as_deref(), KeyCursor::parse)?;
+        let page = app.keys.page(&session.coach, filter, limit, after, session.now).await?;
         let keys = page.keys.into_iter().map(|record| view(record, session.now)).collect();
-        Reply::ok(&KeyList { keys, next_cursor: page.next_cursor })
+        let next_cursor = page.next_cursor.map(|next| list.cursor(&String::from(next)));
+        Reply::ok(&KeyList { keys, next_cursor })
     };
     app.sessions.answer(&inbound, work).await
 }
@@ -56,11 +60,12 @@ struct Create<'a> {
     random: [u8; 128],
 }
 
-/// The key to create, the key that it replaces, and the workspace.
+/// The key to create, the key that it replaces, the workspace, and the readers of events if the key becomes one.
 pub(crate) struct CreateRead {
     draft: KeyDraft,
     old: Option<KeyRecord>,
     workspace: StoredWorkspace,
+    readers: Option<Readers>,
 }
 
 impl Command for Create<'_> {
@@ -79,13 +84,16 @@ impl Command for Create<'_> {
         } else {
             (KeyDraft::parse(Fields::body(self.inbound.json()?)?, session.now)?, None)
         };
-        Ok(CreateRead { draft, old, workspace: workspace(self.app, session).await? })
+        let readers = readers(self.app, session, draft.events.is_some());
+        let (workspace, readers) = try_join(workspace(self.app, session), readers).await?;
+        Ok(CreateRead { draft, old, workspace, readers })
     }
 
     fn decide(&self, session: &Session, found: &CreateRead) -> Result<Decision, Problem> {
         let (CreateRead { draft, workspace, .. }, app, now) = (found, self.app, session.now);
+        let readers = found.readers.as_ref();
         let key = ApiKey::generate(draft.scope, &self.random);
-        let record = KeyRecord::new(&key, draft, workspace, now);
+        let record = KeyRecord::new(&key, draft, workspace, readers, now);
         let (action, target, detail) = match &found.old {
             None => {
                 let detail = AuditDetail { scope: Some(record.scope), ..record.audit_detail() };
@@ -103,8 +111,8 @@ impl Command for Create<'_> {
         };
         Ok(Decision::secret(answer(Some(&key))?, answer(None)?)
             .write(match &found.old {
-                None => app.keys.create(&record, &key),
-                Some(old) => app.keys.replace(old, &record, &key, now),
+                None => app.keys.create(&record, &key, readers),
+                Some(old) => app.keys.replace(old, &record, &key, readers, now),
             })
             .write([app.workspaces.check_unchanged(workspace), app.audit(session, action, target, detail)]))
     }
@@ -121,11 +129,13 @@ struct Change<'a> {
     inbound: &'a Inbound,
 }
 
-/// A change of a key, the key, and the workspace of a key whose expiry changes.
+/// A change of a key, the key, the workspace of a key whose expiry changes, and the readers of events if the key
+/// becomes one.
 pub(crate) struct ChangeRead {
     change: KeyChange,
     record: KeyRecord,
     workspace: Option<StoredWorkspace>,
+    readers: Option<Readers>,
 }
 
 impl Command for Change<'_> {
@@ -150,14 +160,17 @@ impl Command for Change<'_> {
             Some(_) => Some(workspace(self.app, session).await?),
             None => None,
         };
-        Ok(ChangeRead { change, record, workspace })
+        let becomes_reader = record.events.is_none() && matches!(change.events, Some(Some(_)));
+        let readers = readers(self.app, session, becomes_reader).await?;
+        Ok(ChangeRead { change, record, workspace, readers })
     }
 
     fn decide(&self, session: &Session, found: &ChangeRead) -> Result<Decision, Problem> {
-        let (ChangeRead { change, record, .. }, workspace) = (found, found.workspace.as_ref());
+        let ChangeRead { change, record, .. } = found;
+        let (workspace, readers) = (found.workspace.as_ref(), found.readers.as_ref());
         let detail = AuditDetail { changed: Some(change.fields()), ..record.audit_detail() };
-        Ok(Decision::reply(About::Nobody, Reply::ok(&view(record.changed(change), session.now))?)
-            .write(self.app.keys.change(record, change, workspace, session.now))
+        Ok(Decision::reply(About::Nobody, Reply::ok(&view(record.changed(change, readers), session.now))?)
+            .write(self.app.keys.change(record, change, workspace, readers, session.now))
             .write(workspace.map(|workspace| self.app.workspaces.check_unchanged(workspace)))
             .write([self.app.audit(session, AuditAction::KeyUpdated, &record.key_id, detail)]))
     }
@@ -203,6 +216,14 @@ impl Command for Revoke<'_> {
 async fn find(app: &App, session: &Session, inbound: &Inbound) -> Result<KeyRecord, Problem> {
     let id = KeyId::parse(inbound.parameter(0)).map_err(|_| Problem::NotFound(KEY))?;
     app.keys.get(&session.coach, &id).await?.ok_or(Problem::NotFound(KEY))
+}
+
+/// The readers of events, for a key that becomes one.
+async fn readers(app: &App, session: &Session, becomes_reader: bool) -> Result<Option<Readers>, Problem> {
+    if !becomes_reader {
+        return Ok(None);
+    }
+    Ok(Some(app.keys.readers(&session.coach, session.now).await?))
 }
 
 async fn workspace(app: &App, session: &Session) -> Result<StoredWorkspace, Problem> {

@@ -16,10 +16,10 @@ use crate::event::{Event, EventName, PayloadMode};
 use crate::id::EventId;
 use crate::time::Timestamp;
 
-pub use cursor::{CursorError, FeedCursor};
-pub use page::{FeedChoice, FeedReader, Scan};
+pub use cursor::{CursorError, FeedCursor, OrderedFeed};
+pub use page::{FeedChoice, FeedReader, Further, Scan};
 pub use position::{FEED_RETENTION, FeedPosition, Stored};
-pub use query::{FeedQuery, parse_sample_type};
+pub use query::{FeedQuery, parse_sample_type, parse_types};
 
 /// A page of the event feed.
 #[derive(Serialize, utoipa::ToSchema)]
@@ -27,8 +27,8 @@ pub struct EventPage {
     pub data: Vec<FeedEvent>,
     /// The `cursor` of the next page. In ascending order it is always a string: at the end of the feed it leads to the
     /// events that are stored later. In descending order it is null at the end.
-    #[schema(required, value_type = Option<String>)]
-    pub next_cursor: Option<FeedCursor>,
+    #[schema(required)]
+    pub next_cursor: Option<String>,
     /// True if the feed has more events of these types at present.
     pub has_more: bool,
 }

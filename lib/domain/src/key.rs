@@ -51,9 +51,9 @@ impl KeyDraft {
             ("scope", Field::one_of(&Scope::ALL.map(Scope::as_str)).required().about("The scope of the key.")),
             (
                 "permissions",
-                Field::list_of(&permissions, 0).about(
-                    "The permissions of the key, all of its scope. A CRM key needs at least one. A partner key without \
-                     any gets all permissions of its scope.",
+                Field::list_of(&permissions, 1).about(
+                    "The permissions of the key, at least one, all of its scope. A CRM key needs them. A partner key \
+                     without the member gets all permissions of its scope.",
                 ),
             ),
             ("expires_at", Field::timestamp().about("When the key expires, in the future. Default: never.")),
@@ -64,15 +64,17 @@ impl KeyDraft {
     }
 }
 
-/// Reads the permissions of a key of the scope. None given: a partner key has all of its scope.
+/// Reads the permissions of a key of the scope. Without the member a partner key has all of its scope.
 fn permissions(fields: Fields<'_>, scope: Scope) -> Result<Vec<Permission>, Invalid> {
-    let named = fields.list("permissions", &Permission::of(scope), Permission::as_str)?.unwrap_or_default();
-    match (scope, named.is_empty()) {
-        (Scope::Partner, true) => Ok(Permission::of(scope)),
-        (Scope::Crm, true) => {
+    match (scope, fields.list("permissions", &Permission::of(scope), Permission::as_str)?) {
+        (Scope::Partner, None) => Ok(Permission::of(scope)),
+        (_, Some(named)) if !named.is_empty() => Ok(named),
+        (Scope::Partner, Some(_)) => {
+            Err(fields.refuse("permissions", "must name at least one permission; leave it out for all"))
+        }
+        (Scope::Crm, _) => {
             Err(fields.refuse("permissions", "must name at least one permission for a key of scope crm"))
         }
-        (Scope::Partner | Scope::Crm, false) => Ok(named),
     }
 }
 
@@ -205,8 +207,8 @@ pub struct KeyList {
     /// Live keys first, then those that are revoked or have expired; newest first in both.
     pub keys: Vec<KeyView>,
     /// The `cursor` of the next page. Null on the last page.
-    #[schema(required, value_type = Option<String>)]
-    pub next_cursor: Option<KeyCursor>,
+    #[schema(required)]
+    pub next_cursor: Option<String>,
 }
 
 /// The keys that a list shows.
@@ -227,13 +229,12 @@ impl KeyFilter {
     }
 }
 
-/// A position in a list of keys. The cursor names the keys that were live on the first page, so that a key that ends
+/// A position in a list of keys. It names the keys that were live on the first page, so that a key that ends
 /// between two pages is listed once.
 ///
 /// As text: two digits for `shown`, 32 for each live key, then for the latest of the others `.`, its time and its
 /// digits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyCursor {
     /// The keys that were live, newest first.
     pub live: Vec<KeyId>,
@@ -252,16 +253,8 @@ const MAX_CURSOR_KEYS: usize = 99;
 const TIME_DIGITS: usize = 15;
 
 impl KeyCursor {
-    /// The form of a cursor. Every text of this form parses; a repeated key counts once.
-    pub const PATTERN: &'static str = r"^([0-9]{2}([0-9a-f]{32}){0,99}(\.[0-9]{15}[0-9a-f]{32})?)?$";
-
-    /// Parses the parameter `cursor`. An empty one is the first page.
-    pub fn parse(text: Option<&str>) -> Result<Option<Self>, Invalid> {
-        let malformed = || Invalid::field("cursor", "must be the next_cursor of an earlier answer");
-        text.filter(|text| !text.is_empty()).map(|text| Self::read(text).ok_or_else(malformed)).transpose()
-    }
-
-    fn read(text: &str) -> Option<Self> {
+    /// Parses the text of a position. A repeated key counts once.
+    pub fn parse(text: &str) -> Option<Self> {
         let (live, after) = text.split_once('.').map_or((text, None), |(live, after)| (live, Some(after)));
         let (shown, ids) = live.split_at_checked(SHOWN_DIGITS)?;
         let ids = ids.as_bytes().chunks(KEY_ID_DIGITS).map(|digits| key_id(std::str::from_utf8(digits).ok()?));
@@ -331,21 +324,20 @@ mod tests {
             let cursor = KeyCursor { live: live.into_iter().map(id).collect(), shown, after };
             let text = String::from(cursor.clone());
             prop_assert!(text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.'));
-            prop_assert_eq!(KeyCursor::parse(Some(&text)), Ok(Some(cursor)));
+            prop_assert_eq!(KeyCursor::parse(&text), Some(cursor));
         }
 
         #[test]
         fn no_text_but_a_cursor_is_read(text in "\\PC{1,80}") {
-            if let Ok(Some(cursor)) = KeyCursor::parse(Some(&text)) {
+            if let Some(cursor) = KeyCursor::parse(&text) {
                 let written = String::from(cursor.clone());
-                prop_assert_eq!(KeyCursor::parse(Some(&written)), Ok(Some(cursor)));
+                prop_assert_eq!(KeyCursor::parse(&written), Some(cursor));
             }
         }
     }
 
     #[test]
-    fn an_empty_cursor_is_the_first_page_and_a_malformed_one_is_named() {
-        assert_eq!((KeyCursor::parse(None), KeyCursor::parse(Some(""))), (Ok(None), Ok(None)));
+    fn a_text_of_another_form_is_no_position() {
         let (digits, many) = (
             "0123456789abcdef".repeat(2),
             (0..=MAX_CURSOR_KEYS).map(|number| format!("{number:032x}")).collect::<String>(),
@@ -363,8 +355,7 @@ mod tests {
             format!("00{many}"),
             "€€€€".to_owned(),
         ] {
-            let refused = KeyCursor::parse(Some(&bad)).unwrap_err();
-            assert_eq!(refused.field.as_deref(), Some("cursor"), "{bad}");
+            assert_eq!(KeyCursor::parse(&bad), None, "{bad}");
         }
     }
 

@@ -13,7 +13,7 @@ use domain::idempotency::Api;
 use domain::rate_limit::{Limit, Quota, REQUEST};
 use domain::time::Timestamp;
 use domain::tz::ZoneName;
-use domain::workspace::CrmConfiguration;
+use domain::workspace::{CrmConfiguration, Entitlements};
 use http::{HeaderMap, Method};
 use runtime::{BoxError, Clock, Environment, note};
 use store::Db;
@@ -58,6 +58,8 @@ pub struct EventReader {
     pub coach: CoachId,
     /// The events that the key may read.
     pub access: EventAccess,
+    /// Since when events have been stored without a break.
+    pub since: Timestamp,
     /// Time of the request's arrival.
     pub now: Timestamp,
 }
@@ -297,24 +299,29 @@ fn crm_caller(record: KeyRecord, permission: Permission, now: Timestamp) -> Resu
 
 fn event_reader(record: KeyRecord, now: Timestamp) -> Result<EventReader, Problem> {
     if record.scope == Scope::Crm {
-        crm_of(&record)?;
+        // Events need no pipeline.
+        entitled_to_crm(&record)?;
     }
     let access = record.events.ok_or(Problem::EventsNotAllowed)?;
     if record.scope == Scope::Partner && !record.entitlements.partner_api {
         return Err(Problem::NotEntitled);
     }
-    Ok(EventReader { coach: record.coach_id, access, now })
+    let since = record.events_since.unwrap_or(record.created_at);
+    Ok(EventReader { coach: record.coach_id, access, since, now })
 }
 
 /// The configuration of the CRM, if the workspace is entitled to the CRM.
 fn crm_of(record: &KeyRecord) -> Result<CrmConfiguration, Problem> {
-    if !record.entitlements.pro_crm {
-        return Err(Problem::CrmNotEntitled);
-    }
-    if !record.entitlements.gym {
-        return Err(Problem::GymNotEnabled);
-    }
+    entitled_to_crm(record)?;
     record.crm.clone().ok_or(Problem::CrmNotConfigured)
+}
+
+fn entitled_to_crm(record: &KeyRecord) -> Result<(), Problem> {
+    match record.entitlements {
+        Entitlements { pro_crm: false, .. } => Err(Problem::CrmNotEntitled),
+        Entitlements { gym: false, .. } => Err(Problem::GymNotEnabled),
+        Entitlements { .. } => Ok(()),
+    }
 }
 
 /// The credential and permission that the table of routes asks for.

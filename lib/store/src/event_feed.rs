@@ -1,6 +1,6 @@
 //! Table `events`: the event feed of each coach. pk `COACH#<coach_id>`, sk `EVENT#<time>#<number>`: an event, sealed,
-//! and the ids of its subject. sk `START`: when the feed began. sk `MARK#<event_id>`: an event that may be emitted
-//! twice. All but `START` expire.
+//! and the ids of its subject. LSI `by_type`: `type_position`, `<type>#<time>#<number>`. sk `START`: when the feed
+//! began. sk `MARK#<event_id>`: an event that may be emitted twice. All but `START` expire.
 //!
 //! **Positions.** The relay stores an event at the position that follows from the last item, on condition that the
 //! position is free. So an item is stored after all items before it, and no event ever appears before an event that a
@@ -9,8 +9,8 @@
 //!
 //! **Once.** A relay that died may have stored the event. So a relay reads the items that were stored since the event
 //! was written, and each item that takes its position: it sees every item up to the position that it takes. The time of
-//! an item is never before that of the item before, nor before its event was written, whatever a clock says. An event
-//! that may be emitted twice is stored together with its mark.
+//! an item is never before that of the item before, nor before its event happened or was written, whatever a clock says.
+//! An event that may be emitted twice is stored together with its mark.
 //!
 //! **Expiry.** Items live for twice the time for which the feed shows them. A relay keeps the last item longer before
 //! it builds on an item that might expire. If all items are old, the feed begins again, at the time in `START`, which
@@ -18,23 +18,26 @@
 //!
 //! 1. `append` Query, newest first, up to the time of the event. PutItem; the rare kind with a mark in a transaction.
 //!    GetItem and PutItem of `START` for the first event, UpdateItem or DeleteItem of an old item.
-//! 2. `scan` Query in either order. The first page of the ascending order also queries the item before.
+//! 2. `scan` Query in either order. The first page of the ascending order also queries the item before. If the nearest
+//!    items do not fill the page, Query of `by_type` for each type of the reader; in ascending order after a Query of
+//!    the last item, up to which the page can go. The index costs an event a write unit, and spares the readers of a
+//!    rare type most of the feed. A filter would not: what it drops is read nevertheless.
 //! 3. `erase` Query of a coach's items, UpdateItem of those that name a person: module `erase`.
 
 mod append;
 mod erase;
 
-use domain::event::Event;
-use domain::event_feed::{FeedPosition, FeedReader, Scan, Stored};
+use domain::event::{Event, EventType};
+use domain::event_feed::{FeedChoice, FeedPosition, FeedReader, Further, Scan, Stored};
 use domain::id::CoachId;
 use domain::list::Order;
 use domain::subject::Subject;
 use domain::time::Timestamp;
-use futures::future::try_join;
+use futures::future::{try_join, try_join_all};
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Db, Item, StoreError, Table, from_item, query_page, s};
+use crate::db::{Db, Item, StoreError, Table, from_item, query_page, query_up_to, s};
 use crate::vault::Vault;
 use crate::workspace::partition;
 
@@ -44,6 +47,9 @@ const ENTITY: &str = "event";
 const PREFIX: &str = "EVENT#";
 /// The end of the range of sort keys with the prefix.
 const PREFIX_END: &str = "EVENT#~";
+
+/// Items that are read first for a reader of some types. Mostly they are all that is new.
+const NEAREST_ITEMS: usize = 40;
 
 /// The event feed.
 #[derive(Clone)]
@@ -62,7 +68,9 @@ struct FeedItem {
     stored_at: i64,
     #[serde(flatten)]
     subject: Subject,
-    /// Absent after the erasure of the subject.
+    /// The type and the position. Absent after the erasure of the subject, like the event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    type_position: Option<String>,
     #[serde(default, with = "crate::binary", skip_serializing_if = "Vec::is_empty")]
     sealed: Vec<u8>,
     expires_at: i64,
@@ -74,60 +82,99 @@ impl EventFeed {
         Ok(Self { table: Table::new(env, db, "EVENTS_TABLE")?, vault: vault.clone() })
     }
 
-    /// Reads on for a page: up to `most` items behind what was read.
-    pub async fn scan(
-        &self,
-        coach: &CoachId,
-        reader: &FeedReader,
-        found: &mut Scan,
-        most: u32,
-    ) -> Result<(), StoreError> {
-        let passed = found.items.last().map(|item| item.position).or(reader.cursor.map(|cursor| cursor.position));
-        let (mut read, before) = match (reader.order, passed) {
+    /// Reads what a page needs: the nearest items of the feed, then further ones of the reader's types.
+    pub async fn scan(&self, coach: &CoachId, reader: &FeedReader) -> Result<Scan, StoreError> {
+        let nearest = self.nearest(coach, reader).await?;
+        let needs_more = matches!(reader.choose(&nearest), FeedChoice::ReadOn);
+        let Some(passed) = nearest.items.last().map(|item| item.position).filter(|_| needs_more) else {
+            return Ok(nearest);
+        };
+        let further = Some(self.further(coach, reader, passed).await?);
+        Ok(Scan { further, ..nearest })
+    }
+
+    async fn nearest(&self, coach: &CoachId, reader: &FeedReader) -> Result<Scan, StoreError> {
+        let is_of_all = reader.types.len() == EventType::ALL.len();
+        // One item more than the page holds shows if there is more.
+        let most = if is_of_all { reader.limit + 1 } else { (reader.limit + 1).min(NEAREST_ITEMS) };
+        let passed = reader.cursor.map(|cursor| cursor.position);
+        match (reader.order, passed) {
             (Order::Asc, Some(passed)) => {
-                (self.read(coach, &after(passed), PREFIX_END, reader.order, most).await?, None)
+                let first = format!("{PREFIX}{}", behind(passed));
+                self.read(coach, [&first, PREFIX_END], reader, most).await
             }
             (Order::Asc, None) => {
                 // The time in a position is that of the event before. So the first event may lie before this key.
                 let first = sort_key(FeedPosition { after: reader.stored_since(), number: 0 });
-                let read = self.read(coach, &first, PREFIX_END, reader.order, most);
-                let before = self.read(coach, PREFIX, &first, Order::Desc, 1);
-                let (read, before) = try_join(read, before).await?;
-                (read, before.items.into_iter().next())
+                let read = self.read(coach, [&first, PREFIX_END], reader, most);
+                let downwards = FeedReader { order: Order::Desc, ..reader.clone() };
+                let before = self.read(coach, [PREFIX, &first], &downwards, 1);
+                let (mut read, before) = try_join(read, before).await?;
+                read.items.splice(..0, before.items);
+                Ok(read)
             }
             (Order::Desc, passed) => {
-                let end = passed.map_or(PREFIX_END.to_owned(), sort_key);
-                let mut read = self.read(coach, PREFIX, &end, reader.order, most + 1).await?;
-                read.items.retain(|item| passed != Some(item.position));
-                (read, None)
+                let end = passed.map_or(PREFIX_END.to_owned(), |passed| format!("{PREFIX}{}", before(passed)));
+                self.read(coach, [PREFIX, &end], reader, most).await
             }
+        }
+    }
+
+    /// Reads the items of the reader's types beyond a position.
+    async fn further(&self, coach: &CoachId, reader: &FeedReader, passed: FeedPosition) -> Result<Further, StoreError> {
+        let most = reader.limit + 1;
+        let (end, [first, last]) = match reader.order {
+            Order::Asc => {
+                let last = self.last(coach, reader).await?;
+                let Some(end) = last.filter(|last| *last > passed) else {
+                    return Ok(Further { items: Vec::new(), end: Some(passed) });
+                };
+                (end, [behind(passed), place(end)])
+            }
+            Order::Desc => (FeedPosition::origin(), [String::new(), before(passed)]),
         };
-        found.items.extend(before.into_iter().chain(read.items.drain(..)));
-        found.is_end = read.is_end;
-        Ok(())
+        let of_types = reader.types.iter().map(async |named| {
+            let [first, last] = [&first, &last].map(|bound| s(format!("{}#{bound}", named.as_str())));
+            let values = [(":pk", s(partition(coach))), (":first", first), (":last", last)];
+            let query = self.table.query("pk = :pk AND #type_position BETWEEN :first AND :last", values);
+            let query = query.index_name("by_type").consistent_read(true);
+            let query = query.scan_index_forward(reader.order == Order::Asc).limit(count(most));
+            let items = query_up_to(query, most).await?;
+            items.into_iter().map(|item| self.stored(item, reader)).collect::<Result<Vec<_>, StoreError>>()
+        });
+        Ok(Further::merge(try_join_all(of_types).await?, most, reader.order, end))
+    }
+
+    /// Reads the position of the last item.
+    async fn last(&self, coach: &CoachId, reader: &FeedReader) -> Result<Option<FeedPosition>, StoreError> {
+        let downwards = FeedReader { order: Order::Desc, types: Vec::new(), ..reader.clone() };
+        let read = self.read(coach, [PREFIX, PREFIX_END], &downwards, 1).await?;
+        Ok(read.items.first().map(|item| item.position))
     }
 
     /// Reads the items between two sort keys, both included, consistently.
     async fn read(
         &self,
         coach: &CoachId,
-        first: &str,
-        last: &str,
-        order: Order,
-        most: u32,
+        [first, last]: [&str; 2],
+        reader: &FeedReader,
+        most: usize,
     ) -> Result<Scan, StoreError> {
         let values = [(":pk", s(partition(coach))), (":first", s(first)), (":last", s(last))];
         let query = self.table.query("pk = :pk AND sk BETWEEN :first AND :last", values).consistent_read(true);
-        let query = query.scan_index_forward(order == Order::Asc);
-        let page = query_page(query.limit(i32::try_from(most).unwrap_or(i32::MAX))).await?;
-        let items = page.items.into_iter().map(|item| self.stored(item)).collect::<Result<_, _>>()?;
-        Ok(Scan { items, is_end: page.next.is_none() })
+        let query = query.scan_index_forward(reader.order == Order::Asc);
+        let page = query_page(query.limit(count(most))).await?;
+        let items = page.items.into_iter().map(|item| self.stored(item, reader)).collect::<Result<_, _>>()?;
+        Ok(Scan { items, is_end: page.next.is_none(), further: None })
     }
 
-    fn stored(&self, item: Item) -> Result<Stored, StoreError> {
+    /// Opens an item of the reader's types.
+    fn stored(&self, item: Item, reader: &FeedReader) -> Result<Stored, StoreError> {
         let item: FeedItem = from_item(ENTITY, item)?;
-        let open = |sealed: &[u8]| self.vault.unseal_json::<Event>(ENTITY, &context(&item.event_id), sealed);
-        let event = Some(&*item.sealed).filter(|sealed| !sealed.is_empty()).map(open).transpose()?;
+        let named = item.type_position.as_deref().and_then(|position| position.split_once('#'));
+        let is_wanted = named.is_some_and(|(named, _)| reader.types.iter().any(|wanted| wanted.as_str() == named));
+        let open = || self.vault.unseal_json::<Event>(ENTITY, &context(&item.event_id), &item.sealed);
+        let event = (is_wanted && !item.sealed.is_empty()).then(open).transpose()?;
         Ok(Stored { position: item.position()?, stored_at: item.stored_at(), event })
     }
 }
@@ -146,13 +193,28 @@ impl FeedItem {
     }
 }
 
-fn sort_key(FeedPosition { after, number }: FeedPosition) -> String {
-    format!("{PREFIX}{:015}#{number:012}", after.ms())
+/// The text of a position: texts sort as positions do.
+fn place(FeedPosition { after, number }: FeedPosition) -> String {
+    format!("{:015}#{number:012}", after.ms())
 }
 
-/// The first sort key behind a position.
-fn after(position: FeedPosition) -> String {
-    format!("{}!", sort_key(position))
+fn sort_key(position: FeedPosition) -> String {
+    format!("{PREFIX}{}", place(position))
+}
+
+/// The first text behind that of a position.
+fn behind(position: FeedPosition) -> String {
+    format!("{}!", place(position))
+}
+
+/// A text before that of a position, and behind those of all positions before.
+fn before(position: FeedPosition) -> String {
+    let number = position.number.saturating_sub(1);
+    format!("{}~", place(FeedPosition { number, ..position }))
+}
+
+fn count(items: usize) -> i32 {
+    i32::try_from(items).unwrap_or(i32::MAX)
 }
 
 fn context(event_id: &str) -> String {

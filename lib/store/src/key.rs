@@ -16,7 +16,7 @@
 //!    events change the ring too: module `change`.
 //! 7. `copy_entitlements` GetItem of the ring, BatchGetItem, UpdateItem of each live key with an older copy.
 //! 8. `count_live` GetItem of the ring, BatchGetItem.
-//! 9. `may_read_events` GetItem of the ring.
+//! 9. `may_read_events`, `readers` GetItem of the ring.
 
 mod change;
 mod lifecycle;
@@ -40,6 +40,7 @@ use serde::{Deserialize, Serialize};
 
 pub use list::KeyPage;
 pub use present::Presented;
+pub use ring::Readers;
 
 use crate::db::{self, Db, Item, StoreError, Table, from_item};
 
@@ -54,6 +55,10 @@ pub struct KeyRecord {
     /// The events that the key may read. `None`: no events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub events: Option<EventAccess>,
+    /// Since when keys of the coach have been able to read events without a break, as of the creation of `events`.
+    /// Events are stored since then. `None`: no events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events_since: Option<Timestamp>,
     /// Prefix and last characters of the secret.
     pub display: String,
     pub created_at: Timestamp,
@@ -163,6 +168,7 @@ mod tests {
             scope: Scope::Partner,
             permissions: Vec::new(),
             events: None,
+            events_since: None,
             display: "svc_live_…abcd".to_owned(),
             created_at: Timestamp::from_ms(1),
             expires_at: None,

@@ -81,6 +81,17 @@ impl Content {
         }
     }
 
+    /// The content with events that happened at this time at the latest: the fact of a fast clock counts as of its
+    /// storing. So a reader that asks for what happened since a time gets all that was stored since then.
+    fn as_of(&self, stored_at: Timestamp) -> Self {
+        let no_later = |event: &Event| Event { occurred_at: event.occurred_at.min(stored_at), ..event.clone() };
+        match self {
+            Self::Event(event) => Self::Event(Box::new(no_later(event))),
+            Self::Events { events } => Self::Events { events: events.iter().map(no_later).collect() },
+            Self::Change(_) | Self::Order(_) | Self::Job(_) | Self::Notice(_) => self.clone(),
+        }
+    }
+
     /// The coach whose entry it is.
     pub fn coach_id(&self) -> &CoachId {
         match self {
@@ -130,6 +141,7 @@ impl Outbox {
 
     /// Part of a transaction: stores an entry. The id derives from the cause, so writing it again changes nothing.
     pub(crate) fn put(&self, content: &Content, send_after: Timestamp) -> Write {
+        let content = &content.as_of(send_after);
         let record = OutboxItem {
             pk: content.id().into_owned(),
             unsent_shard: shard_of(&content.id()),

@@ -9,7 +9,7 @@ use domain::id::CoachId;
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{ENTITY, EventFeed, FeedItem, PREFIX, PREFIX_END, context, sort_key};
+use super::{ENTITY, EventFeed, FeedItem, PREFIX, PREFIX_END, context, place, sort_key};
 use crate::db::{Item, Part, StoreError, Transacted, Written, from_item, n, query_page, s, to_item};
 use crate::workspace::{key_of, partition};
 
@@ -78,7 +78,7 @@ impl EventFeed {
                         continue;
                     }
                 };
-                let stored_at = position.after.max(now).max(written_at);
+                let stored_at = position.after.max(now).max(written_at).max(event.occurred_at);
                 let item = self.item_of(coach, event, position, stored_at);
                 match self.put(&item, event).await? {
                     Put::Done => last = Some(Last::of(&item)?),
@@ -175,6 +175,7 @@ impl EventFeed {
             sk: sort_key(position),
             stored_at: stored_at.ms(),
             subject: event.subject(),
+            type_position: Some(format!("{}#{}", event.event_type.as_str(), place(position))),
             sealed: self.vault.seal_json(&context(&event_id), event),
             expires_at: (stored_at + LIFE).unix_s(),
             event_id,

@@ -52,7 +52,7 @@ impl EventFeed {
             let page = query_page(query.clone().set_exclusive_start_key(start)).await?;
             let erased = page.items.into_iter().map(|key| async {
                 let item = self.table.write(key).when_present();
-                let erased = item.remove(["sealed", "client_id", "contact_id", "merged_contact_id"]);
+                let erased = item.remove(["sealed", "type_position", "client_id", "contact_id", "merged_contact_id"]);
                 erased.update_now().await.map(drop)
             });
             stream::iter(erased).buffer_unordered(CONCURRENT_UPDATES).try_collect::<Vec<()>>().await?;

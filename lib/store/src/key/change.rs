@@ -9,17 +9,20 @@ use domain::key::KeyChange;
 use domain::time::Timestamp;
 
 use super::lifecycle::when_as_read;
-use super::{KeyRecord, Keys, item_key};
+use super::{KeyRecord, Keys, Readers, item_key};
 use crate::db::{Part, Write, n, s, to_attribute};
 use crate::workspace::StoredWorkspace;
 
 impl KeyRecord {
-    /// The record after a change.
-    pub fn changed(&self, change: &KeyChange) -> Self {
+    /// The record after a change. `readers`: of a key that could not read events, and may read them now.
+    pub fn changed(&self, change: &KeyChange, readers: Option<&Readers>) -> Self {
+        let events = change.events.clone().unwrap_or_else(|| self.events.clone());
+        let events_since = readers.map(|readers| readers.since).or(self.events_since);
         Self {
+            events_since: events_since.filter(|_| events.is_some()),
+            events,
             name: change.name.clone().unwrap_or_else(|| self.name.clone()),
             expires_at: change.expires_at.map_or(self.expires_at, |expires_at| expires_at.map(Timestamp::ms)),
-            events: change.events.clone().unwrap_or_else(|| self.events.clone()),
             ..self.clone()
         }
     }
@@ -27,15 +30,16 @@ impl KeyRecord {
 
 impl Keys {
     /// Parts of a transaction: change a key. `workspace` is the workspace of a key whose expiry changes, and must be
-    /// checked beside them.
+    /// checked beside them. `readers`: of a key that could not read events, and may read them now.
     pub fn change(
         &self,
         record: &KeyRecord,
         change: &KeyChange,
         workspace: Option<&StoredWorkspace>,
+        readers: Option<&Readers>,
         now: Timestamp,
     ) -> Vec<Write> {
-        let (id, changed) = (&record.key_id, record.changed(change));
+        let (id, changed) = (&record.key_id, record.changed(change, readers));
         let mut update = match workspace {
             Some(workspace) => self.copying_write(id, workspace),
             None => self.table.write(item_key(id)),
@@ -48,10 +52,11 @@ impl Keys {
         }
         if let Some(events) = &change.events {
             update = update.set_or_remove("events", events.as_ref().map(to_attribute));
+            update = update.set_or_remove("events_since", changed.events_since.as_ref().map(to_attribute));
         }
         let ring = match (change.expires_at, &change.events) {
-            (Some(_), _) => Some(self.keep_on_ring(&changed)),
-            (None, Some(_)) => Some(self.note_reader(&changed)),
+            (Some(_), _) => Some(self.keep_on_ring(&changed, readers)),
+            (None, Some(_)) => Some(self.note_reader(&changed, readers)),
             (None, None) => None,
         };
         if change.needs_active_key() {

@@ -10,7 +10,7 @@ use domain::key::{KeyDraft, ROTATION_OVERLAP};
 use domain::time::Timestamp;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
-use super::{KeyItem, KeyRecord, Keys, coach_key, item_key};
+use super::{KeyItem, KeyRecord, Keys, Readers, coach_key, item_key};
 use crate::db::{ItemWrite, Part, StoreError, Write, n, s, to_attribute, to_item};
 use crate::workspace::StoredWorkspace;
 
@@ -18,8 +18,14 @@ use crate::workspace::StoredWorkspace;
 const CONCURRENT_COPIES: usize = 16;
 
 impl KeyRecord {
-    /// A new key of a workspace.
-    pub fn new(key: &ApiKey, draft: &KeyDraft, stored: &StoredWorkspace, now: Timestamp) -> Self {
+    /// A new key of a workspace. `readers`: of a key that may read events.
+    pub fn new(
+        key: &ApiKey,
+        draft: &KeyDraft,
+        stored: &StoredWorkspace,
+        readers: Option<&Readers>,
+        now: Timestamp,
+    ) -> Self {
         let StoredWorkspace { workspace, version, .. } = stored;
         Self {
             key_id: key.id(),
@@ -28,6 +34,7 @@ impl KeyRecord {
             scope: draft.scope,
             permissions: draft.permissions.clone(),
             events: draft.events.clone(),
+            events_since: readers.map(|readers| readers.since),
             display: key.display(),
             created_at: now,
             expires_at: draft.expires_at.map(Timestamp::ms),
@@ -63,24 +70,37 @@ impl KeyRecord {
 
 impl Keys {
     /// Parts of a transaction: store a new key, if the ring has room. The workspace must be checked beside them.
-    pub fn create(&self, record: &KeyRecord, key: &ApiKey) -> Vec<Write> {
-        self.add(record, key, None).into()
+    pub fn create(&self, record: &KeyRecord, key: &ApiKey, readers: Option<&Readers>) -> Vec<Write> {
+        self.add(record, key, None, readers).into()
     }
 
     /// Parts of a transaction: store a new key in place of an old one, which ends after the overlap. The new key has
     /// the name, the expiry and the events that were read, so the old key must still have them, and no other rotation
     /// has replaced it. The workspace must be checked beside them.
-    pub fn replace(&self, old: &KeyRecord, record: &KeyRecord, key: &ApiKey, now: Timestamp) -> Vec<Write> {
+    pub fn replace(
+        &self,
+        old: &KeyRecord,
+        record: &KeyRecord,
+        key: &ApiKey,
+        readers: Option<&Readers>,
+        now: Timestamp,
+    ) -> Vec<Write> {
         let replaced = old.replaced(&record.key_id, now);
         let update = self.table.write(item_key(&old.key_id)).set("replaced_by", s(record.key_id.as_str()));
         let update = update.set_or_remove("expires_at", replaced.expires_at.map(n));
         let is_active = "attribute_not_exists(revoked_at) AND attribute_not_exists(replaced_by)";
         let update = update.when(is_active, []).when("#name = :name", [(":name", s(&old.name))]);
         let retired = when_as_read(update, old).update(Part::ReplacedKey);
-        self.add(record, key, Some(&replaced)).into_iter().chain([retired]).collect()
+        self.add(record, key, Some(&replaced), readers).into_iter().chain([retired]).collect()
     }
 
-    fn add(&self, record: &KeyRecord, key: &ApiKey, replaced: Option<&KeyRecord>) -> [Write; 3] {
+    fn add(
+        &self,
+        record: &KeyRecord,
+        key: &ApiKey,
+        replaced: Option<&KeyRecord>,
+        readers: Option<&Readers>,
+    ) -> [Write; 3] {
         let id = record.key_id.as_str();
         let stored = KeyItem {
             pk: format!("KEY#{id}"),
@@ -90,7 +110,7 @@ impl Keys {
         };
         let entry = coach_key(&record.coach_id, super::list::entry_sort_key(record.created_at, &record.key_id));
         [
-            self.add_to_ring(record, replaced),
+            self.add_to_ring(record, replaced, readers),
             self.table.write(to_item(&stored)).when_absent().put(Part::Key),
             self.table.write(entry).put(Part::Key),
         ]

@@ -7,8 +7,13 @@
 //!
 //! Each transaction that sets a key's events or expiry sets the key's attribute too, on condition that both are as they
 //! were read. So the attributes equal the records, and one read of the ring finds whether a live key reads events.
+//!
+//! `read_since` is the time since which a live key has been able to read events without a break. The transaction that
+//! gives a key events sets it, on condition of the ring's version: a new time if no live key read events until then.
+//! The key's record copies it. While the key may read events there is no break, so the copy stays true.
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use chrono::TimeDelta;
 use domain::id::{CoachId, KeyId};
 use domain::key::MAX_LIVE_KEYS;
 use domain::time::Timestamp;
@@ -20,6 +25,10 @@ const SORT_KEY: &str = "KEYS";
 const READER_PREFIX: &str = "events_";
 /// The end of a reader that never expires, in milliseconds: later than any time.
 const NEVER_MS: i64 = i64::MAX;
+const SINCE: &str = "read_since";
+/// Time for which events are stored after the last reader has expired. A request may prolong a key that expires while
+/// the request is under way, and clocks differ.
+const GRACE: TimeDelta = TimeDelta::minutes(2);
 
 /// The keys on a ring, as of a version.
 #[derive(Default)]
@@ -28,6 +37,16 @@ pub(super) struct Ring {
     pub(super) ids: Vec<KeyId>,
     /// The attributes of the keys that may read events, with their ends in milliseconds.
     readers: Vec<(String, i64)>,
+    /// Since when a live key has been able to read events without a break, up to now or to the last reader's end.
+    read_since: Option<Timestamp>,
+}
+
+/// The keys of a ring that may read events, for a key that may read events from now on.
+pub struct Readers {
+    /// `None`: the coach has no ring yet.
+    version: Option<u64>,
+    /// Since when keys have been able to read events without a break, this key included.
+    pub since: Timestamp,
 }
 
 impl Ring {
@@ -39,6 +58,7 @@ impl Ring {
             version: number(item, "version").unwrap_or_default(),
             ids: ids.collect::<Result<_, _>>()?,
             readers: readers.filter_map(|name| Some((name.clone(), number(item, name)?))).collect(),
+            read_since: number(item, SINCE).map(Timestamp::from_ms),
         })
     }
 
@@ -50,29 +70,51 @@ impl Ring {
 
 impl Keys {
     /// Part of a transaction: adds a key, if the ring has room. The key may replace another one, which then ends.
-    pub(super) fn add_to_ring(&self, key: &KeyRecord, replaced: Option<&KeyRecord>) -> Write {
+    /// `readers`: of a key that may read events.
+    pub(super) fn add_to_ring(
+        &self,
+        key: &KeyRecord,
+        replaced: Option<&KeyRecord>,
+        readers: Option<&Readers>,
+    ) -> Write {
         let update = self.ring_write(&key.coach_id).add("live_keys", set([&key.key_id]));
+        let update = with_readers(update, readers);
         let update = std::iter::once(key).chain(replaced).fold(update, with_reader);
         let has_room = "attribute_not_exists(live_keys) OR size(live_keys) < :most";
         update.when(has_room, [(":most", n(MAX_LIVE_KEYS))]).update(Part::KeyRing)
     }
 
     /// Part of a transaction: keeps a key on the ring, or adds the key again if the ring has room.
-    pub(super) fn keep_on_ring(&self, key: &KeyRecord) -> Write {
+    pub(super) fn keep_on_ring(&self, key: &KeyRecord, readers: Option<&Readers>) -> Write {
         let id = &key.key_id;
         let update = with_reader(self.ring_write(&key.coach_id), key).add("live_keys", set([id]));
+        let update = with_readers(update, readers);
         let has_place = "attribute_not_exists(live_keys) OR contains(live_keys, :id) OR size(live_keys) < :most";
         update.when(has_place, [(":id", s(id.as_str())), (":most", n(MAX_LIVE_KEYS))]).update(Part::KeyRing)
     }
 
     /// Part of a transaction: notes whether a key may read events.
-    pub(super) fn note_reader(&self, key: &KeyRecord) -> Write {
-        with_reader(self.ring_write(&key.coach_id), key).update(Part::KeyRing)
+    pub(super) fn note_reader(&self, key: &KeyRecord, readers: Option<&Readers>) -> Write {
+        with_readers(with_reader(self.ring_write(&key.coach_id), key), readers).update(Part::KeyRing)
     }
 
-    /// Returns true if a live key of the coach may read events.
+    /// Returns true if a live key of the coach may read events, or one that has just expired.
     pub async fn may_read_events(&self, coach: &CoachId, now: Timestamp) -> Result<bool, StoreError> {
-        Ok(self.ring(coach).await?.has_reader(now))
+        Ok(self.ring(coach).await?.has_reader(now + -GRACE))
+    }
+
+    /// Reads the ring for a key that may read events from now on.
+    pub async fn readers(&self, coach: &CoachId, now: Timestamp) -> Result<Readers, StoreError> {
+        let item = self.table.item(coach_key(coach, SORT_KEY)).await?;
+        let ring = item.as_ref().map(Ring::from_item).transpose()?;
+        let version = ring.as_ref().map(|ring| ring.version);
+        let ring = ring.unwrap_or_default();
+        let since = match ring.read_since {
+            Some(since) if ring.has_reader(now) => since,
+            Some(earlier) => now.after(earlier),
+            None => now,
+        };
+        Ok(Readers { version, since })
     }
 
     /// Returns true if the ring holds the key, or has room for it once expired keys are removed.
@@ -133,6 +175,12 @@ impl Keys {
 fn with_reader<'a>(update: ItemWrite<'a>, key: &KeyRecord) -> ItemWrite<'a> {
     let ends_ms = key.events.as_ref().map(|_| n(key.expires_at.unwrap_or(NEVER_MS)));
     update.set_or_remove(&reader(&key.key_id), ends_ms)
+}
+
+/// Sets since when events are read without a break, on condition that the ring is as it was read.
+fn with_readers<'a>(update: ItemWrite<'a>, readers: Option<&Readers>) -> ItemWrite<'a> {
+    let Some(readers) = readers else { return update };
+    update.when_version(readers.version).set(SINCE, n(readers.since.ms()))
 }
 
 /// The attribute of a key that may read events.

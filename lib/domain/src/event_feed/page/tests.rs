@@ -29,7 +29,7 @@ fn feed(gaps_ms: &[u16], began_at: Timestamp) -> Vec<Stored> {
     items.collect()
 }
 
-/// Reads the items of a feed as the store does.
+/// Reads the items of a feed as the store does: up to `most` of all types, then up to `most` of each type of the reader.
 fn scan(feed: &[Stored], reader: &FeedReader, most: usize) -> Scan {
     let is_behind = |item: &&Stored| match (reader.order, reader.cursor) {
         (Order::Asc, Some(cursor)) => item.position > cursor.position,
@@ -40,9 +40,21 @@ fn scan(feed: &[Stored], reader: &FeedReader, most: usize) -> Scan {
     if reader.order == Order::Desc {
         items.reverse();
     }
-    let is_end = items.len() <= most;
-    items.truncate(most);
-    Scan { items, is_end }
+    let rest = items.split_off(items.len().min(most));
+    let scan = Scan { is_end: rest.is_empty(), items, further: None };
+    match reader.choose(&scan) {
+        FeedChoice::ReadOn => Scan { further: Some(further(&rest, reader, most)), ..scan },
+        _ => scan,
+    }
+}
+
+fn further(rest: &[Stored], reader: &FeedReader, most: usize) -> Further {
+    let is_of =
+        |item: &Stored, named: EventType| item.event.as_ref().is_some_and(|event| event.event_type == named.into());
+    let of_type = |named: &EventType| rest.iter().filter(|item| is_of(item, *named)).take(most).cloned().collect();
+    let of_types: Vec<Vec<Stored>> = reader.types.iter().map(of_type).collect();
+    let last = rest.last().map_or_else(FeedPosition::origin, |item| item.position);
+    Further::merge(of_types, most, reader.order, if reader.order == Order::Asc { last } else { FeedPosition::origin() })
 }
 
 fn reader(order: Order, limit: usize) -> FeedReader {
@@ -51,7 +63,7 @@ fn reader(order: Order, limit: usize) -> FeedReader {
 
 /// The ids of a page, its cursor, and if there is more.
 fn read(feed: &[Stored], reader: &FeedReader, most: usize) -> (Vec<String>, Option<FeedCursor>, bool) {
-    match reader.choose(&scan(feed, reader, most), true) {
+    match reader.choose(&scan(feed, reader, most)) {
         FeedChoice::Page { events, next, has_more } => {
             (events.into_iter().map(|event| event.id.to_string()).collect(), next, has_more)
         }
@@ -126,13 +138,33 @@ fn a_page_says_if_there_is_more_and_a_further_type_is_no_more() {
 }
 
 #[test]
-fn items_that_were_not_read_are_asked_for_before_a_page_is_short() {
+fn items_that_were_not_read_are_asked_for() {
     let feed = feed(&[1; 5], at(0));
     for order in Order::ALL {
         let reader = reader(order, 3);
-        assert_eq!(reader.choose(&scan(&feed, &reader, 3), false), FeedChoice::ReadOn, "a further event decides");
-        let (ids, next, has_more) = read(&feed, &reader, 2);
-        assert_eq!((ids.len(), next.is_some(), has_more), (2, true, true));
+        let nearest = Scan { further: None, ..scan(&feed, &reader, 3) };
+        assert_eq!(reader.choose(&nearest), FeedChoice::ReadOn, "a further event decides");
+        let (ids, next, has_more) = read(&feed, &reader, 3);
+        assert_eq!((ids.len(), next.is_some(), has_more), (3, true, true));
+    }
+}
+
+#[test]
+fn a_page_goes_as_far_as_the_items_of_all_types_are_known() {
+    // New clients and messages: n n m n n m n n m.
+    let feed = feed(&[1; 9], at(0));
+    for order in Order::ALL {
+        let mut items = feed.clone();
+        if order == Order::Desc {
+            items.reverse();
+        }
+        let (nearest, rest) = items.split_at(1);
+        let reader = reader(order, 9);
+        // One item of each type: the farther of the two may have unread items before it.
+        let further = Some(further(rest, &reader, 1));
+        let scan = Scan { items: nearest.to_vec(), is_end: false, further };
+        let FeedChoice::Page { events, has_more, .. } = reader.choose(&scan) else { panic!("a page") };
+        assert_eq!((events.len(), has_more), (2, true), "{order:?}");
     }
 }
 
@@ -153,7 +185,7 @@ fn a_page_ends_before_an_event_that_is_being_stored() {
     let (ids, next, has_more) = read(&feed, &all, 9);
     assert_eq!((ids.len(), has_more), (2, true));
     let behind = FeedReader { cursor: next, ..all };
-    assert_eq!(behind.choose(&scan(&feed, &behind, 9), true), FeedChoice::Gap);
+    assert_eq!(behind.choose(&scan(&feed, &behind, 9)), FeedChoice::Gap);
     feed.insert(2, missing);
     assert_eq!(read(&feed, &behind, 9).0, self::ids(&feed[2..]));
 }
