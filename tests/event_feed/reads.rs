@@ -134,7 +134,9 @@ async fn types_choose_events_and_every_page_of_any_size_together_has_all_of_them
         world.apply(facts).await;
     }
     let whole = whole_feed(&key).await;
-    for types in ["new_client", "new_client,message_received", "phase_advanced,low_check_in_score"] {
+    for types in
+        ["new_client", "new_client,message_received,new_client", "phase_advanced,low_check_in_score,check_in_submitted"]
+    {
         let wanted: Vec<_> =
             whole.iter().filter(|event| types.split(',').any(|named| event["type"] == named)).cloned().collect();
         for order in ["asc", "desc"] {

@@ -1,5 +1,5 @@
-//! A cursor counts for its own list and its own coach. The cursors of CRM lists by id are UUIDs of records, which need not
-//! exist: they fit everywhere.
+//! A cursor counts for its own list and its own coach. The cursors of CRM lists by id are UUIDs of records, which need
+//! not exist: they fit everywhere.
 
 use serde_json::json;
 

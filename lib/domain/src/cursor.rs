@@ -1,5 +1,5 @@
-//! Cursors of lists. A cursor holds the position behind a page, and a mark of the list and the coach that it belongs to.
-//! Elsewhere the cursor is refused: it would pass over records. Callers treat a cursor as opaque.
+//! Cursors of lists. A cursor holds the position behind a page, and a mark of the list and the coach that it belongs
+//! to. Elsewhere the cursor is refused: it would pass over records. Callers treat a cursor as opaque.
 //!
 //! The mark is no proof, since a caller can make up a cursor of its own list. So each list checks its positions, too.
 

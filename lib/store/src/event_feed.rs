@@ -9,8 +9,8 @@
 //!
 //! **Once.** A relay that died may have stored the event. So a relay reads the items that were stored since the event
 //! was written, and each item that takes its position: it sees every item up to the position that it takes. The time of
-//! an item is never before that of the item before, nor before its event happened or was written, whatever a clock says.
-//! An event that may be emitted twice is stored together with its mark.
+//! an item is never before that of the item before, nor before its event happened or was written, whatever a clock
+//! says. An event that may be emitted twice is stored together with its mark.
 //!
 //! **Expiry.** Items live for twice the time for which the feed shows them. A relay keeps the last item longer before
 //! it builds on an item that might expire. If all items are old, the feed begins again, at the time in `START`, which

@@ -50,8 +50,8 @@ pub struct Further {
 }
 
 impl Further {
-    /// Merges the items that were read of each type, at most `most` of one. Behind the last item of a type that may have
-    /// more, items are missing. `end`: the end of the feed.
+    /// Merges the items that were read of each type, at most `most` of one. Behind the last item of a type that may
+    /// have more, items are missing. `end`: the end of the feed.
     pub fn merge(of_types: Vec<Vec<Stored>>, most: usize, order: Order, end: FeedPosition) -> Self {
         let is_ahead = |one: FeedPosition, other: FeedPosition| match order {
             Order::Asc => one < other,

@@ -42,10 +42,11 @@ pub fn parse_sample_type(text: Option<&str>) -> Result<EventType, Invalid> {
     EventType::parse(text.unwrap_or_default()).map_err(|rule| Invalid::field("type", rule))
 }
 
-/// Parses types, or returns the rule that they break.
+/// Parses types, each once, or returns the rule that they break.
 fn types(text: &str) -> Result<Vec<EventType>, String> {
-    let types: Result<_, _> = text.split(',').map(EventType::parse).collect();
-    types.map_err(|rule| format!("{rule}, separated by commas"))
+    let named: Result<Vec<EventType>, _> = text.split(',').map(EventType::parse).collect();
+    let named = named.map_err(|rule| format!("{rule}, separated by commas"))?;
+    Ok(EventType::ALL.into_iter().filter(|known| named.contains(known)).collect())
 }
 
 #[cfg(test)]
@@ -69,7 +70,7 @@ mod tests {
         let first = FeedQuery { since: None, order: Order::Asc, cursor: None, limit: 50 };
         assert_eq!(parse(&[]), Ok(first.clone()));
         assert_eq!(types_of(""), Ok(None));
-        let read = types_of("new_client,message_received");
+        let read = types_of("message_received,new_client,message_received");
         assert_eq!(read, Ok(Some(vec![EventType::NewClient, EventType::MessageReceived])));
         let empty = [("since", ""), ("cursor", ""), ("limit", ""), ("order", "")];
         assert_eq!(parse(&empty), Ok(first));

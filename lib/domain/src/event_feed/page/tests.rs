@@ -29,7 +29,7 @@ fn feed(gaps_ms: &[u16], began_at: Timestamp) -> Vec<Stored> {
     items.collect()
 }
 
-/// Reads the items of a feed as the store does: up to `most` of all types, then up to `most` of each type of the reader.
+/// Reads the items of a feed as the store does: up to `most` of all types, then up to `most` of each of the reader's.
 fn scan(feed: &[Stored], reader: &FeedReader, most: usize) -> Scan {
     let is_behind = |item: &&Stored| match (reader.order, reader.cursor) {
         (Order::Asc, Some(cursor)) => item.position > cursor.position,
