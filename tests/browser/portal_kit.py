@@ -325,14 +325,18 @@ class Visitor:
     @contextmanager
     def told(self, time):
         """Has the service say until the block ends that it is another time than it is."""
+        said = format_datetime(time, usegmt=True)
 
         def answer(route):
+            if said is None:
+                return route.fallback()
             answer = route.fetch()
-            route.fulfill(response=answer, headers=answer.headers | {"date": format_datetime(time, usegmt=True)})
+            return route.fulfill(response=answer, headers=answer.headers | {"date": said or answer.headers["date"]})
 
+        # The route stays: an answer may be under way when the block ends.
         self.page.route("**/settings/**", answer)
         yield
-        self.page.unroute("**/settings/**", answer)
+        said = None
 
     def open_framed(self):
         """Opens the overview as the application shows it."""
