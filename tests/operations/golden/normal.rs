@@ -77,7 +77,8 @@ const VARYING: &[(&str, &str)] = &[
     (r#""temp_password":"[^"]{12,}""#, r#""temp_password":"<secret>""#),
     (r"(/intake/|/login/|#token=)[0-9A-Za-z_.-]{20,}", "$1<secret>"),
     (r#""(request_id|event_id)":"[^"]+""#, r#""$1":"<id>""#),
-    (r#""next_cursor":"[^"-]{12,}""#, r#""next_cursor":"<cursor>""#),
+    // Longer than a UUID, which is the cursor of a list by id.
+    (r#""next_cursor":"[A-Za-z0-9_-]{37,}""#, r#""next_cursor":"<cursor>""#),
     (r#""(x|kid)":"[0-9A-Za-z_-]{16,}""#, r#""$1":"<key>""#),
     (r"(?m)^(x-request-id|apigw-requestid|etag): .+$", "$1: <value>"),
     (r";r=\d+;t=\d+", ";r=<number>;t=<number>"),
