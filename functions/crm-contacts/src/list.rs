@@ -22,8 +22,8 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
             // A form without an address looks for nobody.
             Some("") => Page { records: Vec::new(), next: None },
             Some(text) => {
-                let email = parse_email_filter(text).map_err(|rule| Invalid::field(EMAIL, rule))?;
-                app.contacts.page_with_email(&caller.coach, &email, &request).await?
+                let emails = parse_email_filter(text).map_err(|rule| Invalid::field(EMAIL, rule))?;
+                app.contacts.page_with_email(&caller.coach, &emails, &request).await?
             }
             None => app.contacts.page(&caller.coach, &request).await?,
         };

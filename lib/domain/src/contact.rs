@@ -73,12 +73,15 @@ pub enum ListedContact {
 }
 crate::discreet! { ListedContact }
 
-/// Parses the filter `email` of the list of contacts. A `+` that was not encoded arrives as a blank.
-pub fn parse_email_filter(text: &str) -> Result<EmailKey, String> {
+/// Parses the filter `email` of the list of contacts. Returns the addresses that it may mean. They may be ones that only
+/// the application accepts. A `+` that was not encoded arrives as a blank.
+pub fn parse_email_filter(text: &str) -> Result<Vec<EmailKey>, String> {
     if text.chars().count() > MAX_EMAIL_CHARS {
         return Err(format!("must be at most {MAX_EMAIL_CHARS} characters"));
     }
-    Email::parse(&text.replace(' ', "+")).map(|email| email.key()).map_err(|rule| rule.to_string())
+    let with_plus = text.contains(' ').then(|| text.replace(' ', "+"));
+    let meant = [Some(text), with_plus.as_deref()].into_iter().flatten();
+    Ok(meant.map(|text| Email::unchecked(text).key()).collect())
 }
 
 /// A contact to create, or to find by its address.

@@ -6,11 +6,12 @@ use domain::contact::{ListedContact, MAX_NAMESAKES_FOUND, MergedContact};
 use domain::crm_list::{PageRequest, Update, Walk};
 use domain::email::EmailKey;
 use domain::id::{CoachId, ContactId};
+use futures::future::try_join_all;
 
 use super::Contacts;
-use super::item::{ContactItem, PREFIX, StoredContact, contact_of, contact_sk};
+use super::item::{ContactItem, PREFIX, contact_of, contact_sk};
 use super::state::{Chain, ContactState, MAX_FOLLOWED, end_of};
-use crate::db::{Item, StoreError, from_item, query_up_to, s, sk_of};
+use crate::db::{Item, StoreError, query_up_to, s, sk_of};
 use crate::page::{Listing, Page, Placed};
 use crate::workspace::partition;
 
@@ -37,25 +38,36 @@ impl Contacts {
         })
     }
 
-    /// Reads a page of the live contacts with that address. At most [`MAX_NAMESAKES_FOUND`] contacts of an address are
-    /// read, since the index has them in no order.
+    /// Reads a page of the live contacts with one of these addresses. At most [`MAX_NAMESAKES_FOUND`] contacts of an
+    /// address are read, since the index has them in no order.
     pub async fn page_with_email(
         &self,
         coach: &CoachId,
-        email: &EmailKey,
+        emails: &[EmailKey],
         request: &PageRequest<Walk>,
     ) -> Result<Page<ListedContact>, StoreError> {
+        let found = try_join_all(emails.iter().map(|email| self.live_with_email(coach, email))).await?;
+        let rest = request.walk.rest(found.into_iter().flatten()).into_iter();
+        let placed = rest.map(|(position, record)| Placed { position, record });
+        Ok(Page::first_of(placed.collect(), request.limit))
+    }
+
+    async fn live_with_email(
+        &self,
+        coach: &CoachId,
+        email: &EmailKey,
+    ) -> Result<Vec<(Update, ListedContact)>, StoreError> {
         let values = [(":pk", s(partition(coach))), (":email", s(email.as_str()))];
         let query = self.table.query("pk = :pk AND email_key = :email", values);
         let query = query.index_name("by_email").consistent_read(true);
-        let mut found: Vec<(Update, ListedContact)> = Vec::new();
+        let mut live = Vec::new();
         for item in query_up_to(query, MAX_NAMESAKES_FOUND).await? {
-            let stored: StoredContact = from_item("contact", item)?;
-            found.push((stored.updated.update(), ListedContact::Live(stored.known.contact)));
+            // The text of a request may be the key of a merged contact.
+            let item = ContactItem::from_item(item)?;
+            let found = item.live().map(|found| (found.updated.update(), ListedContact::Live(found.contact().clone())));
+            live.extend(found);
         }
-        let rest = request.walk.rest(found).into_iter();
-        let placed = rest.map(|(position, record)| Placed { position, record });
-        Ok(Page::first_of(placed.collect(), request.limit))
+        Ok(live)
     }
 
     /// Reads the contacts to which the merges of known contacts lead.
