@@ -229,7 +229,7 @@ async fn a_move_far_away_leaves_the_old_time_free_and_takes_the_new_one() {
 }
 
 #[tokio::test]
-async fn a_booking_changes_only_for_its_contact_or_the_contact_it_was_merged_into() {
+async fn a_booking_changes_only_for_its_contact_by_each_id_that_merges_have_left() {
     let world = World::start().await;
     let desk = desk(&world).await;
     let date = world.midnight_in(2).await.date_naive();
@@ -245,10 +245,29 @@ async fn a_booking_changes_only_for_its_contact_or_the_contact_it_was_merged_int
     };
     world.apply([Fact::contact("ada", &uuid(3)), merge(LEAD, 3)]).await;
     world.apply([merge(3, OTHER_LEAD)]).await;
-    let gone = desk.reschedule(&booking, to(date, "10:00")).await.refused(409, "contact_merged");
+    for (lead, time) in [(LEAD, "11:00"), (3, "12:00"), (OTHER_LEAD, "10:00")] {
+        let mut by = to(date, time);
+        by["leadId"] = json!(uuid(lead));
+        let moved = desk.reschedule(&booking, by).await.expect(200);
+        assert_eq!(moved.body["booking"]["leadId"], uuid(LEAD), "{lead}");
+    }
+    // The contact of another booking is named as merged.
+    world.apply([Fact::contact("ada", &uuid(4))]).await;
+    let mut of_other = slot(date, "14:00");
+    of_other["leadId"] = json!(uuid(4));
+    let of_other = desk.booked(of_other).await;
+    let gone = desk.cancel(&of_other, LEAD).await.refused(409, "contact_merged");
     assert_eq!(gone.body["mergedIntoId"], uuid(OTHER_LEAD));
-    desk.reschedule(&booking, other).await.expect(200);
-    desk.cancel(&booking, LEAD).await.refused(409, "contact_merged");
+    desk.cancel(&of_other, OTHER_LEAD).await.refused(404, "not_found");
+    for (lead, time) in [(LEAD, "15:00"), (OTHER_LEAD, "16:00")] {
+        let booking = {
+            let mut draft = slot(date, time);
+            draft["leadId"] = json!(uuid(OTHER_LEAD));
+            desk.booked(draft).await
+        };
+        desk.cancel(&booking, lead).await.expect(200);
+    }
+    desk.cancel(&booking, LEAD).await.expect(200);
     desk.cancel(&booking, OTHER_LEAD).await.expect(200);
 }
 

@@ -41,7 +41,7 @@ struct Cancel<'a> {
 
 impl Command for Cancel<'_> {
     type Caller = CrmCaller;
-    type Snapshot = (CancelDraft, ChangeRead);
+    type Snapshot = ChangeRead;
 
     /// The payload is the same in either form. A contradiction has a payload of its own.
     fn payload<'a>(&self, inbound: &'a Inbound) -> Cow<'a, Value> {
@@ -55,15 +55,14 @@ impl Command for Cancel<'_> {
     async fn read(&self, caller: &CrmCaller) -> Result<Self::Snapshot, Problem> {
         let booking = crm::path_id(self.inbound, CalendarEventId::parse)?;
         let draft = CancelDraft::parse(&request_body(self.inbound)?)?;
-        let read = self.app.bookings.read_change(&caller.coach, booking, draft.lead_id, None).await?;
-        Ok((draft, read))
+        Ok(self.app.bookings.read_change(&caller.coach, booking, draft.lead_id, None).await?)
     }
 
-    fn decide(&self, caller: &CrmCaller, (draft, read): &Self::Snapshot) -> Result<Decision, Problem> {
-        let lead = draft.lead_id;
+    fn decide(&self, caller: &CrmCaller, read: &Self::Snapshot) -> Result<Decision, Problem> {
         let event = read.event.as_ref().map(|found| &found.event);
         booking::cancel(read.lead.lead(), event, caller.now).map_err(problem_of)?;
         let found = read.event.as_ref().ok_or_else(|| problem_of(BookingRefusal::UnknownBooking))?;
+        let lead = crm::live(&read.lead)?.contact().id;
         let cancelled = found.event.cancelled(caller.now);
         let view = booking_view(cancelled.as_ref().unwrap_or(&found.event), &read.calendars, caller)?;
         let change =

@@ -35,9 +35,9 @@ impl Command for Reschedule<'_> {
     }
 
     fn decide(&self, caller: &CrmCaller, (draft, read): &Self::Snapshot) -> Result<Decision, Problem> {
-        let lead = draft.lead_id;
         let to = move_of(draft, read, caller.time_zone.zone()?, caller.now).map_err(problem_of)?;
         let found = read.event.as_ref().ok_or_else(|| problem_of(BookingRefusal::UnknownBooking))?;
+        let lead = crm::live(&read.lead)?.contact().id;
         let previous = found.event.span.starts_at;
         // Repeating the API's own move emits no change.
         let is_change = to != Move::Unchanged || !found.event.is_time_set_by_api();

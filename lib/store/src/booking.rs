@@ -3,7 +3,8 @@
 //! on a calendar. LSI `by_update`: `updated` of every event on a calendar (module `updated`). GSI `by_contact`:
 //! `contact_ref` of an event with a contact. Each write raises the `version`.
 //! sk `BUSY#..`: busy intervals (module `bucket`).
-//! 1. `page` Query of `listed` or `by_update`, consistent; with a filter up to four. `get` BatchGetItem.
+//! 1. `page` Query of `listed` or `by_update`, consistent; with a filter up to four. First, with a contact, reads of
+//!    those that live as the same person. `get` BatchGetItem.
 //! 2. `read_booking` BatchGetItem of the contact and the buckets around a date, and GetItem of the calendar.
 //!    `read_change` The same with the event, for a move, and Query of all calendars.
 //! 3. `book`, `change` Parts of a transaction: the event, its buckets under the versions read, checks of calendar and
@@ -22,7 +23,7 @@ mod pending_buffers;
 
 use domain::booking::{BookingFilter, CalendarEvent};
 use domain::crm_list::{PageRequest, Walk};
-use domain::id::{CalendarEventId, CoachId};
+use domain::id::{CalendarEventId, CoachId, ContactId};
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
@@ -91,7 +92,11 @@ impl Bookings {
         filter: &BookingFilter,
     ) -> Result<Page<CalendarEvent>, StoreError> {
         let listing = Listing { table: &self.table, index: Some("listed"), prefix: LISTED_PREFIX };
-        let page = listing.filtered_page(coach, request, filter_of(filter)).await?;
+        let leads = match filter.lead_id {
+            Some(lead) => Some(self.contacts.same_person(coach, lead).await?),
+            None => None,
+        };
+        let page = listing.filtered_page(coach, request, filter_of(filter, leads)).await?;
         page.try_map(|item| StoredEvent::from_item(item).map(|stored| Some(stored.event)))
     }
 
@@ -158,12 +163,13 @@ fn first_updated(id: CalendarEventId, now: Timestamp) -> Updated {
     Updated::first(LISTED_PREFIX, id.0, now)
 }
 
-fn filter_of(filter: &BookingFilter) -> Filter {
+/// The condition of a filter. `leads` are the contacts that live as the filter's contact.
+fn filter_of(filter: &BookingFilter, leads: Option<Vec<ContactId>>) -> Filter {
     Filter::default()
         .clause("starts_at >= :earliest", ":earliest", filter.from.map(|from| n(from.ms())))
         .clause("starts_at < :end", ":end", filter.to.map(|to| n(to.ms())))
         .clause("calendar_id = :calendar", ":calendar", filter.calendar_id.map(|id| s(id.to_string())))
-        .clause("lead_id = :lead", ":lead", filter.lead_id.map(|id| s(id.to_string())))
+        .one_of("lead_id", leads.map(|leads| leads.iter().map(|id| s(id.to_string())).collect()))
 }
 
 /// Removes an erased contact from an event, which stays as busy time. A booking that is listed shows the change.

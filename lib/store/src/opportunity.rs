@@ -120,7 +120,12 @@ impl Opportunities {
         let Some(before) = before else {
             return Ok(Some(Event::opportunity_created(coach, contact, &view(opportunity).await?)));
         };
-        let (before, opportunity) = try_join(view(before), view(opportunity)).await?;
+        let is_same_person = self.contacts.are_same_person(coach, before.contact_id, id).await?;
+        let (mut before, opportunity) = try_join(view(before), view(opportunity)).await?;
+        if is_same_person {
+            // Receivers see no change: the contact was merged.
+            before.contact_id = id;
+        }
         Ok(Event::opportunity_changed(coach, contact, &before, &opportunity))
     }
 

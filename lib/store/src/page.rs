@@ -37,8 +37,8 @@ pub(crate) struct Listing<'a> {
 /// A condition on the records of a list. Each clause holds.
 #[derive(Default)]
 pub(crate) struct Filter {
-    clauses: Vec<&'static str>,
-    values: Vec<(&'static str, AttributeValue)>,
+    clauses: Vec<String>,
+    values: Vec<(String, AttributeValue)>,
 }
 
 /// The first records of a list.
@@ -67,8 +67,18 @@ impl Filter {
     /// Adds a clause with the value that it names, unless there is no value.
     pub(crate) fn clause(mut self, clause: &'static str, name: &'static str, value: Option<AttributeValue>) -> Self {
         if let Some(value) = value {
-            self.clauses.push(clause);
-            self.values.push((name, value));
+            self.clauses.push(clause.to_owned());
+            self.values.push((name.to_owned(), value));
+        }
+        self
+    }
+
+    /// Adds a clause: the attribute has one of up to a hundred values. `None` adds nothing.
+    pub(crate) fn one_of(mut self, attribute: &'static str, values: Option<Vec<AttributeValue>>) -> Self {
+        if let Some(values) = values {
+            let names: Vec<String> = (0..values.len()).map(|number| format!(":{attribute}_{number}")).collect();
+            self.clauses.push(format!("{attribute} IN ({})", names.join(", ")));
+            self.values.extend(names.into_iter().zip(values));
         }
         self
     }

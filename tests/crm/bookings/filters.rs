@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::crm::bookings::{CALENDAR, Desk, LEAD, OTHER_CALENDAR, OTHER_LEAD, event, slot};
 use crate::crm::contacts::merges::{merged, pseudo_random};
 use crate::crm::lists::{walk, walked_ids};
-use crate::world::{Bill, Fact, World, ids, rendered, uuid};
+use crate::world::{Bill, Caller, Fact, World, ids, rendered, uuid};
 
 const LONG_AGO: &str = "updated_since=2000-01-01T00:00:00Z";
 
@@ -64,16 +64,42 @@ async fn every_combination_of_filter_and_order_shows_what_a_model_shows_page_by_
 }
 
 #[tokio::test]
-async fn a_lead_is_the_contact_that_a_booking_shows_also_after_a_merge() {
+async fn a_lead_is_a_person_by_each_id_that_merges_have_left() {
+    const THIRD: u64 = 3;
+    const LAST: u64 = 4;
     let world = World::start().await;
     let desk = Desk { world: &world, key: world.booking_coach("ada").await };
+    world.apply([THIRD, LAST].map(|lead| Fact::contact("ada", &uuid(lead)))).await;
     let date = world.midnight_in(2).await.date_naive();
-    let booking = desk.booked(slot(date, "09:00")).await;
-    world.apply([merged(LEAD, OTHER_LEAD)]).await;
-    assert_eq!(walked_ids(&desk.key, "bookings", &format!("leadId={}", uuid(LEAD)), 5).await, [booking]);
-    assert!(walked_ids(&desk.key, "bookings", &format!("leadId={}", uuid(OTHER_LEAD)), 5).await.is_empty());
+    let mut bookings = Vec::new();
+    for (lead, time) in [(LEAD, "09:00"), (OTHER_LEAD, "10:00"), (THIRD, "11:00"), (LAST, "12:00")] {
+        let mut draft = slot(date, time);
+        draft["leadId"] = json!(uuid(lead));
+        bookings.push(desk.booked(draft).await);
+    }
+    let found = async |key: &Caller, lead: u64| {
+        let by_id = walked_ids(key, "bookings", &format!("leadId={}", uuid(lead)), 5).await;
+        let mut by_update = walked_ids(key, "bookings", &format!("{LONG_AGO}&leadId={}", uuid(lead)), 1).await;
+        by_update.sort_unstable();
+        assert_eq!(by_id, by_update, "{lead}");
+        by_id
+    };
+    // One and two merge into three, over each other; then three into the last.
+    world.apply([merged(LEAD, OTHER_LEAD), merged(OTHER_LEAD, THIRD)]).await;
+    for lead in [LEAD, OTHER_LEAD, THIRD] {
+        assert_eq!(found(&desk.key, lead).await, bookings[..3], "{lead}");
+    }
+    assert_eq!(found(&desk.key, LAST).await, bookings[3..]);
+    world.apply([merged(THIRD, LAST)]).await;
+    for lead in [LEAD, OTHER_LEAD, THIRD, LAST] {
+        assert_eq!(found(&desk.key, lead).await, bookings, "{lead}");
+    }
+    // A later merge leads elsewhere.
+    world.apply([merged(LEAD, 5)]).await;
+    assert_eq!(found(&desk.key, 5).await, bookings[..1]);
+    assert_eq!(found(&desk.key, LAST).await, bookings[1..]);
     let bob = world.booking_coach("bob").await;
-    assert!(walked_ids(&bob, "bookings", &format!("leadId={}", uuid(LEAD)), 5).await.is_empty());
+    assert!(found(&bob, LEAD).await.is_empty());
 }
 
 /// Bookings that a request with a filter reads.

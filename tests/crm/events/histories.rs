@@ -309,6 +309,12 @@ impl<'w, R: FnMut(usize) -> usize> History<'w, R> {
                 expect("opportunity_created", id, Value::Null, contact);
                 continue;
             };
+            // Two ids of one person are no difference.
+            let mut before = before.clone();
+            if named(&before["contactId"]) == contact {
+                before["contactId"] = opportunity["contactId"].clone();
+            }
+            let before = &before;
             let members = [("name", "name"), ("valueCents", "value_cents"), ("contactId", "contact_id")];
             let others = changed(before, opportunity, &members);
             if !changed(before, opportunity, &[("stage", ""), ("pipelineId", "")]).is_empty() {

@@ -14,7 +14,7 @@ use crate::wall_clock::{date_at, show_time, time_at};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lead {
     Live,
-    /// The contact was merged into this contact.
+    /// The contact was merged into this contact, and no named booking is with it.
     Merged(ContactId),
     /// The contact does not exist, or no longer exists.
     Unknown,

@@ -16,7 +16,7 @@ pub struct BookingFilter {
     /// The start before which the list ends.
     pub to: Option<Timestamp>,
     pub calendar_id: Option<CalendarId>,
-    /// The contact that a booking shows.
+    /// The contact of a booking: the one that the booking shows, or another that lives as the same person.
     pub lead_id: Option<ContactId>,
 }
 

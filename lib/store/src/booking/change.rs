@@ -24,8 +24,9 @@ pub struct BookingRead {
 /// The state that the decision about a change of a booking needs.
 #[derive(Debug)]
 pub struct ChangeRead {
+    /// The contact that the caller names. If the event is with it: the contact that it lives as.
     pub lead: ContactState,
-    /// The named event, if it is with the contact.
+    /// The named event, if it is with the contact: the two live as the same person.
     pub event: Option<StoredEvent>,
     /// All calendars of the coach.
     pub calendars: Vec<StoredCalendar>,
@@ -65,13 +66,13 @@ impl Bookings {
         let own_sk = event_sk(event);
         let (events, contacts): (Vec<Item>, Vec<Item>) = records.into_iter().partition(|item| sk_of(item) == own_sk);
         let event = events.into_iter().next().map(StoredEvent::from_item).transpose()?;
+        let named = self.lead_of_item(coach, lead, contacts.into_iter().next()).await?;
         let is_bound = match event.as_ref().and_then(|found| found.event.lead_id) {
-            // The event's contact may have been merged into the named contact.
-            Some(bound) => bound == lead || self.contacts.survivor(coach, bound).await? == Some(lead),
+            Some(bound) => self.contacts.are_same_person(coach, bound, lead).await?,
             None => false,
         };
         Ok(ChangeRead {
-            lead: self.lead_of_item(coach, lead, contacts.into_iter().next()).await?,
+            lead: if is_bound { named.survived() } else { named },
             event: event.filter(|_| is_bound),
             calendars,
             busy: BusyTimes::from_items(buckets)?,

@@ -5,14 +5,18 @@ use std::collections::HashSet;
 use domain::booking::Lead;
 use domain::event::Person;
 use domain::id::{ClientId, CoachId, ContactId};
+use futures::future::{try_join, try_join_all};
 
 use super::Contacts;
 use super::item::{ContactItem, PREFIX, StoredContact, contact_key, contact_of, contact_sk};
 use crate::contact_ref::ContactRef;
-use crate::db::{Item, Part, StoreError, Write, query_all, s, sk_of};
+use crate::db::{Item, Part, StoreError, Write, query_all, query_up_to, s, sk_of};
 
 /// Most merges that a request follows from a contact to its surviving contact.
 pub(super) const MAX_FOLLOWED: usize = 100;
+
+/// Most contacts of one person that a filter finds: a condition of DynamoDB compares with as many values.
+const MAX_SAME_PERSON: usize = 100;
 
 /// A contact, and the contacts that its merges lead to, in order.
 pub(super) type Chain = Vec<(ContactId, ContactItem)>;
@@ -47,6 +51,15 @@ impl ContactState {
             Self::Live(contact) => Ok(contact),
             Self::Merged { into, .. } => Err(Some(*into)),
             Self::Unknown | Self::Erased => Err(None),
+        }
+    }
+
+    /// The state of the surviving contact, if that is live.
+    #[must_use]
+    pub fn survived(self) -> Self {
+        match self {
+            Self::Merged { survivor: Some(survivor), .. } => Self::Live(survivor),
+            state => state,
         }
     }
 
@@ -130,6 +143,42 @@ impl Contacts {
         })
     }
 
+    /// Returns true if two contacts live as the same person: as one surviving contact.
+    pub async fn are_same_person(&self, coach: &CoachId, one: ContactId, other: ContactId) -> Result<bool, StoreError> {
+        if one == other {
+            return Ok(true);
+        }
+        let (one, other) = try_join(self.survivor(coach, one), self.survivor(coach, other)).await?;
+        Ok(one.is_some() && one == other)
+    }
+
+    /// Reads the contacts that live as the same person as a contact: the contact itself, its surviving contact, and
+    /// the contacts that were merged into that. At most `MAX_SAME_PERSON` are read. The index may lag, but not for the
+    /// contact and its surviving contact.
+    pub async fn same_person(&self, coach: &CoachId, contact: ContactId) -> Result<Vec<ContactId>, StoreError> {
+        let chain = self.chain(coach, contact, MAX_SAME_PERSON - 1).await?;
+        let mut same: Vec<ContactId> = chain.iter().map(|(id, _)| *id).collect();
+        let mut last_found = same.clone();
+        while !last_found.is_empty() && same.len() < MAX_SAME_PERSON {
+            let found = try_join_all(last_found.iter().map(|into| self.merged_into(coach, *into))).await?;
+            last_found = found.into_iter().flatten().filter(|id| !same.contains(id)).collect();
+            same.extend(&last_found);
+        }
+        same.truncate(MAX_SAME_PERSON);
+        Ok(same)
+    }
+
+    /// Reads up to `MAX_SAME_PERSON` contacts that were merged into a contact. The index may lag.
+    async fn merged_into(&self, coach: &CoachId, contact: ContactId) -> Result<Vec<ContactId>, StoreError> {
+        let into = ContactRef::new(coach, contact);
+        let values = [(":contact", s(into.to_string())), (":prefix", s(PREFIX))];
+        let query = self.table.query("contact_ref = :contact AND begins_with(sk, :prefix)", values);
+        let query = query.index_name("by_contact").limit(MAX_SAME_PERSON as i32);
+        let found = query_up_to(query, MAX_SAME_PERSON).await?;
+        let aliases = self.aliases(&into, found.iter().map(|item| sk_of(item).to_owned()).collect()).await?;
+        Ok(aliases.into_iter().map(|(id, _)| id).collect())
+    }
+
     /// Reads the surviving contact. Returns `None` if the contact is erased, or the surviving one is not stored.
     pub(super) async fn live_survivor(
         &self,
@@ -178,15 +227,20 @@ impl Contacts {
         let found = query_all(query.index_name("by_contact")).await?.into_iter();
         let (merged, others): (Vec<_>, _) =
             found.map(|item| sk_of(&item).to_owned()).partition(|sk| sk.starts_with(PREFIX));
-        let mut aliases = Vec::new();
-        for item in self.read(&contact.coach_id, merged).await? {
-            let id = contact_of(sk_of(&item));
-            let item = ContactItem::from_item(item)?;
-            // The contact may have been merged elsewhere since.
-            aliases.extend(id.filter(|_| item.merged_into() == Some(contact.contact_id)).map(|id| (id, item)));
-        }
+        let mut aliases = self.aliases(contact, merged).await?;
         aliases.sort_unstable_by_key(|(id, _)| *id);
         Ok(About { aliases, others })
+    }
+
+    /// Reads those of the contacts at these sort keys that are merged into a contact: the index may be out of date.
+    async fn aliases(&self, into: &ContactRef, sks: Vec<String>) -> Result<Vec<(ContactId, ContactItem)>, StoreError> {
+        let mut aliases = Vec::new();
+        for item in self.read(&into.coach_id, sks).await? {
+            let id = contact_of(sk_of(&item));
+            let item = ContactItem::from_item(item)?;
+            aliases.extend(id.filter(|_| item.merged_into() == Some(into.contact_id)).map(|id| (id, item)));
+        }
+        Ok(aliases)
     }
 
     /// Reads a contact, and the contacts that up to `most` merges lead to, in order. Each contact is read once: merges

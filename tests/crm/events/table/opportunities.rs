@@ -105,7 +105,25 @@ pub(super) fn rows() -> Vec<Row> {
             "a fact about a merged contact's opportunity",
             [saved(lee(291)), saved(deal(212, 291)), merged(291, 1)],
             [saved(deal(212, 291).with("value_cents", 3))],
-            [updated(one, with(package(212), json!({ "value_cents": 3 })), json!(["value_cents"]))],
+            [updated(one.clone(), with(package(212), json!({ "value_cents": 3 })), json!(["value_cents"]))],
+        ),
+        row(
+            "facts that name the surviving contact, and again the merged one",
+            [saved(lee(292)), saved(deal(214, 292)), merged(292, 1)],
+            [saved(deal(214, 1)), saved(deal(214, 292))],
+            NONE,
+        ),
+        row(
+            "a fact that names the surviving contact, with another value",
+            [saved(lee(293)), saved(deal(215, 293)), merged(293, 1)],
+            [saved(deal(215, 1).with("value_cents", 3))],
+            [updated(one.clone(), with(package(215), json!({ "value_cents": 3 })), json!(["value_cents"]))],
+        ),
+        row(
+            "a fact that names the merged contact again, with another stage",
+            [],
+            [saved(deal(215, 293).with("value_cents", 3).with("stage", "warm"))],
+            [moved(one, with(package(215), json!({ "value_cents": 3, "stage": "warm" })), open, json!([]))],
         ),
         row(
             "a pipeline's new stages",
