@@ -1,9 +1,11 @@
 //! Events of the CRM. `table` has each write of the API and each fact with the events that it emits. `histories`
 //! compares random histories with a model. `races` follows the events of records that many writers change at once.
+//! `waits` has records that arrive before their contacts.
 
 mod histories;
 pub(crate) mod races;
 mod table;
+mod waits;
 
 use serde_json::{Value, json};
 

@@ -5,8 +5,8 @@
 //! decides, sends, records, and sends the next order (`attempt`). The delivery's record decides whether an order
 //! still counts: messages arrive twice, late, and after a function died half-way.
 //!
-//! A message of the other queue has waited: an order moves to the FIFO queue (`waiting`). Or it asks for a page of a
-//! job on many deliveries (`job`).
+//! A message of the other queue has waited: an order moves to the FIFO queue, an event that waits for its contact goes
+//! back to the relay (`waiting`). Or it asks for a page of a job on many deliveries (`job`).
 
 mod attempt;
 mod batch;
@@ -25,6 +25,7 @@ use outbound::queue::QueueError;
 use runtime::{BoxError, Clock, Environment, Metric, Observer, Unit, add, error_chain};
 use store::delivery::Deliveries;
 use store::endpoint::Endpoints;
+use store::outbox::Outbox;
 use store::unit::Units;
 use store::vault::Vault;
 use store::{Db, StoreError};
@@ -55,6 +56,7 @@ pub struct App {
     clock: Arc<dyn Clock>,
     endpoints: Endpoints,
     deliveries: Deliveries,
+    outbox: Outbox,
     units: Units,
     queue: DeliveryQueue,
     retries: RetryQueue,
@@ -71,6 +73,7 @@ impl App {
             clock: env.clock(),
             endpoints: Endpoints::new(env, &db, &vault)?,
             deliveries: Deliveries::new(env, &db, &vault)?,
+            outbox: Outbox::new(env, &db, &vault)?,
             units: Units::new(env, &db, &vault)?,
             queue: DeliveryQueue::new(env)?,
             retries: RetryQueue::new(env)?,

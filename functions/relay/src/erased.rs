@@ -18,13 +18,13 @@ use crate::publish::{Indexed, Outcomes};
 impl App {
     /// Splits the entries into those to publish and the results of the others. An entry of an erased subject is done.
     /// If the store does not answer, all entries with a subject fail.
-    pub(crate) async fn without_erased<'a>(&self, entries: &'a [Entry]) -> (Vec<Indexed<'a>>, Outcomes) {
-        let clients: BTreeSet<ClientId> = entries.iter().filter_map(client_of).collect();
-        let contacts: HashSet<ContactRef> = entries.iter().flat_map(contacts_of).collect();
+    pub(crate) async fn without_erased<'a>(&self, entries: Vec<Indexed<'a>>) -> (Vec<Indexed<'a>>, Outcomes) {
+        let clients: BTreeSet<ClientId> = entries.iter().filter_map(|(_, entry)| client_of(entry)).collect();
+        let contacts: HashSet<ContactRef> = entries.iter().flat_map(|(_, entry)| contacts_of(entry)).collect();
         let erased = try_join(self.clients.erased_among(&clients), self.contacts.erased_among(&contacts)).await;
         let erased = erased.map_err(Arc::new);
         let (mut kept, mut outcomes) = (Vec::new(), Outcomes::new());
-        for (index, entry) in entries.iter().enumerate() {
+        for (index, entry) in entries {
             let (client, of_entry) = (client_of(entry), contacts_of(entry));
             match &erased {
                 _ if client.is_none() && of_entry.is_empty() => kept.push((index, entry)),

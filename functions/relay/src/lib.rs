@@ -5,6 +5,7 @@
 //! stream has not published: a record that the stream gave up on, a held entry whose holder died. An entry is deleted
 //! once it was sent, so a crash repeats the work. Ids are derived, so receivers get nothing new from a repeat.
 
+mod contacts;
 mod erased;
 mod fan_out;
 mod feed;

@@ -45,12 +45,18 @@ impl App {
             }
             note_each("coach_ids", content.coach_id().as_str());
         }
-        let (kept, dropped) = self.without_erased(entries).await;
+        let named = self.name_contacts(entries).await;
+        let entries = &*named.entries;
+        let ready = entries.iter().enumerate().filter(|(index, _)| named.is_ready(*index)).collect();
+        let (kept, mut dropped) = self.without_erased(ready).await;
+        dropped.extend(named.ended);
         let changes = async { self.finish(entries, self.put_all(&kept).await).await };
         let orders = async { self.finish(entries, self.enqueue_all(&kept).await).await };
         let notices = async { self.finish(entries, self.mail_all(&kept).await).await };
         let (changes, orders, notices, dropped) = tokio::join!(changes, orders, notices, self.finish(entries, dropped));
         let mut outcomes: Outcomes = changes.into_iter().chain(orders).chain(notices).chain(dropped).collect();
+        // These stay in the outbox.
+        outcomes.extend(named.waiting.into_iter().map(|index| (index, Ok(()))));
         outcomes.sort_unstable_by_key(|(index, _)| *index);
         outcomes.into_iter().map(|(_, outcome)| outcome).collect()
     }

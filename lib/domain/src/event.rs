@@ -12,6 +12,7 @@ mod example;
 mod name;
 mod payload_mode;
 mod person;
+mod wait;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -38,6 +39,7 @@ pub(crate) use name::StepSends;
 pub use name::{ComputedType, EventGroup, EventName, EventType};
 pub use payload_mode::PayloadMode;
 pub use person::{ClientDetails, ContactDetails, NamedContact, Person, PersonSchema};
+pub use wait::{CONTACT_WAIT, next_look_s};
 
 /// An event in a coach's workspace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

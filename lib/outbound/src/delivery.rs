@@ -5,6 +5,7 @@
 use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchOutput;
 use aws_sdk_sqs::types::builders::SendMessageBatchRequestEntryBuilder;
 use aws_sdk_sqs::types::{DeleteMessageBatchRequestEntry, SendMessageBatchRequestEntry};
+use domain::id::EventId;
 use domain::retry::queue_delay_s;
 use domain::time::Timestamp;
 use futures::stream::{self, StreamExt};
@@ -27,9 +28,16 @@ const CONCURRENT_BATCHES: usize = 8;
 pub enum WaitingMessage {
     Order(DeliveryOrder),
     Job(DeliveryJob),
+    Look(ContactLook),
 }
 
-/// A message body that is neither an order nor a job.
+/// A message that brings back an event of the outbox that waits for its contact.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContactLook {
+    pub event_id: EventId,
+}
+
+/// A message body that is neither an order nor a job nor a look.
 #[derive(Debug, thiserror::Error)]
 #[error("the message is not an order to deliver")]
 pub struct NotAnOrder(#[source] serde_json::Error);
@@ -98,6 +106,12 @@ impl RetryQueue {
     /// Sends an order to wait.
     pub async fn send(&self, order: &DeliveryOrder, now: Timestamp) -> Result<(), QueueError> {
         self.0.send(text(order), delay_s(order, now)).await
+    }
+
+    /// Sends the message that brings back an event of the outbox after that time.
+    pub async fn send_look(&self, event: &EventId, delay_s: i32) -> Result<(), QueueError> {
+        let look = ContactLook { event_id: event.clone() };
+        self.0.send(serde_json::to_string(&look).expect("a look converts to JSON"), delay_s).await
     }
 
     /// Sends a job, without delay.

@@ -8,7 +8,8 @@
 //! 3. `has_unsent` Scan of `unsent`, which is empty as a rule, up to the first entry.
 //! 4. `unsent` Query of one shard: entries that the stream should have carried by now. `get` GetItem of one of them.
 //! 5. `release` Part of a transaction: an entry that was held back is to be sent, with its final content.
-//! 6. `delete` DeleteItem, after sending. The relay drops entries of erased subjects.
+//! 6. `touch` UpdateItem: the stream carries an entry again that waits for its contact.
+//! 7. `delete` DeleteItem, after sending. The relay drops entries of erased subjects.
 
 use std::borrow::Cow;
 
@@ -205,6 +206,13 @@ impl Outbox {
     /// Reads the entry with that id, unless it has been sent.
     pub async fn get(&self, id: &str) -> Result<Option<Entry>, StoreError> {
         self.table.get("outbox entry", db::pk(id)).await?.map(|record| self.entry(record)).transpose()
+    }
+
+    /// Has the stream carry an entry again, unless the entry has been sent.
+    pub async fn touch(&self, id: &str) -> Result<(), StoreError> {
+        let touched = self.table.write(db::pk(id)).count("touches").when("attribute_exists(pk)", []);
+        touched.update_now().await?;
+        Ok(())
     }
 
     /// Deletes an entry after it has been sent.

@@ -79,7 +79,7 @@ crate::discreet! { ClientDetails }
 /// The members of `data.contact` that the payload mode `contact_details` adds. Null means that the contact has none.
 #[derive(Clone, PartialEq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ContactDetails {
-    /// Null if the application has not sent the contact yet.
+    /// Null if the application has not sent the contact within two minutes of the event.
     #[schema(required)]
     pub name: Option<String>,
     #[schema(required)]
@@ -122,6 +122,15 @@ impl Person {
                 Self::Contact(NamedContact { merged: Some(contact), ..named })
             }
             person => person,
+        }
+    }
+
+    /// The contact of the event's record, if the person is a contact that was not stored when the event was written.
+    pub fn unseen_contact(&self) -> Option<ContactId> {
+        match self {
+            // A stored contact has a name, which may be empty.
+            Self::Contact(named) if named.details.name.is_none() => Some(named.merged.unwrap_or(named.id)),
+            Self::Contact(_) | Self::Client { .. } | Self::NoContact => None,
         }
     }
 
