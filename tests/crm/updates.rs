@@ -148,10 +148,29 @@ async fn a_clock_of_the_application_that_is_ahead_moves_no_record_ahead() {
     let ahead = rendered(world.now().await + TimeDelta::hours(1));
     let opportunity = Fact::opportunity("ada", &uuid(20), &uuid(LEAD)).with("occurred_at", ahead.as_str());
     world.apply([Fact::pipeline("ada"), contact(40).with("occurred_at", ahead.as_str()), opportunity]).await;
-    patch(&world, &key, &uuid(40), json!({ "name": "Ahead" })).await.expect(200);
-    let change = key.patch(&format!("/v1/crm/opportunities/{}", uuid(20)), json!({ "name": "Ahead" }));
-    let shown = change.idempotent("ahead").await.expect(200);
-    assert!(shown.body["opportunity"]["updatedAt"].as_str().unwrap() > ahead.as_str(), "{}", shown.text);
+    let at = world.midnight_in(2).await;
+    let booking = event("ada", &uuid(30), Some(CALENDAR), at, 60).with("lead_id", uuid(LEAD));
+    world.apply([booking.with("occurred_at", ahead.as_str())]).await;
+    // Twice, so that the first write is no later than the second.
+    for name in ["Ahead", "Again"] {
+        let contact = patch(&world, &key, &uuid(40), json!({ "name": name })).await.expect(200);
+        let change = key.patch(&format!("/v1/crm/opportunities/{}", uuid(20)), json!({ "name": name }));
+        let opportunity = change.idempotent(name).await.expect(200);
+        let time = if name == "Ahead" { "04:00" } else { "05:00" };
+        let change = key.patch(&format!("/v1/crm/bookings/{}", uuid(30)), to(at.date_naive(), time));
+        let booking = change.idempotent(&format!("booking {name}")).await.expect(200);
+        let now = rendered(world.now().await);
+        for (noun, reply) in [("contact", contact), ("opportunity", opportunity), ("booking", booking)] {
+            let updated_at = reply.body[noun]["updatedAt"].as_str().unwrap();
+            assert!(updated_at <= now.as_str() && updated_at < ahead.as_str(), "{noun}: {updated_at} at {now}");
+        }
+    }
+    world.settle().await;
+    let at_of = |change: &Value| change["occurred_at"].as_str().unwrap().to_owned();
+    for detail_type in ["contact.updated", "opportunity.updated", "booking.rescheduled"] {
+        let written: Vec<String> = world.changes(detail_type).await.iter().map(at_of).collect();
+        assert!(written[0] > ahead && written[1] > written[0], "the order of writes: {written:?} after {ahead}");
+    }
     let since = from_now(&world).await;
     for noun in NOUNS {
         assert!(walk(&key, noun, &since, 200).await.is_empty(), "{noun}");

@@ -112,7 +112,11 @@ impl Command for Create<'_> {
             .with(|unit| unit.held_change(new.change.clone(), change_after))
             .events(emitted_events(Event::new_client(&new.client, now), &found.automations))
             .events(lead_event)
-            .change(linked.map(|contact| Change::contact_updated(&partner.coach, &contact))))
+            .change(
+                linked.zip(found.lead.as_ref()).map(|(contact, lead)| {
+                    Change::contact_updated(&partner.coach, &contact, lead.known.write_time(now))
+                }),
+            ))
     }
 
     async fn refused(&self, _: &Partner, found: &CreateRead, refused: &RefusedTransaction) -> Result<(), Problem> {

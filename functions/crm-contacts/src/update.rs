@@ -36,7 +36,8 @@ impl Command for Update<'_> {
         let changed = found.known.change(patch, caller.now);
         // Repeating the API's own update emits no change.
         let is_change = changed.contact != *found.contact();
-        let change = is_change.then(|| Change::contact_updated(&caller.coach, &changed.contact));
+        let written_at = changed.last_written_at();
+        let change = is_change.then(|| Change::contact_updated(&caller.coach, &changed.contact, written_at));
         let event = Event::contact_updated(&caller.coach, found.contact(), &changed.contact);
         let about = About::Contact(&caller.coach, found.contact().id);
         Ok(Decision::reply(about, Reply::ok(&contact_body(&changed.contact))?)

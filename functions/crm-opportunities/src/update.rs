@@ -57,7 +57,7 @@ impl Command for Update<'_> {
         let view = changed.view(Some(pipeline));
         // Repeating the API's own update emits no change.
         let is_change = changed.updated_at != found.opportunity.updated_at;
-        let change = is_change.then(|| Change::opportunity_updated(&caller.coach, &view));
+        let change = is_change.then(|| Change::opportunity_updated(&caller.coach, &view, changed.last_written_at()));
         // The contact may be erased by now, and the opportunity is about to be deleted: then nobody is told.
         let event = contact.person(found.opportunity.contact_id).and_then(|contact| {
             Event::opportunity_changed(&caller.coach, contact, &found.opportunity.view(Some(pipeline)), &view)

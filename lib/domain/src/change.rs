@@ -220,10 +220,11 @@ impl Change {
         Self::new(coach, contact.created_at, &[&contact.id.to_string()], data)
     }
 
-    /// Returns `contact.updated`. No two changes of a contact have the same time.
-    pub fn contact_updated(coach: &CoachId, contact: &Contact) -> Self {
+    /// Returns `contact.updated`. No two updates of a contact have the same time. `at` is the time of the write in the
+    /// order of writes.
+    pub fn contact_updated(coach: &CoachId, contact: &Contact, at: Timestamp) -> Self {
         let data = ChangeData::ContactUpdated { contact: Box::new(contact.clone()) };
-        Self::new(coach, contact.updated_at, &[&contact.id.to_string()], data)
+        Self { occurred_at: at, ..Self::new(coach, contact.updated_at, &[&contact.id.to_string()], data) }
     }
 
     pub fn booking_created(coach: &CoachId, booking: &Booking) -> Self {
@@ -264,10 +265,11 @@ impl Change {
         Self::new(coach, opportunity.created_at, &[&opportunity.id.to_string()], data)
     }
 
-    /// Returns `opportunity.updated`. No two changes of an opportunity have the same time.
-    pub fn opportunity_updated(coach: &CoachId, opportunity: &OpportunityView) -> Self {
+    /// Returns `opportunity.updated`. No two updates of an opportunity have the same time. `at` is the time of the
+    /// write in the order of writes.
+    pub fn opportunity_updated(coach: &CoachId, opportunity: &OpportunityView, at: Timestamp) -> Self {
         let data = ChangeData::OpportunityUpdated { opportunity: Box::new(opportunity.clone()) };
-        Self::new(coach, opportunity.updated_at, &[&opportunity.id.to_string()], data)
+        Self { occurred_at: at, ..Self::new(coach, opportunity.updated_at, &[&opportunity.id.to_string()], data) }
     }
 
     /// Returns `endpoint.disabled`: the endpoint is gone, or was disabled after days of failures.
@@ -355,7 +357,7 @@ mod tests {
         };
         assert_eq!(Change::contact_created(&coach, &contact(None)).subject(), Subject::contact(id));
         let both = Subject { client_id: Some(client.id.clone()), ..Subject::contact(id) };
-        assert_eq!(Change::contact_updated(&coach, &contact(Some(client.id))).subject(), both);
+        assert_eq!(Change::contact_updated(&coach, &contact(Some(client.id)), at).subject(), both);
     }
 
     #[test]

@@ -73,7 +73,7 @@ pub enum ListedContact {
 }
 crate::discreet! { ListedContact }
 
-/// Parses the filter `email` of the list of contacts. Returns the addresses that it may mean. They may be ones that only
+/// Parses the filter `email` of the list of contacts. Returns the addresses that it may mean: also addresses that only
 /// the application accepts. A `+` that was not encoded arrives as a blank.
 pub fn parse_email_filter(text: &str) -> Result<Vec<EmailKey>, String> {
     if text.chars().count() > MAX_EMAIL_CHARS {
@@ -231,7 +231,7 @@ impl KnownContact {
     pub fn change(&self, patch: &ContactPatch, now: Timestamp) -> Self {
         let mut changed = self.clone();
         let Self { contact, registers } = &mut changed;
-        let at = now.after(registers.last_write().max(contact.updated_at));
+        let at = self.write_time(now);
         let mut confirms = false;
         if let Some(name) = &patch.name {
             confirms |= registers.name.set(&mut contact.name, name.clone(), at);
@@ -240,12 +240,22 @@ impl KnownContact {
             confirms |= registers.do_not_contact.set(&mut contact.do_not_contact, true, at);
         }
         if confirms || *contact != self.contact {
-            contact.updated_at = at;
+            contact.updated_at = self.later(now);
         }
         changed
     }
 
-    /// Returns the time of a change, after the previous change.
+    /// Returns the time of the last write, of the application or the API. The application's clock may be ahead.
+    pub fn last_written_at(&self) -> Timestamp {
+        self.registers.last_write().max(self.contact.updated_at)
+    }
+
+    /// Returns the time of a write through the API in the order of writes: after every known write.
+    pub fn write_time(&self, now: Timestamp) -> Timestamp {
+        now.after(self.last_written_at())
+    }
+
+    /// Returns the time of a change that is shown, after the previous change.
     pub fn later(&self, now: Timestamp) -> Timestamp {
         now.after(self.contact.updated_at)
     }

@@ -175,9 +175,20 @@ impl Opportunity {
         }
     }
 
-    /// Returns the time of a change: after every known write, even if a later request committed first.
+    /// Returns the time of the last write, of the application or the API. The application's clock may be ahead.
+    pub fn last_written_at(&self) -> Timestamp {
+        self.registers.last_write().max(self.updated_at)
+    }
+
+    /// Returns the time of a write through the API in the order of writes: after every known write, even if a later
+    /// request committed first.
+    fn write_time(&self, now: Timestamp) -> Timestamp {
+        now.after(self.last_written_at())
+    }
+
+    /// Returns the time of a change that is shown, after the previous change.
     fn later(&self, now: Timestamp) -> Timestamp {
-        now.after(self.registers.last_write().max(self.updated_at))
+        now.after(self.updated_at)
     }
 }
 

@@ -73,6 +73,16 @@ fn each_change_has_a_time_of_its_own() {
     assert_eq!([first.contact.updated_at, second.contact.updated_at], [at(11), at(12)]);
 }
 
+#[test]
+fn a_change_after_a_fact_from_a_fast_clock_is_shown_at_its_own_time_and_counts_after_the_fact() {
+    let made = KnownContact::apply_fact(None, &saved("fast", false), at(3_600_000).into(), at(10)).unwrap();
+    let patch = ContactPatch { name: Some("changed".to_owned()), do_not_contact: false };
+    let changed = made.change(&patch, at(20));
+    assert_eq!((changed.contact.updated_at, changed.last_written_at()), (at(20), at(3_600_001)));
+    let equal = KnownContact::apply_fact(Some(&changed), &saved("equal", false), at(3_600_000).into(), at(30)).unwrap();
+    assert_eq!((equal.contact.name.as_str(), equal.contact.updated_at), ("changed", at(30)));
+}
+
 /// A write at a time. A fact arrives some time later, and perhaps twice.
 #[derive(Debug, Clone)]
 enum Write {

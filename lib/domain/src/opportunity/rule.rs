@@ -31,7 +31,7 @@ pub fn apply(
         return Err(OpportunityRefusal::NotFound);
     }
     check(found, pipeline, patch)?;
-    let at = found.later(now);
+    let at = found.write_time(now);
     let mut changed = found.clone();
     let (registers, before) = (&mut changed.registers, &found.registers);
     // Confirming the application's value is an update too: older facts no longer change the value.
@@ -54,7 +54,7 @@ pub fn apply(
         confirms |= before.place.is_set_by_application() && before.stage_reason.set_at() <= before.place.set_at();
     }
     if confirms || changed.differs(found) {
-        changed.updated_at = at;
+        changed.updated_at = found.later(now);
     }
     Ok(changed)
 }
@@ -187,6 +187,17 @@ mod tests {
         assert_eq!(confirmed.updated_at, at(100));
         let same = apply(&confirmed, &pipeline(), &patch, at(200)).unwrap();
         assert_eq!((same.updated_at, same.registers.name), (at(100), Register::by_api(at(200))));
+    }
+
+    #[test]
+    fn a_change_after_a_fact_from_a_fast_clock_is_shown_at_its_own_time_and_counts_after_the_fact() {
+        let mut found = opportunity("new");
+        found.registers = OpportunityRegisters::whole(Register::by_application(at(3_600_000).into()));
+        let patch = OpportunityPatch { name: Some("Renamed".to_owned()), ..OpportunityPatch::default() };
+        let changed = apply(&found, &pipeline(), &patch, at(100)).unwrap();
+        assert_eq!(changed.updated_at, at(100));
+        assert_eq!(changed.registers.name, Register::by_api(at(3_600_001)));
+        assert_eq!(changed.last_written_at(), at(3_600_001));
     }
 
     #[test]
