@@ -302,7 +302,8 @@ async fn an_inactive_calendars_bookings_stay_and_do_not_move() {
     assert_eq!(desk.list().await.len(), 1);
     assert_eq!(desk.key.get("/v1/crm/calendars").await.body, json!({ "data": [], "next_cursor": null }));
     desk.book(slot(date, "12:00")).await.refused(404, "not_found");
-    desk.reschedule(&booking, to(date, "12:00")).await.refused(404, "not_found");
+    let refused = desk.reschedule(&booking, to(date, "12:00")).await.refused(409, "slot_unavailable");
+    assert!(refused.error().contains("takes no bookings"), "{}", refused.text);
     desk.reschedule(&booking, to(date, "09:00")).await.expect(200);
     desk.cancel(&booking, LEAD).await.expect(200);
 }

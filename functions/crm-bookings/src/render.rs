@@ -15,6 +15,7 @@ pub(crate) fn problem_of(refusal: BookingRefusal) -> Problem {
         BookingRefusal::UnknownBooking => Problem::NotFound("booking"),
         BookingRefusal::UnknownCalendar => Problem::NotFound("calendar"),
         BookingRefusal::CheckoutRequired(booking_url) => Problem::CheckoutRequired(booking_url),
+        BookingRefusal::NoBookings => Problem::CalendarTakesNoBookings,
         BookingRefusal::SlotUnavailable => Problem::SlotUnavailable,
         BookingRefusal::NotActive => Problem::BookingNotActive,
     }

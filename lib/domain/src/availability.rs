@@ -98,18 +98,6 @@ pub fn find_slot(calendar: &Calendar, date: NaiveDate, time: NaiveTime, busy: &[
     Offer::new(calendar, busy, now).find(date, time)
 }
 
-/// Returns the slot of a booking of that length at that date and time, if the booking can be moved there.
-pub fn find_move(
-    calendar: &Calendar,
-    date: NaiveDate,
-    time: NaiveTime,
-    length: TimeDelta,
-    others: &[Busy],
-    now: Timestamp,
-) -> Option<Slot> {
-    Offer { length, ..Offer::new(calendar, others, now) }.find(date, time)
-}
-
 /// Returns the number of slot starts on the days of the horizon, free or not. Computed arithmetically, without
 /// enumeration.
 pub fn candidates(calendar: &Calendar, now: Timestamp) -> usize {
@@ -162,6 +150,19 @@ impl<'a> Offer<'a> {
         }
     }
 
+    /// Creates the offer of a calendar for a booking that moves. The booking has that length and leaves room by its own
+    /// buffers, too. `others` holds every other confirmed event of the coach that could conflict.
+    pub fn to_move(
+        calendar: &'a Calendar,
+        length: TimeDelta,
+        own_buffers: Buffers,
+        others: &[Busy],
+        now: Timestamp,
+    ) -> Self {
+        let blocked = Blocked::new(others, calendar.buffers.longer(own_buffers));
+        Self { length, blocked, ..Self::new(calendar, &[], now) }
+    }
+
     pub fn dates(&self) -> impl Iterator<Item = NaiveDate> + use<> {
         let last = self.last;
         self.first.iter_days().take_while(move |date| *date <= last)
@@ -171,7 +172,8 @@ impl<'a> Offer<'a> {
         DaySlots { date, slots: self.slots_on(date).into_iter().map(|slot| show_time(slot.time)).collect() }
     }
 
-    fn find(&self, date: NaiveDate, time: NaiveTime) -> Option<Slot> {
+    /// Returns the slot at that date and time.
+    pub(crate) fn find(&self, date: NaiveDate, time: NaiveTime) -> Option<Slot> {
         self.slots_on(date).into_iter().find(|slot| slot.time == time)
     }
 

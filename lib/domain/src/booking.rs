@@ -20,7 +20,7 @@ use crate::time::Timestamp;
 use crate::tz::Tz;
 use crate::wall_clock::{date_at, show_time, time_at};
 
-pub use decision::{BookingRefusal, Lead, Move, cancel, create, reschedule};
+pub use decision::{BookingRefusal, Lead, Move, cancel, create, movable, move_offer, reschedule};
 pub use draft::{AvailabilityRequest, BookingDraft, CancelDraft, RescheduleDraft};
 pub use filter::{BookingFilter, MAX_READ_BOOKINGS};
 

@@ -64,6 +64,14 @@ pub struct Buffers {
     pub after_min: u32,
 }
 
+impl Buffers {
+    /// Returns the longer buffer of either side.
+    #[must_use]
+    pub(crate) fn longer(self, other: Self) -> Self {
+        Self { before_min: self.before_min.max(other.before_min), after_min: self.after_min.max(other.after_min) }
+    }
+}
+
 /// The opening hours of each weekday. An omitted day is closed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]

@@ -114,6 +114,10 @@ pub enum Problem {
     StagePaymentControlled,
     #[error("This time cannot be booked. POST /v1/crm/bookings/availability lists the times that can.")]
     SlotUnavailable,
+    #[error(
+        "The calendar of this booking takes no bookings at present, so the booking cannot be moved. It can be cancelled."
+    )]
+    CalendarTakesNoBookings,
     /// The URL where the person books and pays.
     #[error("This calendar is paid for. Send the person to bookingUrl; nothing was charged or reserved.")]
     CheckoutRequired(String),
@@ -240,7 +244,7 @@ impl Problem {
             Self::LostReasonRequired => Code::LostReasonRequired,
             Self::LostReasonNotAllowed => Code::LostReasonNotAllowed,
             Self::StagePaymentControlled => Code::StagePaymentControlled,
-            Self::SlotUnavailable => Code::SlotUnavailable,
+            Self::SlotUnavailable | Self::CalendarTakesNoBookings => Code::SlotUnavailable,
             Self::CheckoutRequired(_) => Code::CheckoutRequired,
             Self::BookingNotActive => Code::BookingNotActive,
             Self::EmailTaken => Code::EmailTaken,

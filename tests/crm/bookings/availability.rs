@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{NaiveDate, TimeDelta};
 use serde_json::{Value, json};
 
-use crate::crm::bookings::{CALENDAR, Desk, LEAD, OTHER_CALENDAR, OTHER_LEAD, event, slot};
+use crate::crm::bookings::{CALENDAR, Desk, LEAD, OTHER_CALENDAR, OTHER_LEAD, event, slot, to};
 use crate::world::{Caller, Fact, Reply, World, fact, uuid};
 
 /// A calendar that is open from 09:00 to 12:00.
@@ -27,7 +27,11 @@ async fn ask(key: &Caller, body: Value) -> Reply {
 
 /// The slots of a calendar by date.
 async fn slots(desk: &Desk<'_>, calendar: u64) -> BTreeMap<NaiveDate, Vec<String>> {
-    let body = json!({ "leadId": uuid(LEAD), "calendarId": uuid(calendar) });
+    times(desk, json!({ "leadId": uuid(LEAD), "calendarId": uuid(calendar) })).await
+}
+
+/// The slots of the first calendar of an answer by date.
+async fn times(desk: &Desk<'_>, body: Value) -> BTreeMap<NaiveDate, Vec<String>> {
     let answer = ask(&desk.key, body).await.expect(200);
     let days = answer.body["calendars"][0]["days"].as_array().unwrap();
     let texts =
@@ -127,6 +131,54 @@ async fn exactly_the_listed_slots_can_be_booked() {
         }
         world.advance_to_next_minute().await;
     }
+}
+
+#[tokio::test]
+async fn a_booking_can_be_moved_to_exactly_the_times_that_are_listed_for_it() {
+    let world = World::start().await;
+    let halves = mornings(CALENDAR).with("slot_interval_minutes", 30);
+    let made_with = halves.clone().with("slot_minutes", 30).with("buffer_before_minutes", 30);
+    let desk = desk(&world, made_with).await;
+    let midnight = world.midnight_in(1).await;
+    let day = |n: i64| midnight.date_naive() + TimeDelta::days(n);
+    let booking = desk.booked(slot(day(0), "10:00")).await;
+    // The booking keeps its half hour and its buffer. The price does not matter.
+    let paid = halves.clone().with("buffer_after_minutes", 15).with("price_cents", 9);
+    let taken = event("ada", &uuid(60), None, midnight + TimeDelta::hours(24 + 10), 30);
+    world.apply([paid, taken]).await;
+    let for_it = json!({ "leadId": uuid(LEAD), "bookingId": booking });
+    let listed = times(&desk, for_it.clone()).await;
+    assert_eq!(listed[&day(0)], ["09:00", "09:30", "10:00", "10:30", "11:00", "11:30"], "its own time is free");
+    assert_eq!(listed[&day(1)], ["09:00", "11:00", "11:30"]);
+    for n in 0..2 {
+        for half in 0..48 {
+            let time = format!("{:02}:{:02}", half / 2, half % 2 * 30);
+            let moved = desk.reschedule(&booking, to(day(n), &time)).await;
+            assert_eq!(moved.status == 200, listed[&day(n)].contains(&time), "{} {time}: {}", day(n), moved.text);
+        }
+    }
+
+    let with = |members: Value| {
+        let mut body = for_it.clone();
+        body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        body
+    };
+    let on_its_own = times(&desk, with(json!({ "calendarId": uuid(CALENDAR) }))).await;
+    assert_eq!(on_its_own, times(&desk, for_it.clone()).await);
+    ask(&desk.key, with(json!({ "calendarId": uuid(OTHER_CALENDAR) }))).await.refused_for("calendarId");
+    ask(&desk.key, with(json!({ "bookingId": "x" }))).await.refused_for("bookingId");
+    ask(&desk.key, with(json!({ "bookingId": uuid(99) }))).await.refused(404, "not_found");
+    ask(&desk.key, with(json!({ "leadId": uuid(OTHER_LEAD) }))).await.refused(404, "not_found");
+    let merge = json!({ "coach_id": "ada", "contact_id": uuid(LEAD), "merged_into": uuid(OTHER_LEAD) });
+    world.apply([fact("contact.merged", merge)]).await;
+    for lead in [LEAD, OTHER_LEAD] {
+        assert_eq!(times(&desk, with(json!({ "leadId": uuid(lead) }))).await, on_its_own);
+    }
+    world.apply([halves.with("active", false)]).await;
+    let closed = ask(&desk.key, for_it.clone()).await.expect(200);
+    assert_eq!(closed.body, json!({ "ok": true, "calendars": [] }));
+    desk.cancel(&booking, LEAD).await.expect(200);
+    ask(&desk.key, for_it).await.refused(409, "booking_not_active");
 }
 
 #[tokio::test]

@@ -331,7 +331,8 @@ impl<'w, R: FnMut(usize) -> usize> History<'w, R> {
             match (seen(before), seen(after)) {
                 (None, Some(booking)) => expect("booking_created", id, Value::Null, contact(&booking)),
                 (Some(before), Some(booking)) => {
-                    if (&before["startsAt"], &before["endsAt"]) != (&booking["startsAt"], &booking["endsAt"]) {
+                    let place = |booking: &Value| ["calendarId", "startsAt", "endsAt"].map(|of| booking[of].clone());
+                    if place(&before) != place(&booking) {
                         expect("booking_rescheduled", id, before["startsAt"].clone(), contact(&booking));
                     }
                 }

@@ -1,7 +1,7 @@
 //! Decisions to create, move or cancel a booking. Obstacles are reported in one order: the contact, the booking, its
 //! calendar, its price, its time.
 
-use crate::availability::{find_move, find_slot};
+use crate::availability::{Offer, find_slot};
 use crate::booking::{BookingDraft, CalendarEvent, RescheduleDraft};
 use crate::busy::Busy;
 use crate::calendar::Calendar;
@@ -29,6 +29,8 @@ pub enum BookingRefusal {
     UnknownBooking,
     /// The calendar does not exist, or is not active.
     UnknownCalendar,
+    /// The booking's calendar takes no bookings: it is not active, or not stored yet.
+    NoBookings,
     /// The calendar is paid. The text is its booking URL.
     CheckoutRequired(String),
     SlotUnavailable,
@@ -71,12 +73,27 @@ pub enum Move {
     To(Busy),
 }
 
-/// Decides on a booking's new time. `event` is the named booking, if it is with the contact. `zone` is the zone in
-/// which the booking is shown. `others` holds all other confirmed events that could conflict. Nothing is charged: a
-/// booking is paid at its creation.
+/// Returns the named booking, if it can be moved. `event` is the booking, if it is with the contact.
+pub fn movable(lead: Lead, event: Option<&CalendarEvent>, now: Timestamp) -> Result<&CalendarEvent, BookingRefusal> {
+    lead.check()?;
+    let event = booking(event)?;
+    let is_active = event.is_confirmed() && event.span.ends_at > now;
+    if is_active { Ok(event) } else { Err(BookingRefusal::NotActive) }
+}
+
+/// Returns the times of its calendar to which a booking can be moved. `others` holds all other confirmed events that
+/// could conflict.
 ///
 /// The booking keeps its length and its buffers. It must start where the calendar's slots start, end by its closing,
 /// and leave room by its own buffers and by the calendar's.
+pub fn move_offer<'a>(event: &CalendarEvent, calendar: &'a Calendar, others: &[Busy], now: Timestamp) -> Offer<'a> {
+    let length = event.span.ends_at.utc() - event.span.starts_at.utc();
+    Offer::to_move(calendar, length, event.buffers.unwrap_or(calendar.buffers), others, now)
+}
+
+/// Decides on a booking's new time. `event` is the named booking, if it is with the contact. `zone` is the zone in
+/// which the booking is shown. `others` holds all other confirmed events that could conflict. Nothing is charged: a
+/// booking is paid at its creation.
 pub fn reschedule(
     draft: &RescheduleDraft,
     lead: Lead,
@@ -86,25 +103,16 @@ pub fn reschedule(
     others: &[Busy],
     now: Timestamp,
 ) -> Result<Move, BookingRefusal> {
-    lead.check()?;
-    let event = booking(event)?;
-    if !event.is_confirmed() || event.span.ends_at <= now {
-        return Err(BookingRefusal::NotActive);
-    }
+    let event = movable(lead, event, now)?;
     // Compare as shown: a booking may be in the second of an hour that clocks show twice.
     let starts_at = event.span.starts_at;
     if (date_at(zone, starts_at), show_time(time_at(zone, starts_at))) == (draft.date, show_time(draft.time)) {
         return Ok(Move::Unchanged);
     }
-    let calendar = active(calendar)?;
-    let length = event.span.ends_at.utc() - event.span.starts_at.utc();
-    let slot =
-        find_move(calendar, draft.date, draft.time, length, others, now).ok_or(BookingRefusal::SlotUnavailable)?;
-    let moved = Busy { span: slot.span, buffers: event.buffers.unwrap_or(calendar.buffers) };
-    if others.iter().any(|other| other.conflicts_with(&moved)) {
-        return Err(BookingRefusal::SlotUnavailable);
-    }
-    Ok(Move::To(moved))
+    let calendar = active(calendar).map_err(|_| BookingRefusal::NoBookings)?;
+    let slot = move_offer(event, calendar, others, now).find(draft.date, draft.time);
+    let span = slot.ok_or(BookingRefusal::SlotUnavailable)?.span;
+    Ok(Move::To(Busy { span, buffers: event.buffers.unwrap_or(calendar.buffers) }))
 }
 
 /// Decides on a cancellation. A cancellation may be repeated until the booking is past. `event` is the named booking,

@@ -4,7 +4,7 @@ use chrono::{NaiveDate, NaiveTime};
 use serde_json::Value;
 
 use crate::fields::{Fields, Invalid};
-use crate::id::{CalendarId, ContactId};
+use crate::id::{CalendarEventId, CalendarId, ContactId};
 use crate::openapi::{Body, Field};
 use crate::wall_clock::{TIME_RULE, parse_time};
 
@@ -36,6 +36,8 @@ pub struct CancelDraft {
 pub struct AvailabilityRequest {
     pub lead_id: ContactId,
     pub calendar_id: Option<CalendarId>,
+    /// The booking that is to be moved. `None`: the times are for a new booking.
+    pub booking_id: Option<CalendarEventId>,
 }
 
 impl BookingDraft {
@@ -82,13 +84,18 @@ impl CancelDraft {
 impl AvailabilityRequest {
     /// Reads the body of `POST /v1/crm/bookings/availability`.
     pub fn parse(body: &Value) -> Result<Self, Invalid> {
-        let fields = Fields::strict(body, &["leadId", "calendarId"])?;
-        Ok(Self { lead_id: lead(fields)?, calendar_id: fields.parsed("calendarId", usize::MAX, CalendarId::parse)? })
+        let fields = Fields::strict(body, &["leadId", "calendarId", "bookingId"])?;
+        Ok(Self {
+            lead_id: lead(fields)?,
+            calendar_id: fields.parsed("calendarId", usize::MAX, CalendarId::parse)?,
+            booking_id: fields.parsed("bookingId", usize::MAX, CalendarEventId::parse)?,
+        })
     }
 
     pub fn schema() -> Body {
-        let calendar = Field::uuid().about("Default: all active calendars.");
-        Body::strict([lead_field(), ("calendarId", calendar)])
+        let calendar = Field::uuid().about("Default: all active calendars, or the calendar of `bookingId`.");
+        let booking = Field::uuid().about("A booking of the contact: the times to which that booking can be moved.");
+        Body::strict([lead_field(), ("calendarId", calendar), ("bookingId", booking)])
     }
 }
 

@@ -156,7 +156,10 @@ fn obstacles_to_a_move_are_reported_in_order() {
     }
     assert_eq!(moved(&closed, Some(&cancelled), None, now()), Err(BookingRefusal::NotActive));
     assert_eq!(moved(&closed, Some(&event), None, over), Err(BookingRefusal::NotActive));
-    assert_eq!(moved(&closed, Some(&event), None, now()), Err(BookingRefusal::UnknownCalendar));
+    let off = Calendar { active: false, ..calendar.clone() };
+    for none in [None, Some(&off)] {
+        assert_eq!(moved(&closed, Some(&event), none, now()), Err(BookingRefusal::NoBookings));
+    }
     assert_eq!(moved(&closed, Some(&event), Some(&calendar), now()), Err(BookingRefusal::SlotUnavailable));
     let merged = reschedule(&closed, Lead::Merged(LEAD), None, None, zone("UTC"), &[], now());
     assert_eq!(merged, Err(BookingRefusal::LeadMerged(LEAD)));

@@ -9,7 +9,7 @@ use super::{
     ContactUpdated, Event, EventData, EventType, MergedContactRef, OpportunityCreated, OpportunityField,
     OpportunityRef, OpportunityStageChanged, OpportunityUpdated, Person,
 };
-use crate::booking::{BookingStatus, CalendarEvent};
+use crate::booking::{Booking, BookingStatus, CalendarEvent};
 use crate::contact::Contact;
 use crate::id::{CoachId, ContactId};
 use crate::opportunity::OpportunityView;
@@ -74,6 +74,7 @@ impl Event {
             if (&before.pipeline_id, &before.stage) != (&opportunity.pipeline_id, &opportunity.stage) {
                 let data = OpportunityStageChanged {
                     opportunity: shown,
+                    from_pipeline_id: before.pipeline_id.clone(),
                     from_stage: before.stage.clone(),
                     from_status: before.status,
                     changed,
@@ -108,7 +109,8 @@ impl Event {
                 (EventType::BookingCreated, EventData::Booking(data))
             }
             (Some(before), Some(booking)) => {
-                if (before.starts_at, before.ends_at) == (booking.starts_at, booking.ends_at) {
+                let place = |booking: &Booking| (booking.calendar_id, booking.starts_at, booking.ends_at);
+                if place(&before) == place(&booking) {
                     return None;
                 }
                 let previous_starts_at = before.starts_at;

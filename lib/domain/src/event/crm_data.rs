@@ -79,6 +79,8 @@ pub struct OpportunityUpdated {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct OpportunityStageChanged {
     pub opportunity: OpportunityRef,
+    /// The pipeline before.
+    pub from_pipeline_id: PipelineId,
     /// The stage before.
     pub from_stage: StageId,
     /// The status before.
@@ -122,7 +124,7 @@ pub struct BookingEvent {
     pub booking: BookingRef,
 }
 
-/// `booking_rescheduled`: the start or the end of a booking changed.
+/// `booking_rescheduled`: the calendar, the start or the end of a booking changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct BookingRescheduled {
     pub booking: BookingRef,

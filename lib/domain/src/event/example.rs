@@ -124,6 +124,7 @@ fn emitted(event: EventType, at: Timestamp) -> EventData {
         }),
         EventType::OpportunityStageChanged => EventData::OpportunityStageChanged(OpportunityStageChanged {
             opportunity: opportunity("won", StageKind::Won),
+            from_pipeline_id: valid!(PipelineId, "pipeline_example"),
             from_stage: valid!(StageId, "new"),
             from_status: StageKind::Open,
             changed: Vec::new(),

@@ -28,6 +28,10 @@ pub(super) fn rows(midnight: DateTime<Utc>) -> Vec<Row> {
         });
         ("booking_rescheduled", data)
     };
+    let elsewhere = |(of, mut data): (&'static str, Value)| {
+        data["booking"]["calendar_id"] = json!(uuid(OTHER_CALENDAR));
+        (of, data)
+    };
     let date = midnight.date_naive();
     let slot = |time: &str| json!({ "leadId": uuid(1), "calendarId": uuid(CALENDAR), "date": date, "time": time });
     let to = |time: &str| json!({ "leadId": uuid(1), "date": date, "time": time });
@@ -71,6 +75,13 @@ pub(super) fn rows(midnight: DateTime<Utc>) -> Vec<Row> {
             "another calendar",
             [saved(on(306, 9))],
             [saved(on(306, 9).with("calendar_id", uuid(OTHER_CALENDAR)))],
+            [elsewhere(moved(306, 9, 9))],
+        ),
+        row("another calendar and another time", [], [saved(on(306, 13))], [moved(306, 13, 9)]),
+        row(
+            "another calendar while cancelled",
+            [saved(cancelled(on(306, 13)))],
+            [saved(cancelled(on(306, 13).with("calendar_id", uuid(OTHER_CALENDAR))))],
             NONE,
         ),
         row(

@@ -76,11 +76,12 @@ fn opportunity_rows() -> Vec<Row> {
     };
     let moved = |contact: Value, opportunity: Value, (stage, status): (&str, &str), changed: Value| {
         let data = json!({
-            "contact": contact, "opportunity": opportunity, "from_stage": stage, "from_status": status,
-            "changed": changed, "updated_at": AT,
+            "contact": contact, "opportunity": opportunity, "from_pipeline_id": PIPELINE, "from_stage": stage,
+            "from_status": status, "changed": changed, "updated_at": AT,
         });
         ("opportunity_stage_changed", data)
     };
+    let from_won = |(of, data): (&'static str, Value)| (of, with(data, json!({ "from_pipeline_id": "pipeline-won" })));
     let won = |id: u64| with(shown(id, "Package", 25_000, "new", "won"), json!({ "pipeline_id": "pipeline-won" }));
     let pipeline = Fact::pipeline("ada").with("pipeline_id", "pipeline-won");
     let pipeline = pipeline.with("stages", json!([{ "id": "new", "name": "Done", "kind": "won" }]));
@@ -107,7 +108,7 @@ fn opportunity_rows() -> Vec<Row> {
             "back, with another name",
             [],
             [saved(deal(422, 1))],
-            [moved(named(1), shown(422, "Package", 25_000, "new", "open"), ("new", "won"), json!(["name"]))],
+            [from_won(moved(named(1), shown(422, "Package", 25_000, "new", "open"), ("new", "won"), json!(["name"])))],
         ),
         row(
             "PATCH of a merged contact's opportunity",

@@ -24,8 +24,8 @@ pub(super) fn rows() -> Vec<Row> {
     };
     let moved = |contact: Value, opportunity: Value, (stage, status): (&str, &str), changed: Value| {
         let data = json!({
-            "contact": contact, "opportunity": opportunity, "from_stage": stage, "from_status": status,
-            "changed": changed, "updated_at": AT,
+            "contact": contact, "opportunity": opportunity, "from_pipeline_id": PIPELINE, "from_stage": stage,
+            "from_status": status, "changed": changed, "updated_at": AT,
         });
         ("opportunity_stage_changed", data)
     };

@@ -20,7 +20,7 @@ use edge::Problem;
 use serde_json::{Value, json};
 
 use crate::document::answer::Answer;
-use crate::document::examples::{CALENDAR_ID, CONTACT_ID, at};
+use crate::document::examples::{BOOKING_ID, CALENDAR_ID, CONTACT_ID, at};
 use crate::document::operation::{Operation, invalid, matching, or_empty, uuid};
 
 pub(super) fn operations() -> Vec<Operation> {
@@ -145,11 +145,14 @@ fn bookings() -> Vec<Operation> {
             .body(AvailabilityRequest::schema())
             .example("one_calendar", json!({ "leadId": CONTACT_ID, "calendarId": CALENDAR_ID }))
             .example("all_calendars", json!({ "leadId": CONTACT_ID }))
+            .example("for_a_move", json!({ "leadId": CONTACT_ID, "bookingId": BOOKING_ID }))
             .answers(Answer::of::<Availability>(200))
             .refuses([
                 invalid("calendarId", rule),
                 Problem::NotFound("contact"),
                 Problem::NotFound("calendar"),
+                Problem::NotFound("booking"),
+                Problem::BookingNotActive,
                 merged(),
             ]),
         write("POST", "/v1/crm/bookings", "createBooking")
@@ -172,7 +175,7 @@ fn bookings() -> Vec<Operation> {
             .body(RescheduleDraft::schema())
             .example("booking", json!({ "leadId": CONTACT_ID, "date": "2026-11-23", "time": "11:00" }))
             .answers(outcome(200, "moved", moved))
-            .refuses([Problem::NotFound("calendar"), Problem::SlotUnavailable, Problem::BookingNotActive]),
+            .refuses([Problem::CalendarTakesNoBookings, Problem::SlotUnavailable, Problem::BookingNotActive]),
         write("DELETE", "/v1/crm/bookings/{id}", "cancelBooking")
             .optional_body(CancelDraft::schema())
             .example("booking", json!({ "leadId": CONTACT_ID }))
