@@ -175,8 +175,8 @@ async fn a_deliverer_crash_at_any_call_causes_at_most_one_duplicate_for_each_end
     assert!(scene.world.take_messages("deliveries-dlq.fifo").await.is_empty());
 }
 
-/// The deliverer dies after recording an attempt, before or after enqueuing the next. The message returns after three
-/// minutes.
+/// The deliverer dies after recording an attempt, before or after enqueuing the next. The message returns after a
+/// minute.
 #[tokio::test]
 async fn a_delivery_continues_although_its_next_message_was_lost() {
     let scene = FanOut::new(1).await;
@@ -190,6 +190,33 @@ async fn a_delivery_continues_although_its_next_message_was_lost() {
         scene.world.advance_s(3 * HOUR_S).await;
         assert_eq!(latest(&ada, &endpoints).await[0]["status"], "delivered", "after {spared_calls} calls");
     }
+}
+
+/// SQS gives out no message of a lane while one of them is away.
+#[tokio::test]
+async fn deliveries_begin_within_16_seconds_after_a_fault_of_the_store_of_8_seconds() {
+    const EVENTS: usize = 40;
+    const FAULT: Duration = Duration::from_secs(8);
+    const MOST: Duration = Duration::from_secs(16);
+    let (world, receiver) = (World::start_in_real_time().await, Receiver::start().await);
+    world.coach("ada").await.endpoint(&receiver.url(), "identifiers").await;
+    world.faults(json!({ "function": "deliver", "store_failures": 1_000_000 })).await;
+    world.publish((0..EVENTS).map(|number| Fact::client("ada", &format!("c{number}")))).await;
+    tokio::time::sleep(FAULT).await;
+    assert!(receiver.hooks().is_empty());
+    world.faults(json!({ "function": "", "store_failures": 0 })).await;
+    until_within(MOST, "the deliveries begin", async || receiver.hooks().len() == EVENTS).await;
+}
+
+#[tokio::test]
+async fn a_deliverer_that_dies_holds_its_lanes_for_a_minute() {
+    const MINUTE_S: u64 = 60;
+    let scene = FanOut::new(3).await;
+    scene.coach().await;
+    scene.fault("crash_before_call", 1).await;
+    scene.event("second").await;
+    scene.world.advance_s(MINUTE_S + 1).await;
+    assert_eq!(scene.received_counts().len(), 3 * 2, "each event, at each endpoint");
 }
 
 #[tokio::test]

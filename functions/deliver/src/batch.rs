@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use futures::future::FutureExt;
@@ -13,11 +13,15 @@ use outbound::delivery::read_order;
 use runtime::{Metric, Unit, add, error_chain};
 
 use crate::counts::BatchCounts;
+use crate::redelivery::receives;
 use crate::{App, DeliverError, Outcomes};
 
 const QUEUE_WAIT_MS: Metric = Metric::logged("queue_wait_ms", Unit::Milliseconds);
 /// Time after which the messages of lanes that have ended are deleted. Before it, Lambda deletes the batch for less.
 const DELETE_AFTER: Duration = Duration::from_millis(500);
+/// Time after which a lane begins no further order of its batch. With an attempt that takes all its time, and the calls
+/// around it, the function ends within its time limit. A function that dies holds its lanes for no longer than that.
+const LANE_TIME: Duration = Duration::from_secs(15);
 
 impl App {
     /// Carries out the orders of a batch.
@@ -59,12 +63,18 @@ impl App {
     }
 
     async fn carry_out_lane(&self, messages: Vec<SqsMessage>, counts: &BatchCounts) -> Outcomes {
-        let mut outcomes = Outcomes::new();
+        let (begun, mut outcomes) = (Instant::now(), Outcomes::new());
         for message in messages {
-            // A panic, a fault of ours, fails this message only.
-            let outcome = AssertUnwindSafe(self.carry_out_one(&message, counts)).catch_unwind().await;
-            outcomes.push((message, outcome.unwrap_or(Err(DeliverError::Panicked))));
+            let outcome = if begun.elapsed() < LANE_TIME {
+                // A panic, a fault of ours, fails this message only.
+                let carried_out = AssertUnwindSafe(self.carry_out_one(&message, counts)).catch_unwind().await;
+                carried_out.unwrap_or(Err(DeliverError::Panicked))
+            } else {
+                Err(DeliverError::NotBegun)
+            };
+            outcomes.push((message, outcome));
         }
+        self.redeliver_lane(&outcomes).await;
         outcomes
     }
 
@@ -75,7 +85,6 @@ impl App {
         if let (1, 0, Some(sent_at_ms)) = (order.attempt, order.hop, number("SentTimestamp")) {
             add(QUEUE_WAIT_MS, (self.now().ms() - sent_at_ms).max(0) as f64);
         }
-        let is_redelivered = number("ApproximateReceiveCount").is_some_and(|count| count > 1);
-        self.attempt(&order, is_redelivered, counts).await
+        self.attempt(&order, receives(message) > 1, counts).await
     }
 }

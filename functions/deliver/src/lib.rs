@@ -7,12 +7,15 @@
 //!
 //! A message of the other queue has waited: an order moves to the FIFO queue, an event that waits for its contact goes
 //! back to the relay (`waiting`). Or it asks for a page of a job on many deliveries (`job`).
+//!
+//! A message that fails is received again after some seconds (`redelivery`).
 
 mod attempt;
 mod batch;
 mod counts;
 mod job;
 mod metrics_line;
+mod redelivery;
 mod waiting;
 
 use std::sync::Arc;
@@ -46,6 +49,9 @@ enum DeliverError {
     Malformed(#[from] NotAnOrder),
     #[error("the attempt panicked")]
     Panicked,
+    /// The lane has had its time in this batch. The message is received again at once.
+    #[error("the lane has had its time")]
+    NotBegun,
 }
 
 /// Messages, each with its result.
@@ -94,13 +100,17 @@ impl App {
             |message: &SqsMessage| message.event_source_arn.as_ref().is_some_and(|arn| arn.ends_with(".fifo"));
         let (orders, waiting): (Vec<_>, Vec<_>) = event.records.into_iter().partition(is_fifo);
         let mut outcomes = self.carry_out(orders).await;
-        outcomes.extend(self.move_on(waiting).await);
+        let moved = self.move_on(waiting).await;
+        self.redeliver_waiting(&moved).await;
+        outcomes.extend(moved);
         let mut response = SqsBatchResponse::default();
         for (message, outcome) in outcomes {
             let Err(error) = outcome else { continue };
             let message_id = message.message_id.unwrap_or_default();
-            tracing::error!(message_id, error = error_chain(&error), "a message failed");
-            add(MESSAGES_FAILED, 1.0);
+            if !matches!(error, DeliverError::NotBegun) {
+                tracing::error!(message_id, error = error_chain(&error), "a message failed");
+                add(MESSAGES_FAILED, 1.0);
+            }
             response.add_failure(message_id);
         }
         response

@@ -17,6 +17,9 @@ pub const MAX_JITTER_PERCENT: i64 = 5;
 /// Longest delay of a message in SQS.
 pub const MAX_QUEUE_DELAY_S: u32 = 900;
 
+/// Longest wait of a message that failed before it is received again.
+pub const MAX_REDELIVERY_DELAY_S: u32 = 90;
+
 const fn sum(gaps_s: &[u32]) -> u32 {
     match gaps_s {
         [first, rest @ ..] => *first + sum(rest),
@@ -41,6 +44,13 @@ pub fn queue_delay_s(wait: TimeDelta) -> u32 {
     u32::try_from(wait_s).unwrap_or(MAX_QUEUE_DELAY_S).min(MAX_QUEUE_DELAY_S)
 }
 
+/// Returns the wait before a message that has failed `failures` times in a row is received again: 1 s, then twice as
+/// long each time. So a fault of some seconds holds a message up for about as long as the fault lasted.
+pub fn redelivery_delay_s(failures: u32) -> u32 {
+    let doublings = failures.saturating_sub(1);
+    1u32.checked_shl(doublings).map_or(MAX_REDELIVERY_DELAY_S, |delay_s| delay_s.min(MAX_REDELIVERY_DELAY_S))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,6 +63,12 @@ mod tests {
         assert_eq!(gaps.iter().sum::<TimeDelta>().num_hours(), i64::from(CHAIN_HOURS));
         assert_eq!(gap_after(MAX_ATTEMPTS, 0), None);
         assert_eq!(gap_after(0, 0), None);
+    }
+
+    #[test]
+    fn a_message_that_fails_waits_a_second_and_then_twice_as_long_each_time() {
+        let waits = [0, 1, 2, 3, 4, 7, 8, 32, 33, u32::MAX].map(redelivery_delay_s);
+        assert_eq!(waits, [1, 1, 2, 4, 8, 64, 90, 90, 90, 90]);
     }
 
     proptest! {

@@ -13,12 +13,10 @@ use runtime::{BoxError, Environment, without_message};
 use serde::{Deserialize, Serialize};
 
 use crate::boxed;
-use crate::queue::{Queue, QueueError};
+use crate::queue::{MAX_BATCH, Queue, QueueError, Redelivery};
 
 pub use domain::delivery::{DeliveryJob, DeliveryOrder};
 
-/// Messages that one request takes.
-const MAX_BATCH: usize = 10;
 /// Requests at once.
 const CONCURRENT_BATCHES: usize = 8;
 
@@ -72,6 +70,11 @@ impl DeliveryQueue {
         send_all(&self.0, orders, message).await
     }
 
+    /// Makes received messages visible again after their waits.
+    pub async fn redeliver(&self, messages: &[Redelivery]) -> Result<(), QueueError> {
+        self.0.redeliver(messages).await
+    }
+
     /// Deletes received messages, by their receipts, so that SQS gives out the next ones of their lanes.
     pub async fn delete_all(&self, receipts: &[String]) -> Result<(), QueueError> {
         for batch in receipts.chunks(MAX_BATCH) {
@@ -101,6 +104,11 @@ impl RetryQueue {
             SendMessageBatchRequestEntry::builder().message_body(text(order)).delay_seconds(delay_s(order, now))
         };
         send_all(&self.0, orders, message).await
+    }
+
+    /// Makes received messages visible again after their waits.
+    pub async fn redeliver(&self, messages: &[Redelivery]) -> Result<(), QueueError> {
+        self.0.redeliver(messages).await
     }
 
     /// Sends an order to wait.
