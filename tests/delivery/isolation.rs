@@ -1,4 +1,4 @@
-//! A receiver that hangs delays only its own deliveries.
+//! A receiver that hangs delays only its own deliveries. Receivers that answer slowly delay those of their coach.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -120,6 +120,57 @@ async fn a_coach_with_twenty_hanging_endpoints_delays_no_other_coach() {
     assert_others_in_time_beside(20, 3).await;
 }
 
+/// Some coaches' endpoints answer slowly, with an event a second for each of them. Measures how long the deliveries of
+/// another coach wait for their first attempt, once the endpoints have been slow for a while.
+async fn wait_beside_slow_endpoints(answer: Duration, warm_up: Duration, events: usize) -> TimeDelta {
+    const COACHES: [&str; 3] = ["ada", "cleo", "dora"];
+    const ENDPOINTS: usize = 20;
+    let world = World::start_in_real_time().await;
+    let (slow, healthy) = (Receiver::start().await, Receiver::start().await);
+    slow.otherwise(Answer::status(200).after(answer));
+    for coach in COACHES {
+        let coach = world.coach(coach).await;
+        for number in 0..ENDPOINTS {
+            coach.endpoint(&format!("{}/{number}", slow.url()), "identifiers").await;
+        }
+    }
+    let bob = world.coach("bob").await;
+    let endpoint = bob.endpoint(&healthy.url(), "identifiers").await;
+    let (begun, mut second) = (Instant::now(), tokio::time::interval(Duration::from_secs(1)));
+    let mut emitted = 0;
+    for number in 0.. {
+        second.tick().await;
+        world.publish(COACHES.map(|coach| Fact::client(coach, &format!("{coach}{number}")))).await;
+        if begun.elapsed() > warm_up {
+            world.publish([Fact::client("bob", &format!("b{number}"))]).await;
+            emitted += 1;
+        }
+        if emitted == events {
+            break;
+        }
+    }
+    let all_arrived = async || healthy.hooks().len() == events;
+    until_within(Duration::from_secs(120), "the other's events", all_arrived).await;
+    let delivered = log_of(&bob, &endpoint).await;
+    let waits = delivered.iter().map(|delivery| time(&delivery["attempts"][0]["at"]) - time(&delivery["created_at"]));
+    let slowest = p99(waits.collect());
+    println!("99 % of the other's deliveries began within {slowest}");
+    slowest
+}
+
+#[tokio::test]
+async fn sixty_endpoints_that_answer_slowly_delay_no_other_coach() {
+    let slowest = wait_beside_slow_endpoints(Duration::from_secs(3), Duration::from_secs(12), 10).await;
+    assert!(slowest <= TimeDelta::seconds(2), "{slowest}");
+}
+
+#[cfg(feature = "long-simulation")]
+#[tokio::test]
+async fn sixty_endpoints_that_take_almost_all_the_time_of_an_attempt_delay_no_other_coach() {
+    let slowest = wait_beside_slow_endpoints(Duration::from_secs(14), Duration::from_secs(60), 60).await;
+    assert!(slowest <= TimeDelta::seconds(1), "{slowest}");
+}
+
 #[tokio::test]
 async fn ten_receivers_of_a_second_each_take_at_most_1200_ms() {
     const MOST_REPEATS: usize = 6;
@@ -192,7 +243,7 @@ async fn deliveries_a_second(events: usize, answers: &[Answer]) -> f64 {
 
 #[tokio::test]
 async fn a_slow_receiver_gets_what_ten_attempts_at_once_can_carry() {
-    const TIME_S: f64 = 1.8;
+    const TIME_S: f64 = 1.5;
     let slow = Answer::status(204).after(Duration::from_secs_f64(TIME_S));
     let rate = deliveries_a_second(200, &[slow]).await;
     let ideal = f64::from(LANES) / TIME_S;

@@ -96,7 +96,7 @@ impl App {
         line: &Attempt,
     ) -> Result<EndpointAfter, DeliverError> {
         let (coach, event) = (&order.coach_id, &delivery.event_id);
-        match self.endpoints.note(&self.units, coach, endpoint, &line.result, event, self.now()).await {
+        match self.endpoints.note(&self.units, coach, endpoint, line, event, self.now()).await {
             Err(error) if !line.result.is_gone() => {
                 let (coach_id, endpoint_id) = (coach.as_str(), order.endpoint_id.as_str());
                 tracing::warn!(coach_id, endpoint_id, %error, "could not record the health of an endpoint");

@@ -106,6 +106,7 @@ impl App {
                 let open_until = health.breaker.open_until(now);
                 let order = DeliveryOrder {
                     probes: open_until.is_some(),
+                    slow: open_until.is_none() && health.pace.is_slow(now),
                     ..DeliveryOrder::first(&event.coach_id, &endpoint.id, &delivery.id, open_until.unwrap_or(now))
                 };
                 // A missed event is in the delivery log, but has no order.

@@ -21,7 +21,7 @@ pub use activity::{
 pub use conclusion::{AttemptMade, Conclusion, EndpointAfter};
 pub use filter::{DeliveryFilter, ENDPOINT_FILTER, tells_creation, times_around};
 pub use job::{DeliveryJob, JobWork};
-pub use order::{DeliveryOrder, DeliveryState, LANES, Turn, sendable};
+pub use order::{DeliveryOrder, DeliveryState, LANES, SLOW_LANES, SLOW_LANES_OF_COACH, Turn, sendable};
 pub use recovery::{
     FailedDelivery, MOST_COUNTED, RECOVERY_LOCK, RECOVERY_PAUSE, Recovered, Recovery, RecoveryRequest,
     RecoverySelection, recovery_ends_in_s,

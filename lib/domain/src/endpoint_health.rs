@@ -6,8 +6,9 @@ use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
 use crate::breaker::Breaker;
-use crate::delivery::AttemptResult;
+use crate::delivery::{Attempt, AttemptResult};
 use crate::id::EventId;
+use crate::pace::Pace;
 use crate::time::Timestamp;
 
 /// Time for which an endpoint may fail.
@@ -31,6 +32,8 @@ pub struct EndpointHealth {
     warned: bool,
     #[serde(flatten)]
     pub breaker: Breaker,
+    #[serde(flatten)]
+    pub pace: Pace,
 }
 
 /// The effect of an attempt on its endpoint.
@@ -52,10 +55,23 @@ impl EndpointHealth {
         self.failing_since
     }
 
+    /// Returns the health with the pace after an attempt that ended at `at`. Silence is the breaker's matter.
+    #[must_use]
+    pub fn paced(&self, attempt: &Attempt, at: Timestamp) -> Self {
+        let took = TimeDelta::milliseconds(attempt.duration_ms.into());
+        let was_silent = self.breaker.open_until(at).is_some() || self.breaker.is_half_open(at);
+        let pace = match attempt.result {
+            AttemptResult::StatusCode(_) if was_silent => self.pace.after_silence(at).after_answer(took, at),
+            AttemptResult::StatusCode(_) => self.pace.after_answer(took, at),
+            AttemptResult::Error(_) => self.pace,
+        };
+        Self { pace, ..self.clone() }
+    }
+
     /// Evaluates an attempt at an event that ended at `at`.
     pub fn after(&self, result: &AttemptResult, event: &EventId, at: Timestamp) -> HealthEffect {
         match result {
-            result if result.is_success() => HealthEffect::Health(Self::default()),
+            result if result.is_success() => HealthEffect::Health(Self { pace: self.pace, ..Self::default() }),
             result if result.is_gone() => HealthEffect::Gone,
             AttemptResult::StatusCode(_) => self.after_failure(Breaker::default(), event, at),
             AttemptResult::Error(_) => self.after_failure(self.breaker.after_silence(at), event, at),
@@ -72,7 +88,8 @@ impl EndpointHealth {
             return HealthEffect::TooLong(since);
         }
         let warn = !self.warned && at.utc() - since.utc() >= WARN_AFTER;
-        let health = Self { failing_since: Some(since), failed_events, warned: self.warned || warn, breaker };
+        let warned = self.warned || warn;
+        let health = Self { failing_since: Some(since), failed_events, warned, breaker, pace: self.pace };
         if warn { HealthEffect::Warn(health, since) } else { HealthEffect::Health(health) }
     }
 }

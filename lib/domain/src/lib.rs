@@ -48,6 +48,7 @@ pub mod names;
 pub mod notice;
 pub mod openapi;
 pub mod opportunity;
+pub mod pace;
 pub mod phone;
 pub mod ping;
 pub mod pipeline;

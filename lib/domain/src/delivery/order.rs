@@ -10,6 +10,11 @@ use crate::time::Timestamp;
 /// Lanes of an endpoint. The orders of a lane are carried out one after the other, so this is the most attempts at an
 /// endpoint at once, and a receiver that hangs for one request holds up one lane.
 pub const LANES: u8 = 10;
+/// Lanes of all endpoints of a coach that answer slowly. Each attempt occupies a function for as long as it takes, so
+/// this is what a coach with slow receivers can occupy, whatever their number.
+pub const SLOW_LANES_OF_COACH: u8 = 10;
+/// Lanes of an endpoint that answers slowly, among those of its coach.
+pub const SLOW_LANES: u8 = 3;
 
 /// A message of the queues: make this attempt when it is due. A retry by hand begins another chain, and orders of an
 /// older chain are void.
@@ -29,6 +34,9 @@ pub struct DeliveryOrder {
     /// first is the probe, and the others wait behind it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub probes: bool,
+    /// True if the order is in the lanes of endpoints that answer slowly.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub slow: bool,
 }
 
 /// The state of a delivery, as far as orders and attempts change it.
@@ -66,6 +74,7 @@ impl DeliveryOrder {
             hop: 0,
             due_at,
             probes: false,
+            slow: false,
         }
     }
 
@@ -84,9 +93,13 @@ impl DeliveryOrder {
         if self.probes {
             return format!("{}#probe", self.endpoint_id);
         }
-        let lane =
-            self.delivery_id.as_str().bytes().fold(0u8, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte)) % LANES;
-        format!("{}#{lane}", self.endpoint_id)
+        let of_delivery = spread(self.delivery_id.as_str());
+        if self.slow {
+            let first = spread(self.endpoint_id.as_str()) % SLOW_LANES_OF_COACH;
+            let lane = (first + of_delivery % SLOW_LANES) % SLOW_LANES_OF_COACH;
+            return format!("{}#slow#{lane}", self.coach_id);
+        }
+        format!("{}#{}", self.endpoint_id, of_delivery % LANES)
     }
 
     /// Returns the id by which the FIFO queue drops copies of the order.
@@ -118,14 +131,20 @@ impl DeliveryOrder {
             Ok(endpoint) => {
                 let breaker = &endpoint.health.breaker;
                 let (open_until, is_half_open) = (breaker.open_until(now), breaker.is_half_open(now));
-                if open_until.is_none() && self.probes == is_half_open {
+                let probes = open_until.is_some() || is_half_open;
+                let slow = !probes && endpoint.health.pace.is_slow(now);
+                if open_until.is_none() && (self.probes, self.slow) == (probes, slow) {
                     return Turn::Send;
                 }
-                let probes = open_until.is_some() || is_half_open;
-                Turn::Later(Self { probes, ..self.later(open_until.unwrap_or(now)) })
+                Turn::Later(Self { probes, slow, ..self.later(open_until.unwrap_or(now)) })
             }
         }
     }
+}
+
+/// A number that spreads ids.
+fn spread(id: &str) -> u8 {
+    id.bytes().fold(0, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte))
 }
 
 /// The endpoint if it takes deliveries, or the reason why it does not, for the delivery log.
@@ -139,6 +158,8 @@ pub fn sendable(endpoint: Option<SignedEndpoint>) -> Result<SignedEndpoint, Stri
 
 #[cfg(test)]
 mod tests {
+    use chrono::TimeDelta;
+
     use super::*;
     use crate::delivery::AttemptResult;
     use crate::endpoint::Endpoint;
@@ -243,6 +264,40 @@ mod tests {
         let order = DeliveryOrder { probes: true, ..order() };
         assert_eq!(order.lane(), "we_1#probe");
         assert_eq!(order.turn(Some(&pending(1, 2)), &sendable(Some(endpoint(silences))), false, at(now_s)), expected);
+    }
+
+    #[rstest::rstest]
+    #[case::marked(false, 100, Turn::Later(DeliveryOrder { slow: true, ..order().later(at(100)) }))]
+    #[case::in_its_lane(true, 100, Turn::Send)]
+    #[case::quick_again(true, 400, Turn::Later(order().later(at(400))))]
+    #[case::quick(false, 400, Turn::Send)]
+    fn an_order_of_an_endpoint_that_answers_slowly_moves_to_the_few_lanes_of_its_coach(
+        #[case] slow: bool,
+        #[case] now_s: i64,
+        #[case] expected: Turn,
+    ) {
+        let mut endpoint = endpoint(0);
+        endpoint.health.pace = endpoint.health.pace.after_answer(TimeDelta::seconds(3), at(100));
+        let order = DeliveryOrder { slow, ..order() };
+        assert_eq!(order.turn(Some(&pending(1, 2)), &sendable(Some(endpoint)), false, at(now_s)), expected);
+    }
+
+    #[test]
+    fn the_slow_endpoints_of_a_coach_share_ten_lanes_and_each_has_three_of_them() {
+        let event = EventId::parse("evt_1").unwrap();
+        let mut all = std::collections::BTreeSet::new();
+        for number in 0..60 {
+            let endpoint_id = EndpointId::parse(&format!("we_{number}")).unwrap();
+            let lanes = (0..1_000).map(|ms| {
+                let delivery_id = DeliveryId::derive(ms, &event, &endpoint_id);
+                DeliveryOrder { delivery_id, endpoint_id: endpoint_id.clone(), slow: true, ..order() }.lane()
+            });
+            let lanes: std::collections::BTreeSet<String> = lanes.collect();
+            assert_eq!(lanes.len(), usize::from(SLOW_LANES));
+            all.extend(lanes);
+        }
+        assert_eq!(all.len(), usize::from(SLOW_LANES_OF_COACH));
+        assert!(all.contains("coach_1#slow#0"));
     }
 
     #[rstest::rstest]

@@ -3,9 +3,9 @@
 
 use domain::audit::{AuditAction, AuditActor, AuditDetail};
 use domain::change::Change;
-use domain::delivery::{AttemptResult, EndpointAfter};
+use domain::delivery::{Attempt, EndpointAfter};
 use domain::endpoint::{Endpoint, SignedEndpoint};
-use domain::endpoint_health::HealthEffect;
+use domain::endpoint_health::{EndpointHealth, HealthEffect};
 use domain::id::{CoachId, EventId};
 use domain::notice::EndpointNotice;
 use domain::time::Timestamp;
@@ -17,17 +17,18 @@ use crate::outbox::Content;
 use crate::unit::{Commit, Once, Unit, Units};
 
 impl Endpoints {
-    /// Records the result of an attempt at an event in the endpoint's health: warns the coach, or ends the endpoint.
+    /// Records an attempt at an event in the endpoint's health: warns the coach, or ends the endpoint.
     pub async fn note(
         &self,
         units: &Units,
         coach: &CoachId,
         read: &SignedEndpoint,
-        result: &AttemptResult,
+        attempt: &Attempt,
         event: &EventId,
         now: Timestamp,
     ) -> Result<EndpointAfter, StoreError> {
-        if read.is_fresh(now) && read.health.after(result, event, now) == HealthEffect::Health(read.health.clone()) {
+        let after = |health: &EndpointHealth| health.paced(attempt, now).after(&attempt.result, event, now);
+        if read.is_fresh(now) && after(&read.health) == HealthEffect::Health(read.health.clone()) {
             return Ok(EndpointAfter::On);
         }
         retry("an endpoint", || async {
@@ -35,7 +36,7 @@ impl Endpoints {
             if record.endpoint.url != read.endpoint.url {
                 return Ok(Some(EndpointAfter::Moved));
             }
-            let (unit, after) = match record.health.after(result, event, now) {
+            let (unit, after) = match after(&record.health) {
                 HealthEffect::Health(health) if health == record.health => return Ok(Some(EndpointAfter::On)),
                 HealthEffect::Health(health) => (self.changed(StoredEndpoint { health, ..record }), EndpointAfter::On),
                 HealthEffect::Warn(health, since) => {
