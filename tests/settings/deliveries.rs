@@ -167,9 +167,10 @@ async fn store_random(
         ] {
             item[name] = json!({ "S": value });
         }
-        match delivery.status {
-            "delivered" => drop(item.as_object_mut().unwrap().remove("undelivered")),
-            status => item["undelivered"] = json!({ "S": format!("{status}#{}", delivery.id) }),
+        let members = item.as_object_mut().unwrap();
+        members.retain(|name, _| !["pending_of", "failed_of"].contains(&name.as_str()));
+        if delivery.status != "delivered" {
+            members.insert(format!("{}_of", delivery.status), members["pk"].clone());
         }
         let event_ms = i64::from_str_radix(&delivery.webhook_id[4..16], 16).unwrap();
         if (created_ms - event_ms).unsigned_abs() > NEAR_S * 1_000 {

@@ -200,6 +200,12 @@ impl World {
         self.local.aws("AmazonSQS.SendMessage", &send).await;
     }
 
+    /// Deletes all messages of a queue.
+    pub(crate) async fn purge(&self, queue: &str) {
+        let purge = json!({ "QueueUrl": self.queue_url(queue).await });
+        self.local.aws("AmazonSQS.PurgeQueue", &purge).await;
+    }
+
     async fn queue_url(&self, queue: &str) -> Value {
         self.local.aws("AmazonSQS.GetQueueUrl", &json!({ "QueueName": queue })).await["QueueUrl"].clone()
     }

@@ -33,7 +33,7 @@ impl App {
                 let (coach_id, endpoint_id) = (order.coach_id.as_str(), order.endpoint_id.as_str());
                 let delivery_id = order.delivery_id.as_str();
                 tracing::info!(coach_id, endpoint_id, delivery_id, reason, "ended a delivery without an attempt");
-                if self.deliveries.end(&order.endpoint_id, &order.delivery_id, &reason, now).await? {
+                if self.deliveries.end(order, &reason, now).await? {
                     counts.add(&order.endpoint_id, HourCounts::NOT_SENT);
                 }
                 Ok(())

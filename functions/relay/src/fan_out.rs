@@ -1,16 +1,20 @@
 //! Turns events into deliveries, one for each endpoint that wants them, and enqueues the orders of deliveries.
 //!
+//! A relay may die between storing a delivery and sending its order. The repeat finds the delivery and sends the order,
+//! whatever the endpoint is by then: it looks for deliveries to endpoints that have changed or were deleted since the
+//! entry was written, too. `deliver` ends what an endpoint no longer takes.
+//!
 //! The orders of a group go out in one or two requests. Orders for an endpoint that does not answer wait until it is
 //! tried again: SQS looks for other groups in the first 120,000 messages of a FIFO queue only.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::slice;
 use std::sync::Arc;
 
 use domain::delivery::{DeliveryOrder, HourCounts};
 use domain::endpoint::{Endpoint, EndpointWithHealth};
 use domain::event::Event;
-use domain::id::{CoachId, DeliveryId};
+use domain::id::{CoachId, DeliveryId, EndpointId};
 use domain::time::Timestamp;
 use futures::future::{join, join_all};
 use futures::stream::{self, StreamExt};
@@ -19,16 +23,23 @@ use store::StoreError;
 use store::delivery::{DeliveryCreation, NewDelivery};
 use store::outbox::{Content, Entry};
 
-use crate::App;
 use crate::publish::{Failures, Indexed, Outcomes};
+use crate::{App, CLOCK_SKEW};
 
 /// Deliveries that are stored and enqueued together: two requests to the queue.
 const GROUP: usize = 20;
 /// Groups at once. Each delivery of a group is a request to the store.
 const CONCURRENT_GROUPS: usize = 2;
 
+/// The endpoints of a workspace.
+struct CoachEndpoints {
+    present: Vec<EndpointWithHealth>,
+    /// Endpoints that were deleted after one of the batch's entries was written.
+    deleted: Vec<EndpointId>,
+}
+
 /// The endpoints of the workspaces with events in a batch, read once per workspace.
-type EndpointsByCoach = HashMap<CoachId, Result<Vec<EndpointWithHealth>, Arc<StoreError>>>;
+type EndpointsByCoach = HashMap<CoachId, Result<CoachEndpoints, Arc<StoreError>>>;
 
 /// A part of an entry's work, with the entry's index.
 struct Part<'a> {
@@ -39,6 +50,8 @@ struct Part<'a> {
 enum Work<'a> {
     /// An event for an endpoint that wants or misses it.
     Delivery { event: &'a Event, to: &'a EndpointWithHealth, made_at: Timestamp },
+    /// An event for an endpoint that wants nothing of the kind any more, but may have when the entry was relayed first.
+    Former { event: &'a Event, endpoint: &'a EndpointId, made_at: Timestamp },
     /// A stored delivery that a coach ordered.
     Order(&'a DeliveryOrder),
 }
@@ -101,7 +114,12 @@ impl App {
         let now = self.now();
         match work {
             Work::Order(order) => Ok(Some((*order).clone())),
-            Work::Delivery { event, to: EndpointWithHealth { endpoint, health }, made_at } => {
+            Work::Former { event, endpoint, made_at } => {
+                let id = DeliveryId::derive(made_at.ms(), &event.id, endpoint);
+                let waits = self.deliveries.created(endpoint, &id).await? == DeliveryCreation::Waiting;
+                Ok(waits.then(|| DeliveryOrder::first(&event.coach_id, endpoint, &id, now)))
+            }
+            Work::Delivery { event, to: EndpointWithHealth { endpoint, health, .. }, made_at } => {
                 let delivery = delivery_to(endpoint, event, *made_at);
                 let open_until = health.breaker.open_until(now);
                 let order = DeliveryOrder {
@@ -116,7 +134,9 @@ impl App {
                     self.deliveries.count(&endpoint.id, now, HourCounts::NOT_SENT).await;
                 }
                 Ok(match created {
-                    DeliveryCreation::New | DeliveryCreation::Waiting => has_order.then_some(order),
+                    DeliveryCreation::New => has_order.then_some(order),
+                    // The endpoint may have wanted the event when the delivery was stored, and miss it now.
+                    DeliveryCreation::Waiting => Some(order),
                     DeliveryCreation::Known => None,
                 })
             }
@@ -124,18 +144,32 @@ impl App {
     }
 
     async fn endpoints_of(&self, entries: &[Indexed<'_>]) -> EndpointsByCoach {
-        let coaches: BTreeSet<&CoachId> = entries
-            .iter()
-            .filter_map(|(_, entry)| match &entry.content {
-                content @ (Content::Event(_) | Content::Events { .. }) => Some(content.coach_id()),
-                Content::Change(_) | Content::Order(_) | Content::Job(_) | Content::Notice(_) => None,
-            })
-            .collect();
-        let reads = coaches.into_iter().map(|coach| async move {
-            let endpoints = self.endpoints.list_with_health(coach).await.map_err(Arc::new);
-            (coach.clone(), endpoints)
+        // The earliest entry of each coach.
+        let mut coaches = BTreeMap::<&CoachId, Timestamp>::new();
+        for (_, entry) in entries {
+            match &entry.content {
+                content @ (Content::Event(_) | Content::Events { .. }) => {
+                    let made_at = coaches.entry(content.coach_id()).or_insert(entry.send_after);
+                    *made_at = entry.send_after.min(*made_at);
+                }
+                Content::Change(_) | Content::Order(_) | Content::Job(_) | Content::Notice(_) => {}
+            }
+        }
+        let reads = coaches.into_iter().map(|(coach, made_at)| async move {
+            (coach.clone(), self.endpoints_since(coach, made_at).await.map_err(Arc::new))
         });
         join_all(reads).await.into_iter().collect()
+    }
+
+    /// Reads the endpoints of a coach, and those that were deleted after `made_at`.
+    async fn endpoints_since(&self, coach: &CoachId, made_at: Timestamp) -> Result<CoachEndpoints, StoreError> {
+        let (present, deleted_at) = self.endpoints.list_with_deletion(coach).await?;
+        let since = made_at + -CLOCK_SKEW;
+        let deleted = match deleted_at {
+            Some(at) if at >= since => self.deliveries.deleted_since(coach, since).await?,
+            _ => Vec::new(),
+        };
+        Ok(CoachEndpoints { present, deleted })
     }
 }
 
@@ -152,8 +186,15 @@ fn deliveries_of<'a>(
     };
     let made_at = entry.send_after;
     let deliveries_of_one = |event: &'a Event| {
-        let concerned = endpoints.iter().filter(|to| to.endpoint.wants(event) || to.endpoint.misses(event));
-        concerned.map(move |to| Work::Delivery { event, to, made_at })
+        let present = endpoints.present.iter().filter_map(move |to| {
+            if to.endpoint.wants(event) || to.endpoint.misses(event) {
+                return Some(Work::Delivery { event, to, made_at });
+            }
+            let has_changed = to.changed_at.is_some_and(|at| at >= made_at + -CLOCK_SKEW);
+            has_changed.then_some(Work::Former { event, endpoint: &to.endpoint.id, made_at })
+        });
+        let deleted = endpoints.deleted.iter().map(move |endpoint| Work::Former { event, endpoint, made_at });
+        present.chain(deleted)
     };
     Ok(events.iter().flat_map(deliveries_of_one).collect())
 }

@@ -4,12 +4,15 @@
 //! Entries arrive in two ways. The table's stream brings them as they are written. The schedule finds entries that the
 //! stream has not published: a record that the stream gave up on, a held entry whose holder died. An entry is deleted
 //! once it was sent, so a crash repeats the work. Ids are derived, so receivers get nothing new from a repeat.
+//!
+//! The schedule also looks for deliveries that are long due (`overdue`).
 
 mod contacts;
 mod erased;
 mod fan_out;
 mod feed;
 mod invocation;
+mod overdue;
 mod publish;
 mod unsent;
 
@@ -87,7 +90,10 @@ impl App {
         let work = async {
             match payload {
                 Invocation::Stream(stream) => self.publish_stream(stream.records).await,
-                Invocation::Scheduled { .. } => self.publish_unsent().await.map(|()| DynamoDbEventResponse::default()),
+                Invocation::Scheduled { .. } => {
+                    let (published, reordered) = tokio::join!(self.publish_unsent(), self.reorder_overdue());
+                    published.and(reordered).map(|()| DynamoDbEventResponse::default())
+                }
             }
         };
         self.observer.event(&context.request_id, work).await

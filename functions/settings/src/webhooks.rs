@@ -179,7 +179,7 @@ impl Command for Delete<'_> {
     fn decide(&self, session: &Session, found: &EndpointRead) -> Result<Decision, Problem> {
         let deleted = found.stored.with_health();
         let audited = audit(self.app, session, AuditAction::EndpointDeleted, &deleted.endpoint);
-        let writes = self.app.endpoints.delete(&session.coach, &deleted.endpoint.id);
+        let writes = self.app.endpoints.delete(&session.coach, &deleted.endpoint.id, session.now);
         let remembered = self.app.deliveries.remember_deleted(&session.coach, &deleted.endpoint.id, session.now);
         let reply = Reply::ok(&EndpointView::new(deleted, found.counts, session.now))?;
         Ok(Decision::reply(About::Nobody, reply).write(writes).write([remembered, audited]))

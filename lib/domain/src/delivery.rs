@@ -11,6 +11,7 @@ mod conclusion;
 mod filter;
 mod job;
 mod order;
+mod overdue;
 mod recovery;
 mod request;
 
@@ -22,6 +23,7 @@ pub use conclusion::{AttemptMade, Conclusion, EndpointAfter};
 pub use filter::{DeliveryFilter, ENDPOINT_FILTER, tells_creation, times_around};
 pub use job::{DeliveryJob, JobWork};
 pub use order::{DeliveryOrder, DeliveryState, LANES, SLOW_LANES, SLOW_LANES_OF_COACH, Turn, sendable};
+pub use overdue::{OVERDUE_AFTER, OrderFlow, REORDER_PAUSE, is_overdue};
 pub use recovery::{
     FailedDelivery, MOST_COUNTED, RECOVERY_LOCK, RECOVERY_PAUSE, Recovered, Recovery, RecoveryRequest,
     RecoverySelection, recovery_ends_in_s,

@@ -105,6 +105,8 @@ crate::named! {
 pub struct EndpointWithHealth {
     pub endpoint: Endpoint,
     pub health: EndpointHealth,
+    /// The time of the last change of the endpoint's status or events. `None`: it is as it was created.
+    pub changed_at: Option<Timestamp>,
 }
 
 /// An endpoint as the settings API shows it.
@@ -128,7 +130,7 @@ pub struct EndpointView {
 
 impl EndpointView {
     pub fn new(
-        EndpointWithHealth { endpoint, health }: EndpointWithHealth,
+        EndpointWithHealth { endpoint, health, .. }: EndpointWithHealth,
         last_24h: DeliveryCounts,
         now: Timestamp,
     ) -> Self {

@@ -2,22 +2,23 @@
 //! and up to 3 more for a retry chain that began late.
 //! pk `ENDPOINT#<endpoint_id>`, sk `DELIVERY#<delivery_id>`: ids begin with the time of creation, which orders a
 //! partition. `sealed`: the body, rendered once. `chain`, `next_attempt`: the order that counts. `sent_to`, `sent_s`,
-//! `signature`: the request of the latest attempt. GSI `undelivered`: `pk`, `undelivered` (`pending#<delivery_id>` or
-//! `failed#<delivery_id>`).
+//! `signature`: the request of the latest attempt. GSI `pending`: `pending_of` (the pk), `sk`. GSI `failed`:
+//! `failed_of`, `sk`.
 //! sk `EVENT#<event_id>`: the mark of an event that may be emitted again.
-//! 1. `create` PutItem, unless it exists, or a transaction with the mark.
+//! 1. `create` PutItem, unless it exists, or a transaction with the mark. `created` GetItem.
 //! 2. `read_for` BatchGetItem with the endpoint. `record` PutItem on the version read: module `attempt`.
-//! 3. `page` Query of each endpoint, or of `undelivered` with BatchGetItem, newest first: module `log`, which finds an
+//! 3. `page` Query of each endpoint, or of a status with BatchGetItem, newest first: module `log`, which finds an
 //!    event's deliveries by module `event_times`, and those of deleted endpoints by module `deleted`.
 //!    `read` GetItem: module `detail`.
-//! 4. `end_pending` Query of `undelivered`, then an UpdateItem each; `end` UpdateItem: module `end`.
+//! 4. `end_pending` Query of `pending`, then an UpdateItem each; `end` UpdateItem: module `end`.
 //! 5. `find` GetItem. `restart` Transaction with the order: module `restart`.
 //! 6. `erase` Query of GSI `by_subject` (`subject_ref`, `sk`) or `by_merged_contact` (`merged_contact_ref`, `sk`), then
 //!    a PutItem each: module `erase`.
 //! 7. `count` UpdateItem, `activity` Query of the days' counts: module `activity`.
-//!    `last_day` the same, and a count of the pending in `undelivered`: module `counts`.
-//! 8. `resume_page` Query of `undelivered`, BatchGetItem. `recover_page` the same, then a transaction each.
-//!    `count_recoverable` Query of `undelivered`: module `job`.
+//!    `last_day` the same, and a count of `pending`: module `counts`.
+//! 8. `resume_page` Query of `pending`, BatchGetItem. `recover_page` the same of `failed`, then a transaction each.
+//!    `count_recoverable` Query of `failed`: module `job`.
+//! 9. `overdue_page` Scan of `pending`. `next_orders` BatchGetItem. `note_reordered` UpdateItem: module `overdue`.
 
 mod activity;
 mod attempt;
@@ -30,9 +31,11 @@ mod event_times;
 mod job;
 mod log;
 mod merge;
+mod overdue;
 mod record;
 mod restart;
 
+use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use domain::delivery::{DELIVERY_RETENTION, DeliveryStatus};
 use domain::id::{CoachId, DeliveryId, EndpointId, EventId};
 use domain::subject::Subject;
@@ -40,16 +43,17 @@ use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 
 use crate::contact_ref::ContactRef;
-use crate::db::{self, Db, Item, ItemWrite, Part, StoreError, Table, Transacted, Written, from_item, n, to_item};
+use crate::db::{self, Db, Item, ItemWrite, Part, StoreError, Table, Transacted, Written, from_item, n, s, to_item};
 use crate::vault::Vault;
 
 pub use attempt::{Delivery, MadeAttempt};
 pub use erase::{ErasureProgress, SubjectIndex};
 pub use job::JobPage;
 pub use log::{DeliveryLogPage, DeliveryLogRequest};
+pub use overdue::{OverdueDelivery, OverduePage, OverdueStart};
 pub use restart::{ResendLookup, ResendableDelivery};
 
-use record::{DeliveryItem, ENTITY, StoredAttempt, body_context, key, partition, sort_key, undelivered_key};
+use record::{DeliveryItem, ENTITY, StatusKeys, StoredAttempt, body_context, index_of, key, partition, sort_key};
 
 /// A delivery to be stored.
 #[derive(Clone)]
@@ -145,7 +149,8 @@ impl Deliveries {
             chain: 1,
             next_attempt: 1,
             waits_since: now.ms(),
-            undelivered: undelivered_key(status, &id),
+            indexed: StatusKeys::of(status, &partition(endpoint_id)),
+            reordered_at: None,
             recovered_at: None,
             test: false,
             erased: false,
@@ -156,6 +161,23 @@ impl Deliveries {
             expires_at: (now + DELIVERY_RETENTION).unix_s(),
             id,
         }
+    }
+
+    /// Reads how far the creation of a delivery has come. A delivery that was never stored is `Known`: it has no order.
+    pub async fn created(&self, endpoint: &EndpointId, id: &DeliveryId) -> Result<DeliveryCreation, StoreError> {
+        existing(self.table.item(key(endpoint, id)).await?)
+    }
+
+    /// A query of an endpoint's deliveries with sort keys in these bounds, in the index of a status that has one.
+    fn deliveries_of(
+        &self,
+        endpoint: &EndpointId,
+        status: Option<DeliveryStatus>,
+        [from, to]: [String; 2],
+    ) -> QueryFluentBuilder {
+        let (index, pk) = status.and_then(index_of).map_or((None, "pk"), |(index, pk)| (Some(index.to_owned()), pk));
+        let values = [(":pk", s(partition(endpoint))), (":from", s(from)), (":to", s(to))];
+        self.table.query(&format!("{pk} = :pk AND sk BETWEEN :from AND :to"), values).set_index_name(index)
     }
 
     fn update(&self, endpoint: &EndpointId, id: &DeliveryId) -> ItemWrite<'_> {

@@ -1,7 +1,9 @@
 //! Table `workspaces`, the webhook endpoints of a workspace. pk `COACH#<coach_id>`, sk `ENDPOINT#<endpoint_id>`: the
-//! record, its `version`, its secrets (sealed, the current one first). sk `ENDPOINTS`: the number of endpoints.
+//! record, its `version`, its secrets (sealed, the current one first). sk `ENDPOINTS`: the number of endpoints, and the
+//! time of the last deletion.
 //!
-//! 1. `list` Query of the base table, consistent: the settings page shows an endpoint as soon as it is created.
+//! 1. `list_with_health` Query of the base table, consistent: the settings page shows an endpoint as soon as it is
+//!    created. `list_with_deletion` the same with the number's item.
 //! 2. `get` GetItem, `get_all` BatchGetItem, consistent, with the secrets.
 //! 3. `create` Parts of a transaction: check of the workspace, the count below its limit, the endpoint.
 //! 4. `find` GetItem, consistent. `change`, `rotate_secret` (module `secret`) Part of a transaction on the version
@@ -31,7 +33,7 @@ use runtime::{BoxError, Environment};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::db::{Db, Item, Part, StoreError, Table, Write, from_item, n, number, query_page, s, to_item};
+use crate::db::{Db, Item, Part, StoreError, Table, Write, from_item, n, number, query_page, s, sk_of, to_item};
 use crate::vault::Vault;
 use crate::workspace::{key as workspace_key, key_of, partition};
 
@@ -47,11 +49,21 @@ pub struct StoredEndpoint {
     pub endpoint: Endpoint,
     secrets: Vec<SealedSecret>,
     pub health: EndpointHealth,
+    /// The time of the last change of status or events, in ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    changed_at: Option<i64>,
 }
 
 impl StoredEndpoint {
     pub fn with_health(&self) -> EndpointWithHealth {
-        EndpointWithHealth { endpoint: self.endpoint.clone(), health: self.health.clone() }
+        let changed_at = self.changed_at.map(Timestamp::from_ms);
+        EndpointWithHealth { endpoint: self.endpoint.clone(), health: self.health.clone(), changed_at }
+    }
+
+    /// The record with another endpoint.
+    fn with_endpoint(self, endpoint: Endpoint, now: Timestamp) -> Self {
+        let is_same = endpoint.status == self.endpoint.status && endpoint.events == self.endpoint.events;
+        Self { endpoint, changed_at: if is_same { self.changed_at } else { Some(now.ms()) }, ..self }
     }
 }
 
@@ -118,6 +130,26 @@ impl Endpoints {
         items.map(|item| from_item("endpoint", item).map(|stored: StoredEndpoint| stored.with_health())).collect()
     }
 
+    /// Reads all endpoints of a workspace with their health, and the time at which the last one was deleted.
+    pub async fn list_with_deletion(
+        &self,
+        coach: &CoachId,
+    ) -> Result<(Vec<EndpointWithHealth>, Option<Timestamp>), StoreError> {
+        // The key of the number of endpoints begins like theirs.
+        let values = [(":pk", s(partition(coach))), (":sk", s("ENDPOINT"))];
+        let query = self.table.query("pk = :pk AND begins_with(sk, :sk)", values).consistent_read(true);
+        let (mut endpoints, mut deleted_at) = (Vec::new(), None);
+        for item in query_page(query).await?.items {
+            if sk_of(&item) == COUNT_KEY {
+                deleted_at = number(&item, "deleted_at").map(Timestamp::from_ms);
+            } else {
+                let stored: StoredEndpoint = from_item("endpoint", item)?;
+                endpoints.push(stored.with_health());
+            }
+        }
+        Ok((endpoints, deleted_at))
+    }
+
     /// Reads an endpoint with the secrets that sign now.
     pub async fn get(
         &self,
@@ -162,6 +194,7 @@ impl Endpoints {
                 created_at: now,
             },
             health: EndpointHealth::default(),
+            changed_at: None,
         };
         let count = self.table.write(count_key(coach)).count("endpoints");
         let has_room = "attribute_not_exists(endpoints) OR endpoints < :most";
@@ -183,17 +216,14 @@ impl Endpoints {
     ) -> Result<(EndpointWithHealth, Write), EndpointGone> {
         let endpoint = found.endpoint.changed(change, now)?;
         let is_same = endpoint.status == found.endpoint.status && endpoint.url == found.endpoint.url;
-        let changed = StoredEndpoint {
-            endpoint,
-            health: if is_same { found.health.clone() } else { EndpointHealth::default() },
-            ..found.clone()
-        };
+        let health = if is_same { found.health.clone() } else { EndpointHealth::default() };
+        let changed = StoredEndpoint { health, ..found.clone() }.with_endpoint(endpoint, now);
         Ok((changed.with_health(), self.replace(changed)))
     }
 
     /// Parts of a transaction: delete an endpoint.
-    pub fn delete(&self, coach: &CoachId, id: &EndpointId) -> [Write; 3] {
-        let count = self.table.write(count_key(coach)).add("endpoints", n(-1));
+    pub fn delete(&self, coach: &CoachId, id: &EndpointId, now: Timestamp) -> [Write; 3] {
+        let count = self.table.write(count_key(coach)).add("endpoints", n(-1)).set("deleted_at", n(now.ms()));
         [
             self.table.write(key(coach, id)).when_present().delete(Part::Endpoint),
             self.table.write(by_hand_key(coach, id)).delete(Part::Endpoint),
@@ -231,6 +261,7 @@ impl Endpoints {
 }
 
 const SORT_PREFIX: &str = "ENDPOINT#";
+const COUNT_KEY: &str = "ENDPOINTS";
 
 fn sort_key(id: &EndpointId) -> String {
     format!("{SORT_PREFIX}{id}")
@@ -245,7 +276,7 @@ fn by_hand_key(coach: &CoachId, id: &EndpointId) -> Item {
 }
 
 fn count_key(coach: &CoachId) -> Item {
-    key_of(coach, "ENDPOINTS")
+    key_of(coach, COUNT_KEY)
 }
 
 fn secret_context(id: &EndpointId) -> String {
@@ -276,6 +307,7 @@ mod tests {
             endpoint: endpoint.clone(),
             secrets: vec![SealedSecret { sealed: vec![1, 2], until: None }],
             health: EndpointHealth::default(),
+            changed_at: None,
         });
         let mut names: Vec<&str> = item.keys().map(String::as_str).collect();
         names.sort_unstable();

@@ -118,7 +118,7 @@ async fn store_a_busy_month(scene: &EndpointScene) -> Caller {
             let id = format!("dlv_{waiting:032}");
             items.push(json!({
                 "pk": { "S": format!("ENDPOINT#{}", endpoint.id) }, "sk": { "S": format!("DELIVERY#{id}") },
-                "undelivered": { "S": format!("pending#{id}") }, "event_type": { "S": "new_client" },
+                "pending_of": { "S": format!("ENDPOINT#{}", endpoint.id) }, "event_type": { "S": "new_client" },
             }));
         }
         for ago in 0..31 {

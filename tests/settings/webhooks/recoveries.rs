@@ -299,7 +299,6 @@ async fn a_count_stops_at_ten_thousand_failed_deliveries_and_says_so() {
     let copy = |number: usize| {
         let (id, mut item) = (format!("{}{number:08}", &one["id"]["S"].as_str().unwrap()[..28]), one.clone());
         item["sk"]["S"] = format!("DELIVERY#{id}").into();
-        item["undelivered"]["S"] = format!("failed#{id}").into();
         item["id"]["S"] = id.into();
         item
     };

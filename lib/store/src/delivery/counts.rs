@@ -1,7 +1,7 @@
 //! The numbers of an endpoint's last day: what has ended, from the hourly counts, and what waits, from the index
-//! `undelivered`.
+//! `pending`.
 
-use domain::delivery::{ActivityPeriod, DeliveryCounts, DeliveryStatus, HourCounts, MAX_COUNTED_PENDING};
+use domain::delivery::{ActivityPeriod, DeliveryCounts, HourCounts, MAX_COUNTED_PENDING};
 use domain::id::EndpointId;
 use domain::time::Timestamp;
 use futures::future::try_join;
@@ -20,9 +20,7 @@ impl Deliveries {
     }
 
     async fn count_pending(&self, endpoint: &EndpointId) -> Result<u64, StoreError> {
-        let pending = format!("{}#", DeliveryStatus::Pending.as_str());
-        let values = [(":pk", s(partition(endpoint))), (":pending", s(pending))];
-        let query = self.table.query("pk = :pk AND begins_with(undelivered, :pending)", values);
-        query_count(query.index_name("undelivered"), MAX_COUNTED_PENDING).await
+        let query = self.table.query("pending_of = :pk", [(":pk", s(partition(endpoint)))]).index_name("pending");
+        query_count(query, MAX_COUNTED_PENDING).await
     }
 }

@@ -8,7 +8,7 @@ use domain::time::Timestamp;
 
 use super::Deliveries;
 use super::record::ENTITY;
-use crate::db::{Item, Part, StoreError, Write, n, number, query_page, s, sk_of};
+use crate::db::{Item, Part, StoreError, Write, n, number, query_all, query_page, s, sk_of};
 use crate::workspace::{key_of, partition};
 
 const PREFIX: &str = "DELETED#";
@@ -32,6 +32,13 @@ impl Deliveries {
         items.iter().filter(|item| is_remembered(item, now)).map(id_of).collect()
     }
 
+    /// Reads the endpoints that a coach has deleted since then.
+    pub async fn deleted_since(&self, coach: &CoachId, since: Timestamp) -> Result<Vec<EndpointId>, StoreError> {
+        let values = [(":pk", s(partition(coach))), (":prefix", s(PREFIX))];
+        let items = query_all(self.table.query("pk = :pk AND begins_with(sk, :prefix)", values)).await?;
+        items.iter().filter(|item| is_remembered(item, since + DELIVERY_RETENTION)).map(id_of).collect()
+    }
+
     /// Returns true if the coach has deleted that endpoint, and its deliveries may be kept.
     pub async fn has_deleted(
         &self,
@@ -48,9 +55,9 @@ fn key(coach: &CoachId, endpoint: &EndpointId) -> Item {
     key_of(coach, &format!("{PREFIX}{endpoint}"))
 }
 
-/// Returns false for an item that TTL has yet to delete.
-fn is_remembered(item: &Item, now: Timestamp) -> bool {
-    number(item, "expires_at").is_some_and(|expires_at: i64| expires_at > now.unix_s())
+/// Returns true if an item is kept beyond `at`. TTL deletes items late.
+fn is_remembered(item: &Item, at: Timestamp) -> bool {
+    number(item, "expires_at").is_some_and(|expires_at: i64| expires_at > at.unix_s())
 }
 
 fn id_of(item: &Item) -> Result<EndpointId, StoreError> {

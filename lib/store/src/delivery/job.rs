@@ -1,12 +1,11 @@
-//! Pages of jobs: orders for pending deliveries, and new chains for failed ones. Pages come from the index
-//! `undelivered`, which orders the deliveries of a status by their ids.
+//! Pages of jobs: orders for pending deliveries, and new chains for failed ones. Pages come from the index of the
+//! status, which orders an endpoint's deliveries by their ids.
 //!
 //! A page may be repeated. Of two orders for one attempt the queue drops one, or the record lets one count. A failed
 //! delivery that was sent again is marked with the time, and no recovery that began earlier includes it.
 
 use std::ops::Range;
 
-use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use domain::delivery::{DeliveryOrder, DeliveryStatus, FailedDelivery, MOST_COUNTED, Recovered, Recovery};
 use domain::id::{DeliveryId, EndpointId};
 use domain::time::Timestamp;
@@ -14,9 +13,9 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use serde::Deserialize;
 
 use super::Deliveries;
-use super::record::{DeliveryItem, ENTITY, id_of, partition};
+use super::record::{DeliveryItem, ENTITY, id_of, sort_key};
 use super::restart::RestartCause;
-use crate::db::{self, Item, StoreError, from_item, query_page, query_up_to, s};
+use crate::db::{self, Item, StoreError, from_item, query_page, query_up_to};
 use crate::endpoint_ref::EndpointRef;
 use crate::unit::{Commit, Once, Unit, Units};
 
@@ -25,24 +24,15 @@ const PAGE_ITEMS: i32 = 100;
 /// Concurrent transactions, of one delivery each.
 const CONCURRENT_RESTARTS: usize = 16;
 
-/// An entry of the index `undelivered`.
+/// An entry of the index `failed`.
 #[derive(Deserialize)]
-struct UndeliveredEntry {
+struct FailedEntry {
     event_type: String,
     #[serde(default)]
     test: bool,
     #[serde(default)]
     erased: bool,
     recovered_at: Option<i64>,
-}
-
-/// The members of a delivery that its next order needs.
-#[derive(Deserialize)]
-struct WaitingDelivery {
-    id: DeliveryId,
-    chain: u32,
-    next_attempt: u32,
-    next_attempt_at: Option<Timestamp>,
 }
 
 /// A page of a job.
@@ -62,14 +52,10 @@ impl Deliveries {
         now: Timestamp,
     ) -> Result<JobPage<Vec<DeliveryOrder>>, StoreError> {
         let all = DeliveryId::first_at(0)..DeliveryId::last();
-        let (entries, last) = self.undelivered_page(&endpoint.id, DeliveryStatus::Pending, &all, after).await?;
-        let mut orders = Vec::new();
-        for item in self.table.read(entries.iter().map(db::key_of).collect()).await? {
-            let waiting: WaitingDelivery = from_item(ENTITY, item)?;
-            let due_at = waiting.next_attempt_at.unwrap_or(now);
-            let first = DeliveryOrder::first(&endpoint.coach, &endpoint.id, &waiting.id, due_at);
-            orders.push(DeliveryOrder { chain: waiting.chain, attempt: waiting.next_attempt, ..first });
-        }
+        let (entries, last) = self.page_of(&endpoint.id, DeliveryStatus::Pending, &all, after).await?;
+        let keys = entries.iter().map(db::key_of).collect();
+        let waiting = self.table.read(keys).await?.into_iter().map(|item| from_item::<DeliveryItem>(ENTITY, item));
+        let orders = waiting.map(|record| record?.next_order(now)).collect::<Result<_, _>>()?;
         Ok(JobPage { done: orders, last })
     }
 
@@ -83,8 +69,7 @@ impl Deliveries {
         units: &Units,
         now: Timestamp,
     ) -> Result<JobPage<usize>, StoreError> {
-        let (entries, last) =
-            self.undelivered_page(&endpoint.id, DeliveryStatus::Failed, &recovery.ids(), after).await?;
+        let (entries, last) = self.page_of(&endpoint.id, DeliveryStatus::Failed, &recovery.ids(), after).await?;
         let mut keys = Vec::new();
         for entry in entries {
             if is_included(recovery, &entry)? {
@@ -122,7 +107,8 @@ impl Deliveries {
         if ids.is_empty() {
             return Ok(Recovered { deliveries: 0, more: false });
         }
-        let query = self.undelivered(endpoint, DeliveryStatus::Failed, ids.start.as_str(), ids.end.as_str());
+        let bounds = [&ids.start, &ids.end].map(sort_key);
+        let query = self.deliveries_of(endpoint, Some(DeliveryStatus::Failed), bounds);
         let mut entries = query_up_to(query, MOST_COUNTED + 1).await?;
         let more = entries.len() > MOST_COUNTED;
         entries.truncate(MOST_COUNTED);
@@ -134,7 +120,7 @@ impl Deliveries {
     }
 
     /// Reads a page of the index: the entries of a status with these ids, and the last id if there may be more.
-    async fn undelivered_page(
+    async fn page_of(
         &self,
         endpoint: &EndpointId,
         status: DeliveryStatus,
@@ -145,25 +131,18 @@ impl Deliveries {
             return Ok((Vec::new(), None));
         }
         // A blank sorts before everything that ids consist of.
-        let from = after.map_or_else(|| ids.start.to_string(), |id| format!("{id} "));
-        let query = self.undelivered(endpoint, status, &from, ids.end.as_str());
+        let from = after.map_or_else(|| sort_key(&ids.start), |id| format!("{} ", sort_key(id)));
+        let query = self.deliveries_of(endpoint, Some(status), [from, sort_key(&ids.end)]);
         let page = query_page(query.limit(PAGE_ITEMS)).await?;
         let last = page.next.as_ref().map(id_of).transpose()?;
         Ok((page.items, last))
-    }
-
-    /// A query of the index: the entries of a status with ids in these bounds.
-    fn undelivered(&self, endpoint: &EndpointId, status: DeliveryStatus, from: &str, to: &str) -> QueryFluentBuilder {
-        let bound = |id: &str| s(format!("{}#{id}", status.as_str()));
-        let values = [(":pk", s(partition(endpoint))), (":from", bound(from)), (":to", bound(to))];
-        self.table.query("pk = :pk AND undelivered BETWEEN :from AND :to", values).index_name("undelivered")
     }
 }
 
 /// Returns true if a recovery sends the delivery of this entry again.
 fn is_included(recovery: &Recovery, entry: &Item) -> Result<bool, StoreError> {
     let id = id_of(entry)?;
-    let UndeliveredEntry { event_type, test, erased, recovered_at } = from_item(ENTITY, entry.clone())?;
+    let FailedEntry { event_type, test, erased, recovered_at } = from_item(ENTITY, entry.clone())?;
     let recovered_at = recovered_at.map(Timestamp::from_ms);
     Ok(recovery.includes(&FailedDelivery { id: &id, event_type: &event_type, test, erased, recovered_at }))
 }
@@ -186,13 +165,12 @@ mod tests {
     use domain::event::EventType;
     use domain::id::RecoveryId;
 
-    use super::super::record::sort_key;
     use super::super::record::tests::record;
     use super::*;
     use crate::db::to_item;
 
     /// The attributes of the index, as in the template.
-    const INDEXED: [&str; 7] = ["pk", "sk", "undelivered", "event_type", "test", "recovered_at", "erased"];
+    const INDEXED: [&str; 7] = ["pk", "sk", "failed_of", "event_type", "test", "recovered_at", "erased"];
 
     fn hour(hours: i64) -> Timestamp {
         Timestamp::from_ms(hours * 3_600_000)

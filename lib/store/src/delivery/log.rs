@@ -1,6 +1,6 @@
 //! The delivery log of some endpoints, newest first: a merge of their deliveries. The bodies are left out.
 //!
-//! An endpoint's partition has all its deliveries. The index `undelivered` has the few that are pending or failed, with
+//! An endpoint's partition has all its deliveries. The indexes `pending` and `failed` have the few of that status, with
 //! all that a filter compares. A page reads a limited number of deliveries, and the next page goes on from there. So a
 //! filter that shows nothing costs as little in a long log as in a short one.
 
@@ -15,8 +15,8 @@ use serde::Deserialize;
 
 use super::Deliveries;
 use super::merge::{Merged, MergedQueries};
-use super::record::{ENTITY, StoredAttempt, endpoint_of, id_of, partition, sort_key, undelivered_key};
-use crate::db::{self, Item, StoreError, from_item, s, sk_of, text};
+use super::record::{ENTITY, StoredAttempt, endpoint_of, id_of, index_of, sort_key};
+use crate::db::{self, Item, StoreError, from_item, sk_of, text};
 use crate::page::PAGE_BYTES;
 
 /// Deliveries of the index that are read whole at once: as many as one BatchGetItem reads.
@@ -142,32 +142,21 @@ impl Deliveries {
         status: Option<DeliveryStatus>,
         ids: &RangeInclusive<DeliveryId>,
     ) -> QueryFluentBuilder {
-        let bounds = [ids.start(), ids.end()];
-        let undelivered = status.and_then(|status| {
-            let [from, to] = bounds.map(|id| undelivered_key(status, id));
-            from.zip(to)
-        });
-        let query = match undelivered {
-            Some((from, to)) => {
-                let values = [(":pk", s(partition(endpoint))), (":from", s(from)), (":to", s(to))];
-                self.table.query("pk = :pk AND undelivered BETWEEN :from AND :to", values).index_name("undelivered")
-            }
-            None => {
-                let [from, to] = bounds.map(|id| s(sort_key(id)));
-                let values = [(":pk", s(partition(endpoint))), (":from", from), (":to", to)];
-                let query = self.table.query("pk = :pk AND sk BETWEEN :from AND :to", values);
-                query.expression_attribute_names("#status", "status").projection_expression(
-                    "pk, sk, id, event_id, event_type, client_id, made_at, test, #status, attempts, next_attempt_at, \
-                     expires_at",
-                )
-            }
+        let query = self.deliveries_of(endpoint, status, [ids.start(), ids.end()].map(sort_key));
+        let query = if status.and_then(index_of).is_some() {
+            query
+        } else {
+            query.expression_attribute_names("#status", "status").projection_expression(
+                "pk, sk, id, event_id, event_type, client_id, made_at, test, #status, attempts, next_attempt_at, \
+                 expires_at",
+            )
         };
         query.scan_index_forward(false)
     }
 
     /// The items with all that the log shows, newest first. Those of the index name their deliveries.
     async fn whole(&self, found: Vec<Item>, status: Option<DeliveryStatus>) -> Result<Vec<Item>, StoreError> {
-        if !matches!(status, Some(DeliveryStatus::Pending | DeliveryStatus::Failed)) {
+        if status.and_then(index_of).is_none() {
             return Ok(found);
         }
         let keys = found.iter().map(|item| db::key(text(item, "pk"), sk_of(item))).collect();

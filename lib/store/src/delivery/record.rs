@@ -38,8 +38,10 @@ pub(super) struct DeliveryItem {
     pub(super) next_attempt_at: Option<Timestamp>,
     /// The time since which the delivery has waited, in milliseconds: the beginning of its latest attempt or chain.
     pub(super) waits_since: i64,
-    /// The sort key of GSI `undelivered`: the status and the id. Absent once the event is delivered.
-    pub(super) undelivered: Option<String>,
+    #[serde(flatten)]
+    pub(super) indexed: StatusKeys,
+    /// The time at which the relay last found no order of the delivery, in milliseconds.
+    pub(super) reordered_at: Option<i64>,
     /// The time at which a recovery last sent the delivery again, in milliseconds.
     pub(super) recovered_at: Option<i64>,
     /// A test event. A recovery skips it.
@@ -81,14 +83,34 @@ impl DeliveryItem {
     #[must_use]
     pub(super) fn in_state(self, state: &DeliveryState) -> Self {
         let DeliveryState { status, chain, next_attempt, next_attempt_at } = *state;
-        let undelivered = undelivered_key(status, &self.id);
-        Self { status, chain, next_attempt, next_attempt_at, undelivered, ..self }
+        let indexed = StatusKeys::of(status, &self.pk);
+        Self { status, chain, next_attempt, next_attempt_at, indexed, reordered_at: None, ..self }
     }
 }
 
-/// The sort key in GSI `undelivered` of a delivery with this status.
-pub(super) fn undelivered_key(status: DeliveryStatus, id: &DeliveryId) -> Option<String> {
-    (status != DeliveryStatus::Delivered).then(|| format!("{}#{id}", status.as_str()))
+/// The partition keys of the indexes `pending` and `failed`: the endpoint's partition in the index of the delivery's
+/// status, and none in the other. A delivered event is in neither.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct StatusKeys {
+    pending_of: Option<String>,
+    failed_of: Option<String>,
+}
+
+impl StatusKeys {
+    /// The keys of a delivery in the partition `pk`.
+    pub(super) fn of(status: DeliveryStatus, pk: &str) -> Self {
+        let key_in = |indexed: DeliveryStatus| (status == indexed).then(|| pk.to_owned());
+        Self { pending_of: key_in(DeliveryStatus::Pending), failed_of: key_in(DeliveryStatus::Failed) }
+    }
+}
+
+/// The index of the deliveries of a status, and its partition key. `None`: the status has no index.
+pub(super) fn index_of(status: DeliveryStatus) -> Option<(&'static str, &'static str)> {
+    match status {
+        DeliveryStatus::Pending => Some(("pending", "pending_of")),
+        DeliveryStatus::Failed => Some(("failed", "failed_of")),
+        DeliveryStatus::Delivered => None,
+    }
 }
 
 /// A line of the delivery log.
@@ -212,7 +234,8 @@ pub(super) mod tests {
             next_attempt: 2,
             next_attempt_at: Some(Timestamp::from_ms(6_000)),
             waits_since: 1_000,
-            undelivered: Some("pending#dlv_1".to_owned()),
+            indexed: StatusKeys::of(DeliveryStatus::Pending, "ENDPOINT#we_1"),
+            reordered_at: None,
             recovered_at: None,
             test: false,
             erased: false,
@@ -240,14 +263,12 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_index_of_undelivered_events_follows_the_status() {
-        for (status, key) in [
-            (DeliveryStatus::Pending, Some("pending#dlv_1")),
-            (DeliveryStatus::Failed, Some("failed#dlv_1")),
-            (DeliveryStatus::Delivered, None),
-        ] {
+    fn a_delivery_is_in_the_index_of_its_status_alone() {
+        for status in [DeliveryStatus::Pending, DeliveryStatus::Failed, DeliveryStatus::Delivered] {
             let state = DeliveryState { status, ..record().state() };
-            assert_eq!(record().in_state(&state).undelivered.as_deref(), key);
+            let item = to_item(&record().in_state(&state));
+            let keys = ["pending_of", "failed_of"].into_iter().filter(|key| item.contains_key(*key));
+            assert_eq!(keys.collect::<Vec<_>>(), index_of(status).map(|(_, key)| key).into_iter().collect::<Vec<_>>());
         }
     }
 }

@@ -69,7 +69,7 @@ impl Endpoints {
         let audited = audit::record(&self.table, context, AuditAction::EndpointDisabled, off.id.as_str(), detail);
         let notice = Content::Notice(Box::new(EndpointNotice::off(coach, &off, now)));
         let (change, reason) = (Change::endpoint_disabled(coach, &off, now), off.not_sent());
-        let unit = self.changed(StoredEndpoint { endpoint: off, ..record });
+        let unit = self.changed(record.with_endpoint(off, now));
         (unit.write([audited]).change([change]).entries([notice]), EndpointAfter::Off(reason))
     }
 }
