@@ -1,9 +1,12 @@
 //! The local stack's log for people, its default. The end of each world checks that the log holds no personal data.
 
+use std::fs::File;
+use std::process::Command;
+
 use serde_json::json;
 
 use crate::world::sweep::{automation, daily_log};
-use crate::world::{Answer, Fact, Receiver, World};
+use crate::world::{Answer, Fact, Receiver, World, until};
 
 impl World {
     /// Lines of the log that contain each of these texts.
@@ -76,4 +79,27 @@ async fn an_idle_stack_logs_nothing() {
     let log = world.log();
     let lines: Vec<&str> = log[before.len()..].lines().filter(|line| !line.contains("the clock is moving")).collect();
     assert!(lines.is_empty(), "{lines:?}");
+}
+
+#[tokio::test]
+async fn the_first_start_shows_addresses_and_keys_before_its_log_which_is_one_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let terminal = dir.path().join("terminal");
+    let output = File::options().create(true).append(true).open(&terminal).unwrap();
+    let mut stack = Command::new(env!("CARGO_BIN_EXE_stack-under-test"))
+        .args(["--port", "0", "--aws-port", "0", "--ephemeral"])
+        .stdout(output.try_clone().unwrap())
+        .stderr(output)
+        .spawn()
+        .unwrap();
+    let shown = || std::fs::read_to_string(&terminal).unwrap();
+    until("the stack is ready", async || shown().contains("\nready {")).await;
+    stack.kill().unwrap();
+    stack.wait().unwrap();
+    let shown = shown();
+    let at = |text: &str| shown.find(text).unwrap_or_else(|| panic!("no {text}:\n{shown}"));
+    assert!(at("  API  ") < at("  Partner key  ") && at("  CRM key  ") < at("the demo workspace is ready"), "{shown}");
+    let log: Vec<&str> =
+        shown.lines().filter(|line| ["DEBUG", "INFO"].iter().any(|level| line.contains(level))).collect();
+    assert!(log.len() == 1 && shown.trim().starts_with("Partner API, local stack"), "{shown}");
 }

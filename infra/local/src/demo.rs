@@ -9,7 +9,8 @@ mod seed;
 
 use serde::{Deserialize, Serialize};
 
-pub use print::{print_bare, print_ready, seed_and_print};
+pub(crate) use print::seed_and_print;
+pub use print::{print_bare, print_ready};
 pub use seed::{SeedError, call, load_or_create, put_facts};
 
 /// The coach who owns the demo workspace.

@@ -6,6 +6,7 @@
 
 use std::fmt::{self, Write as _};
 use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use chrono::{DateTime, Utc};
@@ -55,16 +56,45 @@ const DIM: &str = "2";
 const RED: &str = "31";
 const YELLOW: &str = "33";
 
-/// The stack's clock, once there is a stack.
-pub(crate) type LogClock = Arc<OnceLock<Arc<StackClock>>>;
+/// The parts of the stack's state that the readable log depends on.
+#[derive(Default)]
+pub(crate) struct LogState {
+    /// The stack's clock, once there is a stack.
+    clock: OnceLock<Arc<StackClock>>,
+    /// True while the stack seeds its demo. Only warnings and errors have a line meanwhile.
+    is_seeding: AtomicBool,
+}
+
+impl LogState {
+    /// Shows stack time from now on.
+    pub(crate) fn show_time_of(&self, clock: &Arc<StackClock>) {
+        self.clock.get_or_init(|| Arc::clone(clock));
+    }
+
+    /// Awaits the seeding of the demo, which leaves out the lines of its requests and facts.
+    pub(crate) async fn quietly<T>(&self, seeding: impl Future<Output = T>) -> T {
+        self.is_seeding.store(true, Ordering::Relaxed);
+        let seeded = seeding.await;
+        self.is_seeding.store(false, Ordering::Relaxed);
+        seeded
+    }
+
+    fn now(&self) -> DateTime<Utc> {
+        self.clock.get().map_or_else(|| SystemClock.now(), |clock| clock.now())
+    }
+
+    fn shows(&self, level: Level) -> bool {
+        level <= Level::WARN || !self.is_seeding.load(Ordering::Relaxed)
+    }
+}
 
 /// Starts the log that the option `--log` describes.
-pub(crate) fn start(option: &str, clock: LogClock) -> Result<(), ParseError> {
+pub(crate) fn start(option: &str, state: &Arc<LogState>) -> Result<(), ParseError> {
     let (json, filters): (Vec<&str>, Vec<&str>) = option.split(',').partition(|part| *part == JSON);
     let filters = if filters.is_empty() { JSON_LEVEL.to_owned() } else { filters.join(",") };
     let log = tracing_subscriber::fmt().with_env_filter(EnvFilter::try_new(filters)?).with_writer(std::io::stderr);
     if json.is_empty() {
-        log.with_ansi(std::io::stderr().is_terminal()).event_format(ReadableLines(clock)).init();
+        log.with_ansi(std::io::stderr().is_terminal()).event_format(ReadableLines(Arc::clone(state))).init();
     } else {
         log.event_format(JsonLines).init();
     }
@@ -85,7 +115,7 @@ where
 }
 
 /// Lines for people, in stack time.
-struct ReadableLines(LogClock);
+struct ReadableLines(Arc<LogState>);
 
 impl<S, N> FormatEvent<S, N> for ReadableLines
 where
@@ -96,9 +126,8 @@ where
         let line: Map<String, Value> =
             serde_json::from_str(&runtime::json_line(event)).map_err(|_not_json| fmt::Error)?;
         let (level, module) = (*event.metadata().level(), event.metadata().target());
-        let now = self.0.get().map_or_else(|| SystemClock.now(), |clock| clock.now());
-        match Readable::of(&line, level, module) {
-            Some(readable) => writeln!(writer, "{}", readable.render(now, writer.has_ansi_escapes())),
+        match Readable::of(&line, level, module).filter(|readable| self.0.shows(readable.level)) {
+            Some(readable) => writeln!(writer, "{}", readable.render(self.0.now(), writer.has_ansi_escapes())),
             None => Ok(()),
         }
     }

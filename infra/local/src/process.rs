@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::log::{self, LogClock};
+use crate::log::{self, LogState};
 use crate::options::Options;
 use crate::stack::{Running, StartError};
 use crate::{demo, linked};
@@ -21,8 +21,8 @@ const THREADS_GRACE: Duration = Duration::from_millis(500);
 /// Runs the local stack with this process's command line until a signal ends it.
 pub fn main() -> ExitCode {
     let options = Options::parse();
-    let log_clock = LogClock::default();
-    if let Err(error) = log::start(&options.log, Arc::clone(&log_clock)) {
+    let log_state = Arc::new(LogState::default());
+    if let Err(error) = log::start(&options.log, &log_state) {
         return start_failed(&format!("--log {}: {error}", options.log));
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
@@ -30,7 +30,7 @@ pub fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return start_failed(&format!("threads cannot be started: {error}")),
     };
-    let outcome = runtime.block_on(run(&options, &log_clock));
+    let outcome = runtime.block_on(run(&options, &log_state));
     runtime.shutdown_timeout(THREADS_GRACE);
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -38,15 +38,15 @@ pub fn main() -> ExitCode {
     }
 }
 
-async fn run(options: &Options, log_clock: &LogClock) -> Result<(), StartError> {
+async fn run(options: &Options, log_state: &LogState) -> Result<(), StartError> {
     // Registered before the start, so that a signal during the start also leads to an orderly shutdown.
     let shutdown_signal = shutdown_signal();
     let running = Running::start(options, &linked::all()).await?;
-    log_clock.get_or_init(|| Arc::clone(&running.stack.timeline.clock));
+    log_state.show_time_of(&running.stack.timeline.clock);
     if options.no_demo {
         demo::print_bare(&running, options);
     } else {
-        demo::seed_and_print(&running, options).await;
+        demo::seed_and_print(&running, options, log_state).await;
     }
     running.set_ready()?;
     demo::print_ready(&running);

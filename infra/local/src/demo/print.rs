@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::seed::load_or_create;
 use super::{COACH_ID, Demo};
+use crate::log::LogState;
 use crate::options::Options;
 use crate::stack::Running;
 use crate::template::REGION;
@@ -13,10 +14,13 @@ use crate::template::REGION;
 /// Width of the left column.
 const LABEL: usize = 14;
 
-/// Creates the demo workspace unless it exists, and prints its addresses and keys.
-pub async fn seed_and_print(running: &Running, options: &Options) {
-    match load_or_create(running).await {
-        Ok(demo) => print(&with_demo(running, options, &demo)),
+/// Creates the demo workspace unless it exists, and prints its addresses and keys, then one line of the log.
+pub(crate) async fn seed_and_print(running: &Running, options: &Options, log: &LogState) {
+    match log.quietly(load_or_create(running)).await {
+        Ok(demo) => {
+            print(&with_demo(running, options, &demo));
+            tracing::info!(coach_id = COACH_ID, "the demo workspace is ready");
+        }
         Err(error) => {
             print_bare(running, options);
             tracing::error!("cannot create the demo workspace: {error}");
