@@ -57,7 +57,7 @@ async fn a_known_path_names_its_allowed_methods() {
 }
 
 #[tokio::test]
-async fn every_json_answer_forbids_sniffing() {
+async fn every_json_answer_forbids_sniffing_and_an_error_varies_by_accept() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     let (key, settings, nobody) = (ada.partner_key().await, ada.settings().await, world.settings_of("no coach").await);
@@ -78,6 +78,8 @@ async fn every_json_answer_forbids_sniffing() {
         let reply = call.await.expect(status);
         assert!(reply.header("content-type").unwrap().contains("json"), "{reply:?}");
         assert_eq!(reply.header("x-content-type-options"), Some("nosniff"), "{reply:?}");
+        // An error has two forms.
+        assert_eq!(reply.header("vary") == Some("accept"), status >= 400, "{reply:?}");
     }
 }
 

@@ -165,7 +165,7 @@ fn a_custom_domain_is_created_only_if_one_is_given() {
 }
 
 #[test]
-fn cloudfront_caches_public_routes_only_and_limits_all_of_them_for_each_address() {
+fn cloudfront_caches_public_routes_but_no_error_and_limits_all_of_them_for_each_address() {
     let front = document(include_str!("../../infra/guides/cloudfront.yaml")).unwrap();
     let (public, others): (Vec<_>, Vec<_>) = ROUTES.iter().partition(|route| route.access == Access::Public);
     let covers = |pattern: &str, path: &str| match pattern.strip_suffix('*') {
@@ -178,7 +178,17 @@ fn cloudfront_caches_public_routes_only_and_limits_all_of_them_for_each_address(
         assert!(public.iter().any(|route| covers(pattern, route.path)), "{pattern} caches nothing");
         let private = others.iter().find(|route| covers(pattern, route.path)).map(|route| route.path);
         assert_eq!(private, None, "{pattern} caches answers that take a key or a session");
+        // A copy of a page must not reach a caller who accepts another form.
+        let is_negotiated = pattern.starts_with("/docs");
+        let by_accept = behavior["CachePolicyId"] == json!({ "Ref": "CachedByAccept" });
+        assert_eq!(by_accept, is_negotiated, "{pattern}");
     }
+    let cached = &front["Resources"]["CachedByAccept"]["Properties"]["CachePolicyConfig"];
+    let key = &cached["ParametersInCacheKeyAndForwardedToOrigin"]["HeadersConfig"];
+    assert_eq!(*key, json!({ "HeaderBehavior": "whitelist", "Headers": ["Accept"] }));
+    // Errors that CloudFront keeps unless told otherwise.
+    let errors = [404, 414, 500, 501, 502, 503, 504].map(|code| json!({ "ErrorCode": code, "ErrorCachingMinTTL": 0 }));
+    assert_eq!(distribution["CustomErrorResponses"], json!(errors));
     let rule = &front["Resources"]["Firewall"]["Properties"]["Rules"][0]["Statement"]["RateBasedStatement"];
     let spared =
         rule["ScopeDownStatement"]["NotStatement"]["Statement"]["OrStatement"]["Statements"].as_array().unwrap();

@@ -1,6 +1,6 @@
 //! Names of resources in the templates: two stacks, or one stack in two regions, never meet in a name.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::tidy::observability::observability;
 use crate::tidy::template::template;
@@ -75,10 +75,25 @@ fn a_name_holds_the_stacks_name_or_the_prefix_that_a_second_stack_gets() {
 }
 
 #[test]
-fn the_link_to_the_dashboard_has_its_name() {
+fn the_link_to_the_dashboard_has_its_name_and_the_console_of_its_partition() {
     let template = template();
     let dashboard = &observability()["Resources"]["Dashboard"]["Properties"];
     let name = dashboard["DashboardName"]["Fn::Sub"].as_str().unwrap().replace("${Service}", "${AWS::StackName}");
-    let link = template["Outputs"]["DashboardUrl"]["Value"]["Fn::Sub"].as_str().unwrap();
-    assert!(link.ends_with(&format!("name={name}")), "{link}");
+    let [link, values] = template["Outputs"]["DashboardUrl"]["Value"]["Fn::Sub"].as_array().unwrap().as_slice() else {
+        panic!("the link has no values")
+    };
+    let link = link.as_str().unwrap();
+    assert!(link.starts_with("https://${AWS::Region}.${Host}/") && link.ends_with(&format!("name={name}")), "{link}");
+    assert_eq!(values["Host"], json!({ "Fn::FindInMap": ["Console", { "Ref": "AWS::Partition" }, "Host"] }));
+}
+
+#[test]
+fn no_template_assumes_a_partition_of_aws() {
+    let [service, alarms] = [include_str!("../../template.yaml"), include_str!("../../infra/observability.yaml")];
+    for line in service.lines().chain(alarms.lines()) {
+        // The mapping of consoles, and principals, which have the same name in all partitions.
+        let is_known = line.starts_with("    aws") || line.contains("Principal: { Service: ");
+        let assumes = ["arn:aws:", "amazonaws.com", "console.aws"].iter().any(|text| line.contains(text));
+        assert!(is_known || !assumes, "{line}");
+    }
 }

@@ -164,6 +164,9 @@ fn functions_reserve_concurrency_for_mappings_and_anonymous_callers_within_the_a
         let text = std::fs::read_to_string(format!("{}/../{guide}", env!("CARGO_MANIFEST_DIR"))).unwrap();
         let ways = [format!("reserve {reserved} "), format!("reserving {reserved} "), format!("{reserved} reserved")];
         assert!(ways.iter().any(|way| text.contains(way)), "{guide} names another sum than {reserved}");
+        // The smallest account that can reserve that.
+        let smallest = text.split("fewer than ").skip(1).filter_map(|rest| rest.split([' ', ',']).next()?.parse().ok());
+        assert!(smallest.into_iter().all(|least: u64| least == reserved + UNRESERVED), "{guide}");
     }
 }
 
@@ -243,7 +246,7 @@ fn every_table_is_backed_up_protected_encrypted_and_retained() {
         for (id, kept) in of_type(&template, kind) {
             assert_eq!(
                 (&kept["DeletionPolicy"], &kept["UpdateReplacePolicy"]),
-                (&json!("Retain"), &json!("Retain")),
+                (&json!("RetainExceptOnCreate"), &json!("Retain")),
                 "{id}"
             );
         }

@@ -123,6 +123,9 @@ impl Reply {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        if is_error {
+            headers.insert(header::VARY, HeaderValue::from_static(header::ACCEPT.as_str()));
+        }
         if let Ok(id) = HeaderValue::from_str(&inbound.request_id) {
             headers.insert("x-request-id", id);
         }

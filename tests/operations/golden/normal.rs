@@ -48,6 +48,9 @@ pub(super) const CHANGED: &[(&str, &str, &str)] = &[
         "message_received",
     ),
     ("", "/docs/reference names all paths", "/docs names all paths"),
+    // Errors and pages of the documentation are told to differ by `Accept`.
+    ("", "vary: accept\n", ""),
+    ("/docs", "vary: accept-encoding, accept\n", "vary: accept-encoding\n"),
     (
         // Pages of the documentation have a search form and scripts; guides had neither.
         "/docs/guides",
