@@ -188,9 +188,46 @@ async fn no_answer_is_larger_than_700_kb_with_gzip_or_without() {
         assert!(plain.bytes.max(whole.bytes) <= MOST_BYTES, "{path}: {}, {}", plain.bytes, whole.bytes);
         let encodings = [&plain, &whole].map(|reply| reply.header("content-encoding"));
         assert_eq!(encodings, [None, Some("gzip")], "{path}");
-        assert_eq!([&plain, &whole].map(|reply| reply.header("vary")), [Some("accept-encoding"); 2], "{path}");
+        let is_page = plain.text.starts_with("<!doctype html>") && path != "/docs/search";
+        let vary = if is_page { "accept-encoding, accept" } else { "accept-encoding" };
+        assert_eq!([&plain, &whole].map(|reply| reply.header("vary")), [Some(vary); 2], "{path}");
         assert_eq!(plain.header("etag"), whole.header("etag"), "{path}");
         assert_eq!(plain.expect(200).text, whole.text, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_slash_behind_the_address_of_a_page_redirects_to_the_page() {
+    let world = World::start().await;
+    let caller = world.anonymous();
+    for path in crawl(&caller).await.into_keys().filter(|path| path.starts_with(START)) {
+        for accepted in ["*/*", "text/html", "text/markdown"] {
+            let moved = caller.get(&format!("{path}/")).header("accept", accepted).await.expect(308);
+            assert_eq!((moved.header("location"), moved.text.as_str()), (Some(path.as_str()), ""));
+        }
+    }
+    assert_eq!(caller.get("/docs/guides/limits//").await.expect(308).header("location"), Some("/docs/guides/limits"));
+    caller.get("/docs//evil.example/").await.refused(404, "unknown_path");
+}
+
+#[tokio::test]
+async fn a_caller_that_prefers_markdown_gets_the_page_as_markdown() {
+    let world = World::start().await;
+    let caller = world.anonymous();
+    for (path, page) in crawl(&caller).await.into_iter().filter(|(_, page)| page.text.starts_with("<!doctype html>")) {
+        let markdown = if path == START { "/docs/index.md".to_owned() } else { format!("{path}.md") };
+        let markdown = if path == "/docs/search" { page.text.clone() } else { caller.get(&markdown).await.text };
+        for (accepted, wanted) in [
+            ("text/markdown", &markdown),
+            ("text/markdown, text/html, */*", &markdown),
+            ("text/html, text/markdown;q=0.5", &page.text),
+            ("text/html,application/xhtml+xml,*/*;q=0.8", &page.text),
+            ("*/*", &page.text),
+        ] {
+            let answer = caller.get(&path).header("accept", accepted).await.expect(200);
+            assert_eq!(answer.text, *wanted, "{path}: {accepted}");
+            assert_eq!(answer.header("vary"), page.header("vary"), "{path}: {accepted}");
+        }
     }
 }
 
@@ -223,11 +260,13 @@ async fn a_missing_page_is_answered_with_the_usual_404() {
         caller.get(path).await.refused(404, "not_found");
         caller.get(path).header("accept", "*/*").await.refused(404, "not_found");
     }
-    for path in ["/docs/", "/docs/guides/", "/docs/guides/limits/more", "/docs/a/b/c"] {
-        caller.get(path).header("accept", "*/*").await.refused(404, "unknown_path");
+    for path in ["/docs/guides/", "/docs/guides/limits/more", "/docs/a/b/c"] {
+        let error = caller.get(path).header("accept", "*/*").await.refused(404, "unknown_path");
+        assert_eq!(error.header("vary"), Some("accept"), "{path}");
     }
-    for path in ["/docs/nothing", "/docs/", "/docs/guides/nothing", "/docs/reference/nothing", "/docs/a/b/c"] {
+    for path in ["/docs/nothing", "/docs/guides/", "/docs/guides/nothing", "/docs/reference/nothing", "/docs/a/b/c"] {
         let page = caller.get(path).header("accept", "text/html,*/*;q=0.8").await.expect(404);
+        assert_eq!(page.header("vary"), Some("accept"), "{path}");
         assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"), "{path}");
         assert!(page.text.contains("href=\"/docs\"") && page.text.contains("href=\"/docs/search\""), "{}", page.text);
     }

@@ -18,8 +18,9 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
+use edge::page::redirect;
 use edge::{Inbound, Problem, Reply, Resource};
-use http::StatusCode;
+use http::{HeaderValue, StatusCode, header};
 use runtime::{BoxError, Environment};
 
 use crate::site::{
@@ -35,8 +36,19 @@ const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'sel
 /// `Content-Security-Policy` of everything else: a file by itself loads and runs nothing.
 const FILE_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
 
+/// `Vary` of a page, which is there as Markdown, too.
+const VARY_BY_FORM: HeaderValue = HeaderValue::from_static("accept-encoding, accept");
+/// `Vary` of an error.
+const VARY_OF_ERROR: HeaderValue = HeaderValue::from_static("accept");
+
+/// A resource, and the path of the same page as Markdown.
+struct Served {
+    resource: Resource,
+    markdown: Option<String>,
+}
+
 /// All resources by path.
-type Resources = BTreeMap<String, Resource>;
+type Resources = BTreeMap<String, Served>;
 
 /// All resources, built at the first request: the function also answers unknown paths, which need none.
 type Shared = Arc<LazyLock<Resources, Box<dyn FnOnce() -> Resources + Send>>>;
@@ -62,7 +74,7 @@ pub async fn router(env: &Environment) -> Result<Router, BoxError> {
 fn all_resources(base: &str) -> Resources {
     let pages = Arc::new(pages::all(base));
     let mut resources = Resources::new();
-    let mut add = |path: &str, resource| resources.insert(path.to_owned(), resource);
+    let mut add = |path: &str, resource| resources.insert(path.to_owned(), Served { resource, markdown: None });
     for (path, document) in
         [("/openapi.json", document::document as fn() -> _), ("/openapi-3.0.json", document::document_3_0)]
     {
@@ -81,7 +93,11 @@ fn all_resources(base: &str) -> Resources {
     let (index, summary) = (pages::search_index(&pages), pages::summary(&pages, base));
     add(&format!("{START}/{SEARCH_INDEX}"), Resource::new(|| index, edge::reply::JSON, FILE_POLICY));
     add(SUMMARY, Resource::new(|| summary, TEXT, FILE_POLICY));
+    let forms: Vec<_> = pages.iter().map(|page| (page.path.clone(), page.markdown_path())).collect();
     add(SEARCH, Resource::new(move || layout::search_page(&pages), HTML, PAGE_POLICY));
+    for (path, markdown) in forms {
+        resources.entry(path).and_modify(|page| page.markdown = Some(markdown));
+    }
     resources
 }
 
@@ -96,17 +112,31 @@ fn missing_page() -> edge::Page {
 }
 
 async fn answer(State(resources): State<Shared>, inbound: Inbound) -> Response {
-    match resources.get(&inbound.path) {
-        Some(resource) => resource.answer(&inbound),
-        None if inbound.accepts("text/html") => missing_page().into_response_for(&inbound),
-        None => {
-            let problem = match inbound.path.split('/').skip(1).collect::<Vec<_>>()[..] {
-                ["docs", file] if !file.is_empty() => Problem::NotFound("file"),
-                ["docs", "guides", guide] if !guide.is_empty() => Problem::NotFound("guide"),
-                ["docs", "reference", page] if !page.is_empty() => Problem::NotFound("page"),
-                _ => Problem::UnknownPath,
-            };
-            Reply::problem(&problem, &inbound).into_response_for(&inbound)
-        }
+    let Some(served) = resources.get(&inbound.path) else { return missing(&resources, &inbound) };
+    let Some(markdown) = &served.markdown else { return served.resource.answer(&inbound) };
+    let markdown = resources.get(markdown).filter(|_| inbound.prefers("text/markdown", "text/html"));
+    let mut response = markdown.unwrap_or(served).resource.answer(&inbound);
+    response.headers_mut().insert(header::VARY, VARY_BY_FORM);
+    response
+}
+
+/// Answers a request for a path that has no resource. A slash behind a page's address leads to the page.
+fn missing(resources: &Resources, inbound: &Inbound) -> Response {
+    let page = inbound.path.trim_end_matches('/');
+    if resources.contains_key(page) {
+        let redirected = redirect(StatusCode::PERMANENT_REDIRECT, page, inbound);
+        return redirected.unwrap_or_else(|problem| Reply::problem(&problem, inbound).into_response_for(inbound));
     }
+    if inbound.accepts("text/html") {
+        let mut response = missing_page().into_response_for(inbound);
+        response.headers_mut().insert(header::VARY, VARY_OF_ERROR);
+        return response;
+    }
+    let problem = match inbound.path.split('/').skip(1).collect::<Vec<_>>()[..] {
+        ["docs", file] if !file.is_empty() => Problem::NotFound("file"),
+        ["docs", "guides", guide] if !guide.is_empty() => Problem::NotFound("guide"),
+        ["docs", "reference", page] if !page.is_empty() => Problem::NotFound("page"),
+        _ => Problem::UnknownPath,
+    };
+    Reply::problem(&problem, inbound).into_response_for(inbound)
 }

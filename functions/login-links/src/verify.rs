@@ -6,8 +6,9 @@ use axum::response::Response;
 use domain::assertion::Assertion;
 use domain::id::new_uuid;
 use edge::inbound::arrival;
-use edge::page::see_other;
+use edge::page::redirect;
 use edge::{Inbound, Page, Problem};
+use http::StatusCode;
 use runtime::random_bytes;
 
 use crate::App;
@@ -15,7 +16,7 @@ use crate::open::dead_link;
 
 pub(crate) async fn verify(State(app): State<App>, inbound: Inbound) -> Response {
     let outcome = session_url(&app, inbound.parameter(0), &inbound).await.and_then(|url| match url {
-        Some(url) => see_other(&url, &inbound),
+        Some(url) => redirect(StatusCode::SEE_OTHER, &url, &inbound),
         None => Ok(dead_link().into_response_for(&inbound)),
     });
     outcome.unwrap_or_else(|problem| Page::problem(&problem).into_response_for(&inbound))

@@ -193,13 +193,24 @@ impl Inbound {
 
     /// Returns true if `Accept` names the media type. `*/*` names none.
     pub fn accepts(&self, media_type: &str) -> bool {
+        self.weight(media_type) > 0.0
+    }
+
+    /// Returns true if `Accept` names the media type, with a weight that is not below that of the other one.
+    pub fn prefers(&self, media_type: &str, other: &str) -> bool {
+        self.accepts(media_type) && self.weight(media_type) >= self.weight(other)
+    }
+
+    /// The weight of a media type in `Accept`: 0 if the header does not name it.
+    fn weight(&self, media_type: &str) -> f32 {
         let accept = self.headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
-        accept.split(',').any(|range| {
+        let weights = accept.split(',').filter_map(|range| {
             let mut parts = range.split(';').map(str::trim);
-            let kind = parts.next().unwrap_or_default();
-            let refused = parts.any(|part| matches!(part.strip_prefix("q="), Some("0" | "0.0" | "0.00" | "0.000")));
-            kind.eq_ignore_ascii_case(media_type) && !refused
-        })
+            parts.next().filter(|kind| kind.eq_ignore_ascii_case(media_type))?;
+            let weight = parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
+            Some(weight.and_then(|weight| weight.parse().ok()).unwrap_or(1.0))
+        });
+        weights.fold(0.0, f32::max)
     }
 }
 
@@ -233,6 +244,22 @@ fn depth(value: &Value) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[rstest::rstest]
+    #[case("text/markdown", true)]
+    #[case("text/markdown, text/html, */*", true)]
+    #[case("Text/Markdown; charset=utf-8; q=0.9, text/html;q=0.9", true)]
+    #[case("text/html, text/markdown;q=0.9", false)]
+    #[case("text/html,application/xhtml+xml,*/*;q=0.8", false)]
+    #[case("text/markdown;q=0", false)]
+    #[case("text/*, */*", false)]
+    #[case("", false)]
+    #[tokio::test]
+    async fn the_form_with_the_higher_weight_is_preferred(#[case] accept: &str, #[case] is_preferred: bool) {
+        let request = http::Request::builder().header("accept", accept).body(axum::body::Body::empty()).unwrap();
+        let inbound = Inbound::from_request(request, &()).await.unwrap();
+        assert_eq!(inbound.prefers("text/markdown", "text/html"), is_preferred);
+    }
 
     #[rstest::rstest]
     #[case("auth0|5f7c", "auth0|5f7c")]

@@ -76,10 +76,10 @@ impl Page {
     }
 }
 
-/// Redirects a browser that has posted a form to a URL, by GET (303).
-pub fn see_other(url: &str, inbound: &Inbound) -> Result<Response, Problem> {
+/// Redirects to a URL: by 303 a browser that has posted a form, by 308 from another address of the same page.
+pub fn redirect(status: StatusCode, url: &str, inbound: &Inbound) -> Result<Response, Problem> {
     let location = HeaderValue::from_str(url).map_err(|error| Problem::internal("send a browser on", error))?;
-    let mut response = StatusCode::SEE_OTHER.into_response();
+    let mut response = status.into_response();
     let headers = response.headers_mut();
     headers.insert(header::LOCATION, location);
     keep_private(headers, &policy(None), inbound);

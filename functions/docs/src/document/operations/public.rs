@@ -48,7 +48,7 @@ pub(super) fn operations() -> Vec<Operation> {
         cached("/openapi.json", "readDescription", document()),
         cached("/openapi-3.0.json", "readDescription30", document()),
         cached(SUMMARY, "readSummary", Answer::new(200).text("text/plain")),
-        cached("/docs", "showStart", page(200)),
+        cached("/docs", "showStart", page_or_markdown()),
         cached("/docs/{file}", "readFile", file().text(HTML).text(MARKDOWN).text("text/plain").content(JSON, data()))
             .parameter(json!({
                 "name": "file", "in": "path", "required": true, "schema": one_of(&files), "example": SEARCH_INDEX,
