@@ -32,6 +32,18 @@ QUESTIONS = {
     "deprecated": "/docs/guides/changes#when-something-ends",
     "create client": "/docs/reference/clients#create-a-client",
     "Idempotency-Key": "/docs/guides/idempotency",
+    "hmac sha256": "/docs/guides/verifying",
+    # Words that only samples have.
+    "urlencode": "/docs/guides/syncing#changes",
+    "axum": "/docs/guides/verifying#receivers",
+    # Words that readers have for what the pages name otherwise.
+    "authentication": "/docs/guides/getting-started#get-a-key",
+    "canceled booking": "/docs/reference/crm-bookings#cancel-a-booking",
+    "GDPR": "/docs/guides/syncing#changes",
+    "pagination": "/docs/guides/getting-started#page-through-a-list",
+    "timeout": "/docs/guides/events#answer-then-work",
+    "unsubscribe": "/docs/reference/settings-webhooks#delete-a-webhook-endpoint",
+    "unsubscribe contact": "/docs/guides/crm#contacts",
 }
 FIRST_RESULTS = 5
 # Pages that answer what readers ask for most: one or two clicks from the start page.
@@ -79,6 +91,13 @@ def expect_answers(page, base_url):
         assert answer in links[:FIRST_RESULTS], f"{question}: {links}"
     page.get_by_role("searchbox").fill("no such words here")
     expect(page.get_by_role("status")).to_contain_text("0 sections")
+    # What is typed is in the address.
+    page.get_by_role("searchbox").fill("axum & serde")
+    expect(page).to_have_url(f"{base_url}/docs/search?q=axum+%26+serde")
+    shown = page.locator("#results").inner_text()
+    page.reload()
+    expect(page.get_by_role("status")).to_contain_text("“axum & serde”")
+    assert shown and page.locator("#results").inner_text() == shown, shown
     page.goto(f"{base_url}/docs")
     links = [link.get_attribute("href") for link in page.locator("main a").all()]
     assert all(f"/docs/{answer}" in links for answer in ANSWERS), links
@@ -92,7 +111,7 @@ def expect_samples(context, base_url):
     shown.get_by_role("button", name="Copy").click()
     expect(shown.get_by_role("button")).to_have_text("Copied")
     copied = page.evaluate("navigator.clipboard.readText()")
-    assert copied == shown.locator("code").text_content() and copied.startswith("curl "), copied
+    assert f"{copied}\n" == shown.locator("code").text_content() and copied.startswith("curl "), copied
     expect(shown.get_by_role("button")).to_have_text("Copy")
     # By keyboard.
     python = page.locator("details.sample", has_text="Python").first.locator("summary")
@@ -107,6 +126,8 @@ def expect_samples(context, base_url):
 def expect_keyboard(page, base_url):
     """Asserts that the first stop skips to the content, and that every stop is seen."""
     page.goto(f"{base_url}/docs/guides/errors")
+    # A screen reader reads a heading once.
+    expect(page.get_by_role("heading", name="Order of checks", exact=True)).to_have_count(1)
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
     page.keyboard.press("Enter")

@@ -29,7 +29,9 @@ KEY = "key_6f1ed002ab5595859014ebf0951522d9"
 ENDPOINT = "we_019a9f0c6d5e7b3c8f1a2b3c4d5e6f71"
 DELIVERY = "dlv_019a9f0c6d5e8b3c8f1a2b3c4d5e6f73"
 CONTACT, OPPORTUNITY, CALENDAR, BOOKING = (f"019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f7{end}" for end in "4567")
-IDEMPOTENCY_KEY = re.compile(r"\w+-20261120-0017")
+# How samples make an idempotency key. Each run of a sample needs a key of its own.
+MAKES_KEY = {"sh": "$(uuidgen)", "python": "uuid.uuid4()", "js": "crypto.randomUUID()", "php": "random_bytes(16)"}
+UUIDGEN = "#!/bin/sh\ncat /proc/sys/kernel/random/uuid\n"
 # When examples book, and the time to which they move a booking.
 DATE, TIMES = "2026-11-23", ("09:30", "11:00")
 # Operations that change an endpoint so that later samples could not use it.
@@ -92,7 +94,7 @@ class Records:
         """The sample with records that exist and values that are unused."""
         for address in ("grace@example.com", "ada@example.com"):
             sample = sample.replace(address, self.address())
-        sample = IDEMPOTENCY_KEY.sub(self.unique(), sample).replace("patient-1815", self.unique())
+        sample = sample.replace("patient-1815", self.unique())
         contact = self.contact() if CONTACT in sample or BOOKING in sample else None
         if CLIENT in sample:
             sample = sample.replace(CLIENT, self.partner("clients", {"email": self.address()})["client_id"])
@@ -161,10 +163,15 @@ def main(binary):
         languages.remove("php")
     counts = collections.Counter()
     with tempfile.TemporaryDirectory() as directory:
+        if not shutil.which("uuidgen"):
+            pathlib.Path(directory, "uuidgen").write_text(UUIDGEN)
+            pathlib.Path(directory, "uuidgen").chmod(0o755)
+            os.environ["PATH"] += f":{directory}"
         with stack(binary, "--data-dir", f"{directory}/.local") as (base_url, _):
             records = Records(base_url, json.loads(pathlib.Path(directory, ".local", "demo.json").read_text()))
             for operation, samples in samples_of(base_url, call(f"{base_url}/openapi.json")):
                 for language in [language for language in languages if language in samples]:
+                    assert ("Idempotency-Key" in samples[language]) == (MAKES_KEY[language] in samples[language]), samples[language]
                     sample = records.fill_in(samples[language], operation)
                     key = "crm_key" if "/v1/crm/" in sample else "partner_key"
                     keys = {"KEY": records.demo[key], "SESSION": records.session}

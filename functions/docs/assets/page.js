@@ -45,7 +45,8 @@ for (const code of boxes) {
   button.textContent = "Copy";
   button.setAttribute("aria-live", "polite");
   button.addEventListener("click", async () => {
-    const copied = navigator.clipboard.writeText(code.querySelector("code").textContent);
+    // A line end behind a command would run it when it is pasted into a terminal.
+    const copied = navigator.clipboard.writeText(code.querySelector("code").textContent.trimEnd());
     button.textContent = await copied.then(() => "Copied", () => "Not copied");
     setTimeout(() => { button.textContent = "Copy"; }, COPIED_MS);
   });

@@ -16,6 +16,20 @@ const input = document.querySelector("input[name=q]");
 const results = document.getElementById("results");
 const status = document.getElementById("search-status");
 
+// Words of readers, and beginnings of the words that these pages have for the same.
+const OTHER_WORDS = new Map([
+  ["authenticate", "get key"],
+  ["authentication", "get key"],
+  ["canceled", "cancelled"],
+  ["cancellation", "cancel"],
+  ["gdpr", "eras"],
+  ["pagination", "page list"],
+  ["privacy", "eras"],
+  ["throttling", "rate limit"],
+  ["timeout", "answer within"],
+  ["unsubscribe", "delete webhook"],
+]);
+
 // A reader who asks for "limits" looks for "limit", too.
 const stem = (word) => (word.length > 3 ? word.replace(/s$/, "") : word);
 
@@ -26,11 +40,18 @@ function pointsOf(word, entry) {
   return (has(entry.title) ? IN_TITLE : 0) + (has(entry.page) ? IN_PAGE : 0) + inText;
 }
 
+// The points of a word, or of what these pages say instead, of which each word has to be there.
+function pointsOfEither(word, entry) {
+  const others = wordsOf(OTHER_WORDS.get(stem(word)) ?? "").map((other) => pointsOf(other, entry));
+  const average = others.includes(0) ? 0 : others.reduce((sum, one) => sum + one, 0) / (others.length || 1);
+  return Math.max(pointsOf(stem(word), entry), average);
+}
+
 function find(index, query) {
-  const words = wordsOf(query).map(stem);
+  const words = wordsOf(query);
   const found = [];
   for (const entry of index) {
-    const points = words.map((word) => pointsOf(word, entry));
+    const points = words.map((word) => pointsOfEither(word, entry));
     // The product prefers a section that is about each word to one that is about some of them.
     const product = points.reduce((product, one) => product * one, words.length && 1);
     if (product) found.push({ entry, points: product });
@@ -62,7 +83,14 @@ async function start() {
     const counted = words.split(" ").map((word) => word.split("*")).map(([word, count]) => [word, Number(count ?? 1)]);
     return { shown, page: wordsOf(page), title: wordsOf(title), words: counted };
   });
-  const update = () => show(find(index, input.value), input.value);
+  const update = () => {
+    show(find(index, input.value), input.value);
+    // The address leads to the same results, also after a visit to one of them.
+    const address = new URL(location);
+    if (input.value) address.searchParams.set("q", input.value);
+    else address.searchParams.delete("q");
+    history.replaceState(null, "", address);
+  };
   let waiting;
   input.addEventListener("input", () => {
     clearTimeout(waiting);

@@ -16,6 +16,8 @@ pub(crate) struct Section {
     pub(crate) title: String,
     /// The words of the section, without its heading and without blocks of code.
     pub(crate) text: String,
+    /// The section's programs and commands. Examples of JSON repeat what tables have.
+    pub(crate) code: String,
 }
 
 struct Heading {
@@ -63,6 +65,11 @@ fn heading_words(after: &[Event<'_>]) -> String {
     after.iter().take_while(|event| !matches!(event, Event::End(TagEnd::Heading(_)))).filter_map(text_of).collect()
 }
 
+/// Returns true for a block that a reader runs.
+fn is_program(kind: &CodeBlockKind<'_>) -> bool {
+    matches!(kind, CodeBlockKind::Fenced(language) if !["", "json"].contains(&&**language))
+}
+
 fn text_of<'e>(event: &'e Event<'_>) -> Option<&'e str> {
     match event {
         Event::Text(text) | Event::Code(text) => Some(text),
@@ -85,15 +92,18 @@ pub(crate) fn sections(text: &str) -> Vec<Section> {
     let ends = starts.iter().skip(1).map(|(place, _)| *place).chain([events.len()]);
     let section = |(&(start, heading), end): (&(usize, &Heading), usize)| {
         let inside = events[start..end].iter().skip_while(|event| !matches!(event, Event::End(TagEnd::Heading(_))));
-        let mut is_code = false;
-        let prose = inside.filter(|event| {
-            is_code = matches!(event, Event::Start(Tag::CodeBlock(_)))
-                || (is_code && !matches!(event, Event::End(TagEnd::CodeBlock)));
-            !is_code
-        });
-        let text: Vec<&str> = prose.filter_map(text_of).collect();
+        let (mut block, mut text, mut code) = (None, Vec::new(), Vec::new());
+        for event in inside {
+            match (event, block) {
+                (Event::Start(Tag::CodeBlock(kind)), _) => block = Some(is_program(kind)),
+                (Event::End(TagEnd::CodeBlock), _) => block = None,
+                (_, None) => text.extend(text_of(event)),
+                (_, Some(true)) => code.extend(text_of(event)),
+                (_, Some(false)) => {}
+            }
+        }
         let id = if heading.level == HeadingLevel::H1 { String::new() } else { heading.id.clone() };
-        Section { id, title: heading.words.clone(), text: text.join(" ") }
+        Section { id, title: heading.words.clone(), text: text.join(" "), code: code.join(" ") }
     };
     starts.iter().zip(ends).map(section).collect()
 }
@@ -107,10 +117,10 @@ pub(crate) fn to_html(text: &str) -> String {
     let (mut anchor, mut after_code) = (String::new(), "");
     for (place, event) in events.iter().enumerate() {
         match (event, headings.get(&place)) {
-            (Event::Start(Tag::Heading { classes, attrs, .. }), Some(Heading { level, id, words })) => {
+            (Event::Start(Tag::Heading { classes, attrs, .. }), Some(Heading { level, id, .. })) => {
                 if *level != HeadingLevel::H1 {
-                    let words = escape(words);
-                    anchor = format!(" <a class=\"anchor\" href=\"#{id}\" aria-label=\"Link to “{words}”\">#</a>");
+                    // Not for screen readers, which would read each heading twice. The contents have the same links.
+                    anchor = format!(" <a class=\"anchor\" href=\"#{id}\" aria-hidden=\"true\" tabindex=\"-1\">#</a>");
                 }
                 let id = Some(CowStr::from(id.clone()));
                 let tag = Tag::Heading { level: *level, id, classes: classes.clone(), attrs: attrs.clone() };
@@ -187,7 +197,7 @@ mod tests {
     fn headings_have_ids_and_tables_a_frame() {
         let html = to_html("## The `code` of an error\n\n| a |\n|---|\n| 1 < 2 |\n\n### More\n\n## B\n\n### More\n");
         let heading = "<h2 id=\"the-code-of-an-error\">The <code>code</code> of an error \
-                       <a class=\"anchor\" href=\"#the-code-of-an-error\" aria-label=\"Link to “The code of an error”\">#</a></h2>";
+                       <a class=\"anchor\" href=\"#the-code-of-an-error\" aria-hidden=\"true\" tabindex=\"-1\">#</a></h2>";
         assert!(
             html.contains(heading)
                 && html.contains("<h3 id=\"the-code-of-an-error-more\">")
@@ -214,11 +224,14 @@ mod tests {
 
     #[test]
     fn a_section_ends_at_the_next_heading_of_its_level() {
-        let sections = sections("# A\n\none\n\n## B\n\ntwo `three`\n\n```\ncode\n```\n\n### C\n\nfour\n\n## D\n");
+        let sections = sections(
+            "# A\n\none\n\n```json\n{}\n```\n\n## B\n\ntwo `three`\n\n```sh\ncode\n```\n\n### C\n\nfour\n\n## D\n",
+        );
         let shown: Vec<_> = sections
             .iter()
-            .map(|section| (section.id.as_str(), section.title.as_str(), section.text.as_str()))
+            .map(|section| [&section.id, &section.title, &section.text, &section.code].map(String::as_str))
             .collect();
-        assert_eq!(shown, [("", "A", "one"), ("b", "B", "two  three C four"), ("d", "D", "")]);
+        let wanted = [["", "A", "one", ""], ["b", "B", "two  three C four", "code\n"], ["d", "D", "", ""]];
+        assert_eq!(shown, wanted);
     }
 }

@@ -1,15 +1,20 @@
 //! All pages in reading order, and what is made of them: HTML, Markdown, the search index and the summary.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use crate::markdown::Section;
 use crate::page::{Page, Part};
 use crate::site::{EXAMPLE_BASE, START, START_PAGE};
 use crate::{guides, reference};
 
 /// Longest beginning of a section that search results show, in characters.
 const EXCERPT_CHARS: usize = 140;
+/// Sections that are indexed under a word of samples. The samples of the reference share most words.
+const MOST_SECTIONS: usize = 10;
+/// Letters with which a word of samples begins.
+const FEWEST_LETTERS: usize = 3;
 
 /// Builds all pages of a deployment with this address.
 pub(crate) fn all(base: &str) -> Vec<Page> {
@@ -32,26 +37,50 @@ pub(crate) fn to_markdown(pages: &[Page], text: &str, base: &str) -> String {
 /// Renders the search index: for each section the title of its page, its own title, its link, its beginning, and its
 /// words. `word*3` is a word that the section has three times.
 pub(crate) fn search_index(pages: &[Page]) -> String {
-    let entries = pages.iter().flat_map(|page| {
-        page.sections().into_iter().map(|section| {
+    let mut sample_words = SampleWords::default();
+    let mut entries = Vec::new();
+    for page in pages {
+        for section in page.sections() {
             let link = if section.id.is_empty() { page.path.clone() } else { format!("{}#{}", page.path, section.id) };
-            json!([page.title, section.title, link, excerpt(&section.text), counted_words(&section.text)])
-        })
-    });
-    Value::Array(entries.collect()).to_string()
+            let counted = counted_words(&section, &mut sample_words);
+            entries.push(json!([page.title, section.title, link, excerpt(&section.text), counted]));
+        }
+    }
+    Value::Array(entries).to_string()
 }
 
-fn counted_words(text: &str) -> String {
-    let text = text.to_lowercase();
+/// The words of samples, with the number of sections that are indexed under each.
+#[derive(Default)]
+struct SampleWords(BTreeMap<String, usize>);
+
+impl SampleWords {
+    /// Returns true if a section is indexed under this word of its samples. Parts of ids and times are no words.
+    fn take(&mut self, word: &str) -> bool {
+        let is_word = word.chars().take(FEWEST_LETTERS).filter(|c| c.is_alphabetic()).count() == FEWEST_LETTERS;
+        let sections = self.0.entry(word.to_owned()).or_default();
+        *sections += 1;
+        is_word && *sections <= MOST_SECTIONS
+    }
+}
+
+/// Renders the words of a section by how often its text has them. Words that only its samples have count once.
+fn counted_words(section: &Section, sample_words: &mut SampleWords) -> String {
+    let [text, code] = [&section.text, &section.code].map(|text| text.to_lowercase());
     let mut counts = BTreeMap::<&str, usize>::new();
-    for word in text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()) {
+    for word in words(&text) {
         *counts.entry(word).or_default() += 1;
     }
+    let in_code: BTreeSet<&str> = words(&code).filter(|word| !counts.contains_key(word)).collect();
+    counts.extend(in_code.into_iter().filter(|word| sample_words.take(word)).map(|word| (word, 1)));
     let words = counts.iter().map(|(word, count)| match count {
         1 => (*word).to_owned(),
         count => format!("{word}*{count}"),
     });
     words.collect::<Vec<_>>().join(" ")
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }
 
 fn excerpt(text: &str) -> String {

@@ -7,6 +7,10 @@ use super::operation::Operation;
 use crate::markdown::LANGUAGES;
 use crate::site::EXAMPLE_BASE;
 
+/// Name of the header for which each sample makes a value of its own: readers who run a sample again want to do the work
+/// again.
+const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
+
 /// A request, from the examples of an operation.
 struct Request<'d> {
     method: &'d str,
@@ -37,7 +41,7 @@ impl<'d> Request<'d> {
         let example = |parameter: &Value| plain(parameter.get("example").unwrap_or(&parameter["schema"]["enum"][0]));
         let named = |place: &'static str| {
             let is_sent = move |parameter: &&Value| {
-                parameter["in"] == place && (parameter["required"] == true || parameter["name"] == "Idempotency-Key")
+                parameter["in"] == place && (parameter["required"] == true || parameter["name"] == IDEMPOTENCY_KEY)
             };
             operation.parameters().filter(is_sent).map(move |parameter| (text(&parameter["name"]), example(parameter)))
         };
@@ -63,14 +67,20 @@ impl<'d> Request<'d> {
             method => format!("curl -sSi -X {method} \"{}\"", self.url),
         }];
         lines.extend(self.credential.map(|name| format!("-H \"Authorization: Bearer ${name}\"")));
-        lines.extend(self.headers.iter().map(|(name, value)| format!("-H \"{name}: {value}\"")));
+        lines.extend(self.headers.iter().map(|(name, value)| match *name {
+            IDEMPOTENCY_KEY => format!("-H \"{name}: $(uuidgen)\""),
+            _ => format!("-H \"{name}: {value}\""),
+        }));
         lines.extend(self.body.map(|body| format!("-d '{}'", body.to_string().replace('\'', "'\\''"))));
         lines.join(" \\\n     ") + "\n"
     }
 
     fn in_python(&self) -> String {
         let credential = self.credential.map(|name| format!("\"Authorization\": f\"Bearer {{os.environ['{name}']}}\""));
-        let headers = self.headers.iter().map(|(name, value)| format!("\"{name}\": \"{value}\""));
+        let headers = self.headers.iter().map(|(name, value)| match *name {
+            IDEMPOTENCY_KEY => format!("\"{name}\": str(uuid.uuid4())"),
+            _ => format!("\"{name}\": \"{value}\""),
+        });
         let headers: Vec<String> = credential.into_iter().chain(headers).collect();
         let mut arguments = format!("    \"{}\",\n", self.url);
         if !headers.is_empty() {
@@ -80,16 +90,22 @@ impl<'d> Request<'d> {
             arguments += &format!("    json={},\n", PYTHON.literal(body, 1));
         }
         let method = self.method.to_lowercase();
-        let import = if self.credential.is_some() { "import os\n\n" } else { "" };
+        let needs_key = self.headers.iter().any(|(name, _)| *name == IDEMPOTENCY_KEY);
+        let modules = [("import os\n", self.credential.is_some()), ("import uuid\n", needs_key)];
+        let own: String = modules.into_iter().filter(|(_, is_needed)| *is_needed).map(|(import, _)| import).collect();
+        let gap = if own.is_empty() { "" } else { "\n" };
         format!(
-            "# pip install requests\n{import}import requests\n\nanswer = requests.{method}(\n{arguments})\n\
+            "# pip install requests\n{own}{gap}import requests\n\nanswer = requests.{method}(\n{arguments})\n\
              print(answer.status_code, answer.text)\n"
         )
     }
 
     fn in_node(&self) -> String {
         let credential = self.credential.map(|name| format!("Authorization: `Bearer ${{process.env.{name}}}`"));
-        let headers = self.headers.iter().map(|(name, value)| format!("\"{name}\": \"{value}\""));
+        let headers = self.headers.iter().map(|(name, value)| match *name {
+            IDEMPOTENCY_KEY => format!("\"{name}\": crypto.randomUUID()"),
+            _ => format!("\"{name}\": \"{value}\""),
+        });
         let headers: Vec<String> = credential.into_iter().chain(headers).collect();
         let mut options = String::new();
         if self.method != "GET" {
@@ -111,7 +127,10 @@ impl<'d> Request<'d> {
 
     fn in_php(&self) -> String {
         let credential = self.credential.map(|name| format!("'Authorization: Bearer ' . getenv('{name}')"));
-        let headers = self.headers.iter().map(|(name, value)| format!("'{name}: {value}'"));
+        let headers = self.headers.iter().map(|(name, value)| match *name {
+            IDEMPOTENCY_KEY => format!("'{name}: ' . bin2hex(random_bytes(16))"),
+            _ => format!("'{name}: {value}'"),
+        });
         let headers: Vec<String> = credential.into_iter().chain(headers).collect();
         let mut options = "    CURLOPT_RETURNTRANSFER => true,\n".to_owned();
         if self.method != "GET" {
