@@ -7,8 +7,7 @@ use super::operation::Operation;
 use crate::markdown::LANGUAGES;
 use crate::site::EXAMPLE_BASE;
 
-/// Name of the header for which each sample makes a value of its own: readers who run a sample again want to do the work
-/// again.
+/// Name of the header for which each run of a sample makes a value: readers who run a sample again want no replay.
 const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 
 /// A request, from the examples of an operation.
