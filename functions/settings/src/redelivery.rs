@@ -55,8 +55,11 @@ impl Command for Test<'_> {
     async fn read(&self, session: &Session) -> Result<Self::Snapshot, Problem> {
         let endpoint = find_enabled(self.app, session, self.inbound).await?;
         let event_type = test_event::parse(self.inbound.json_if_sent()?, &endpoint.events)?;
-        count_test(self.app, session, &endpoint).await?;
         Ok((event_type, endpoint))
+    }
+
+    async fn count(&self, session: &Session, (_, endpoint): &Self::Snapshot) -> Result<(), Problem> {
+        count_test(self.app, session, endpoint).await
     }
 
     fn decide(&self, session: &Session, (event_type, endpoint): &Self::Snapshot) -> Result<Decision, Problem> {
@@ -100,10 +103,11 @@ impl Command for Retry<'_> {
             ResendLookup::Erased => return Err(Problem::DeliveryErased),
             ResendLookup::NotFound => return Err(Problem::NotFound(DELIVERY)),
         };
-        if kept.is_test() {
-            count_test(self.app, session, &endpoint).await?;
-        }
         Ok((endpoint, kept))
+    }
+
+    async fn count(&self, session: &Session, (endpoint, kept): &Self::Snapshot) -> Result<(), Problem> {
+        if kept.is_test() { count_test(self.app, session, endpoint).await } else { Ok(()) }
     }
 
     fn decide(&self, session: &Session, (endpoint, kept): &Self::Snapshot) -> Result<Decision, Problem> {

@@ -1,4 +1,4 @@
-//! A write of the API: read, decide, commit once, and read again if another write was faster.
+//! A write of the API: read, count, decide, commit once, and read again if another write was faster.
 //!
 //! [`Runner`] does everything that all writes share: the idempotency key, the transaction with the recorded answer, the
 //! backoff after a conflict, replays. A [`Command`] is the rest.
@@ -43,8 +43,18 @@ pub trait Command: Sync {
         inbound.payload()
     }
 
-    /// Parses the request and reads what is stored. Called again after each conflict with another write.
+    /// Parses the request and reads what is stored. Writes nothing: it is called again after each conflict with another
+    /// write.
     fn read(&self, caller: &Self::Caller) -> impl Future<Output = Result<Self::Snapshot, Problem>> + Send;
+
+    /// Counts the request under a limit of its own, or refuses it. Called once, after the first read.
+    fn count(
+        &self,
+        _caller: &Self::Caller,
+        _found: &Self::Snapshot,
+    ) -> impl Future<Output = Result<(), Problem>> + Send {
+        async { Ok(()) }
+    }
 
     /// Decides what is written and answered. Pure: no clock but the caller's, no call.
     fn decide(&self, caller: &Self::Caller, found: &Self::Snapshot) -> Result<Decision, Problem>;
@@ -222,7 +232,8 @@ impl Runner {
         once(&self.claims, inbound, request, caller.now(), read_early, work).await.map_err(unconfirmed::<C>)
     }
 
-    /// Decides and commits from a first snapshot. Reads and decides again after each conflict with another write.
+    /// Counts, decides and commits from a first snapshot. Reads and decides again after each conflict with another
+    /// write.
     pub async fn commit<C: Command>(
         &self,
         command: &C,
@@ -230,6 +241,7 @@ impl Runner {
         found: C::Snapshot,
         claimed: Option<&Claimed>,
     ) -> Result<Reply, Problem> {
+        command.count(caller, &found).await?;
         let mut first = Some(found);
         retry("a command", || {
             let found = first.take();

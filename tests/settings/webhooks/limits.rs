@@ -208,3 +208,28 @@ async fn an_endpoint_is_sent_at_most_ten_test_events_a_minute() {
     scene.world.settle().await;
     assert_eq!(scene.receiver.hooks().len(), 2 + 10 + 1 + 1 + 2);
 }
+
+/// A retry stalls before its commit, and another retry of the delivery is faster.
+#[tokio::test]
+async fn a_retry_of_a_test_event_that_loses_a_race_counts_once() {
+    const LIMIT: usize = 10;
+    /// The request's count, the workspace, the endpoint, the delivery, and the count of the test event.
+    const BEFORE_THE_COMMIT: usize = 5;
+    let scene = EndpointScene::new().await;
+    let (_, endpoint, settings) = scene.coach().await;
+    scene.world.advance_to_next_minute().await;
+    let send = || settings.post(&path(&endpoint, "test"), json!({}));
+    let test = json!({ "id": send().await.expect(202).body["delivery_id"] });
+    scene.world.settle().await;
+    let stall = json!({ "function": "settings", "spared_calls": BEFORE_THE_COMMIT, "stalled_calls": 1 });
+    scene.world.faults(stall).await;
+    let slow = tokio::spawn(settings.post(&retry(&endpoint, &test), json!({})).into_future());
+    scene.world.until_stalled().await;
+    settings.post(&retry(&endpoint, &test), json!({})).await.expect(202);
+    scene.world.faults(json!({ "stalled_calls": 0, "function": "" })).await;
+    slow.await.unwrap().expect(202);
+    for _ in 3..LIMIT {
+        send().await.expect(202);
+    }
+    send().await.refused(429, "rate_limited");
+}
