@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use chrono::{DateTime, Utc};
 use domain::breaker::SILENT_ATTEMPTS;
 use domain::delivery::LANES;
 use domain::retry::GAPS_S;
@@ -19,6 +20,29 @@ async fn open_until(settings: &Caller, endpoint: &Endpoint) -> Value {
 }
 
 /// The number of attempts of each delivery, by status.
+/// The next attempts of the deliveries that wait, as each list and each read of one shows them.
+async fn next_attempts(coach: &Coach<'_>, settings: &Caller, endpoint: &Endpoint) -> Vec<DateTime<Utc>> {
+    let at = format!("/settings/webhooks/{}/deliveries", endpoint.id);
+    let waiting = |shown: &Value| {
+        let mut waiting = list(shown["data"].clone());
+        waiting.retain(|delivery| delivery["status"] == "pending");
+        waiting
+    };
+    let shown = waiting(&json!({ "data": log_of(coach, endpoint).await }));
+    for list in [
+        at.clone() + "?status=pending&limit=200",
+        "/settings/deliveries?limit=200".to_owned(),
+        format!("/settings/deliveries?limit=200&endpoint_id={}", endpoint.id),
+    ] {
+        assert_eq!(waiting(&settings.get(&list).await.expect(200).body), shown, "{list}");
+    }
+    for delivery in &shown {
+        let one = settings.get(&format!("{at}/{}", delivery["id"].as_str().unwrap())).await.expect(200).body;
+        assert_eq!(one["next_attempt_at"], delivery["next_attempt_at"]);
+    }
+    shown.iter().map(|delivery| time(&delivery["next_attempt_at"])).collect()
+}
+
 async fn attempts(coach: &Coach<'_>, endpoint: &Endpoint) -> BTreeMap<String, Vec<usize>> {
     let mut attempts = BTreeMap::<String, Vec<usize>>::new();
     for delivery in log_of(coach, endpoint).await {
@@ -67,6 +91,8 @@ async fn an_endpoint_that_does_not_answer_is_left_alone_and_no_attempt_is_lost()
     assert_eq!(waiting.keys().collect::<Vec<_>>(), ["pending"]);
     assert_eq!(waiting["pending"].iter().filter(|attempts| **attempts == 0).count(), WAITING);
     scene.receiver.otherwise(Answer::status(204));
+    let next = next_attempts(&ada, &settings, &endpoint).await;
+    assert!(next.len() == 3 + WAITING && next.iter().all(|at| *at >= until), "{next:?} until {until}");
     scene.world.advance_s(60).await;
     assert_eq!(open_until(&settings, &endpoint).await, Value::Null);
     let delivered = attempts(&ada, &endpoint).await;

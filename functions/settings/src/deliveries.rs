@@ -1,15 +1,19 @@
 //! The delivery log, newest first: of one endpoint, of all endpoints of the coach, and one delivery with its request.
 
+use std::collections::BTreeMap;
+
 use axum::extract::State;
 use axum::response::Response;
+use domain::breaker::Breaker;
 use domain::cursor::CursorList;
-use domain::delivery::{DeliveryFilter, DeliveryPage, ENDPOINT_FILTER};
+use domain::delivery::{DeliveryFilter, DeliveryPage, DeliveryView, ENDPOINT_FILTER};
+use domain::endpoint::EndpointWithHealth;
 use domain::fields::Invalid;
 use domain::id::{DeliveryId, EndpointId};
 use domain::list::DELIVERY_PAGE;
 use edge::{Inbound, Problem, Reply};
 use futures::future::try_join;
-use store::delivery::DeliveryLogRequest;
+use store::delivery::{DeliveryLogPage, DeliveryLogRequest};
 
 use crate::App;
 use crate::session::Session;
@@ -35,8 +39,7 @@ pub(crate) async fn list_all(State(app): State<App>, inbound: Inbound) -> Respon
         let list = CursorList { name: LOG, coach: &session.coach };
         let query = parse(&inbound, list, &[&DeliveryFilter::PARAMETERS[..], &[ENDPOINT_FILTER], &PAGE].concat())?;
         let endpoints = match &query.filter.endpoint_id {
-            Some(id) if has_had(&app, &session, id).await? => vec![id.clone()],
-            Some(_) => Vec::new(),
+            Some(id) => one_endpoint(&app, &session, id).await?,
             None => all_endpoints(&app, &session).await?,
         };
         page(&app, &endpoints, &query, &session).await
@@ -51,7 +54,7 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
         let list = CursorList { name: &name, coach: &session.coach };
         let query = parse(&inbound, list, &[&DeliveryFilter::PARAMETERS[..], &PAGE].concat())?;
         let found = find(&app, &session, inbound.parameter(0)).await?;
-        page(&app, &[found.endpoint.id], &query, &session).await
+        page(&app, &Breakers::from([breaker_of(found.with_health())]), &query, &session).await
     };
     app.sessions.answer(&inbound, work).await
 }
@@ -60,10 +63,15 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
 pub(crate) async fn read(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let (endpoint, id) = (endpoint_id(inbound.parameter(0))?, delivery_id(inbound.parameter(1))?);
+        let read = app.deliveries.read(&endpoint, &id, session.now);
+        let (found, stored) = try_join(read, app.endpoints.find(&session.coach, &endpoint)).await?;
+        let own = found.filter(|found| found.coach == session.coach).ok_or(Problem::NotFound(DELIVERY))?;
+        let mut detail = own.detail;
         // The delivery of a deleted endpoint can still be read.
-        let found = app.deliveries.read(&endpoint, &id, session.now).await?;
-        let own = found.filter(|found| found.coach == session.coach);
-        Reply::ok(&own.ok_or(Problem::NotFound(DELIVERY))?.detail)
+        if let Some(stored) = stored {
+            detail.delivery = detail.delivery.behind(&stored.health.breaker, session.now);
+        }
+        Reply::ok(&detail)
     };
     app.sessions.answer(&inbound, work).await
 }
@@ -83,25 +91,40 @@ fn parse<'a>(inbound: &Inbound, list: CursorList<'a>, parameters: &[&str]) -> Re
     })
 }
 
-/// Returns true for an endpoint that the coach has, or has deleted.
-async fn has_had(app: &App, session: &Session, id: &EndpointId) -> Result<bool, Problem> {
-    let exists = app.endpoints.find(&session.coach, id).await?.is_some();
-    Ok(exists || app.deliveries.has_deleted(&session.coach, id, session.now).await?)
+/// The endpoints of a log with their breakers.
+type Breakers = BTreeMap<EndpointId, Breaker>;
+
+fn breaker_of(EndpointWithHealth { endpoint, health }: EndpointWithHealth) -> (EndpointId, Breaker) {
+    (endpoint.id, health.breaker)
+}
+
+/// The endpoint of an id, if the coach has it or has deleted it.
+async fn one_endpoint(app: &App, session: &Session, id: &EndpointId) -> Result<Breakers, Problem> {
+    if let Some(found) = app.endpoints.find(&session.coach, id).await? {
+        return Ok(Breakers::from([breaker_of(found.with_health())]));
+    }
+    let is_deleted = app.deliveries.has_deleted(&session.coach, id, session.now).await?;
+    Ok(is_deleted.then(|| (id.clone(), Breaker::default())).into_iter().collect())
 }
 
 /// The endpoints whose deliveries are kept.
-async fn all_endpoints(app: &App, session: &Session) -> Result<Vec<EndpointId>, Problem> {
+async fn all_endpoints(app: &App, session: &Session) -> Result<Breakers, Problem> {
     let existing = app.endpoints.list_with_health(&session.coach);
     let deleted = app.deliveries.deleted_endpoints(&session.coach, session.now);
     let (existing, deleted) = try_join(existing, deleted).await?;
-    Ok(existing.into_iter().map(|watched| watched.endpoint.id).chain(deleted).collect())
+    let deleted = deleted.into_iter().map(|id| (id, Breaker::default()));
+    Ok(deleted.chain(existing.into_iter().map(breaker_of)).collect())
 }
 
-async fn page(app: &App, endpoints: &[EndpointId], query: &PageQuery<'_>, session: &Session) -> Result<Reply, Problem> {
+async fn page(app: &App, breakers: &Breakers, query: &PageQuery<'_>, session: &Session) -> Result<Reply, Problem> {
     let PageQuery { list, filter, after, limit } = query;
-    let coach = &session.coach;
+    let (coach, endpoints) = (&session.coach, &breakers.keys().cloned().collect::<Vec<_>>());
     let request = DeliveryLogRequest { coach, endpoints, filter, after: after.as_ref(), limit: *limit };
-    let page = app.deliveries.page(&request, session.now).await?;
-    let next_cursor = page.next_cursor.map(|last| list.cursor(last.as_str()));
-    Reply::ok(&DeliveryPage { data: page.deliveries, next_cursor })
+    let DeliveryLogPage { deliveries, next_cursor } = app.deliveries.page(&request, session.now).await?;
+    let behind = |delivery: DeliveryView| match breakers.get(&delivery.endpoint_id) {
+        Some(breaker) => delivery.behind(breaker, session.now),
+        None => delivery,
+    };
+    let next_cursor = next_cursor.map(|last| list.cursor(last.as_str()));
+    Reply::ok(&DeliveryPage { data: deliveries.into_iter().map(behind).collect(), next_cursor })
 }

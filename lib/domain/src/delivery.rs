@@ -3,6 +3,7 @@
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
+use crate::breaker::Breaker;
 use crate::id::{ClientId, DeliveryId, EndpointId, EventId};
 use crate::time::Timestamp;
 
@@ -152,8 +153,19 @@ pub struct DeliveryView {
     pub created_at: Timestamp,
     pub status: DeliveryStatus,
     pub attempts: Vec<Attempt>,
+    /// When the next attempt is made, never before the endpoint's `breaker_open_until`. Null unless the delivery waits.
     #[schema(required)]
     pub next_attempt_at: Option<Timestamp>,
+}
+
+impl DeliveryView {
+    /// Returns the delivery with the breaker of its endpoint, before whose end no attempt is made by itself.
+    #[must_use]
+    pub fn behind(self, breaker: &Breaker, now: Timestamp) -> Self {
+        let open_until = breaker.open_until(now);
+        let next_attempt_at = self.next_attempt_at.map(|at| open_until.map_or(at, |until| at.max(until)));
+        Self { next_attempt_at, ..self }
+    }
 }
 
 /// A page of the delivery log.
