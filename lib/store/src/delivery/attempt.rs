@@ -16,6 +16,8 @@ use crate::endpoint::{self, Endpoints};
 pub struct Delivery {
     pub event_id: EventId,
     pub event_type: String,
+    /// True for a test event.
+    pub is_test: bool,
     /// The time of the delivery's creation.
     pub made_at: Timestamp,
     pub state: DeliveryState,
@@ -89,29 +91,37 @@ impl Deliveries {
 impl Delivery {
     fn of(record: DeliveryItem) -> Self {
         let (event_id, event_type) = (record.event_id.clone(), record.event_type.clone());
-        Self { event_id, event_type, made_at: record.made_at, state: record.state(), record }
+        Self { event_id, event_type, is_test: record.test, made_at: record.made_at, state: record.state(), record }
     }
 }
 
 impl DeliveryItem {
-    /// The record after an attempt. After an erasure, neither the signature nor the receiver's answer is kept.
+    /// The record after an attempt. The log is in the order in which the attempts began. An attempt of an older chain
+    /// may end after attempts of the current one. After an erasure, neither the signature nor the receiver's answer is
+    /// kept.
     fn concluded(&self, line: &StoredAttempt, sent: &SentRequest, conclusion: Conclusion) -> Self {
         let Conclusion { state, ended_because, was_ended_meanwhile } = conclusion;
         let mut attempts = self.attempts.clone();
         let end = was_ended_meanwhile.then(|| attempts.pop()).flatten();
-        attempts.push(if self.erased { line.without_excerpt() } else { line.clone() });
+        let place = attempts.partition_point(|other| other.at() <= line.at());
+        let is_latest = place == attempts.len();
+        attempts.insert(place, if self.erased { line.without_excerpt() } else { line.clone() });
         let is_delivered = state.status == DeliveryStatus::Delivered;
-        attempts.extend(end.filter(|_| !is_delivered));
+        attempts.extend(end.filter(|_| !is_delivered).map(|end| end.not_before(line.at())));
         attempts.extend(ended_because.map(|reason| StoredAttempt::unsent(line.ended_at(), &reason)));
+        let concluded = Self { attempts, waits_since: line.at().ms().max(self.waits_since), ..self.clone() };
+        let concluded = if is_latest { concluded.with_request(sent) } else { concluded };
+        concluded.in_state(&state)
+    }
+
+    /// The record with the request of the latest attempt.
+    fn with_request(self, sent: &SentRequest) -> Self {
         Self {
-            attempts,
-            waits_since: line.at().ms(),
             sent_to: Some(sent.host.clone()),
             sent_s: Some(sent.unix_s),
             signature: sent.signature.clone().filter(|_| !self.erased),
-            ..self.clone()
+            ..self
         }
-        .in_state(&state)
     }
 }
 
@@ -148,10 +158,35 @@ mod tests {
         assert_eq!(concluded.attempts, [line(1_000, 500), line(2_000, 500), end]);
     }
 
+    /// The end of the endpoint was found before the attempt began, and stored while the attempt was under way.
+    #[test]
+    fn the_end_of_a_delivery_is_never_before_its_last_attempt() {
+        let end = |at_ms| StoredAttempt::unsent(Timestamp::from_ms(at_ms), "not sent: endpoint gone");
+        for (ended_ms, shown_ms) in [(1_999, 2_000), (2_003, 2_003)] {
+            let attempts = vec![line(1_000, 500), end(ended_ms)];
+            let ended = DeliveryItem { attempts, status: DeliveryStatus::Failed, ..record() };
+            let concluded = ended.concluded(&line(2_000, 410), &sent(), conclusion(DeliveryStatus::Failed, true));
+            assert_eq!(concluded.attempts, [line(1_000, 500), line(2_000, 410), end(shown_ms)]);
+        }
+    }
+
+    #[test]
+    fn an_attempt_of_an_older_chain_that_ends_late_is_logged_where_it_began_and_replaces_no_request() {
+        let attempts = vec![line(1_000, 500), line(3_000, 500)];
+        let (sent_to, signature) = (Some("new.example.com".to_owned()), Some("v1,new=".to_owned()));
+        let restarted = DeliveryItem { attempts, chain: 2, waits_since: 3_000, sent_to, signature, ..record() };
+        let kept = restarted.clone();
+        let conclusion = Conclusion { state: restarted.state(), ..conclusion(DeliveryStatus::Pending, false) };
+        let concluded = restarted.concluded(&line(2_000, 204), &sent(), conclusion);
+        assert_eq!(concluded.attempts, [line(1_000, 500), line(2_000, 204), line(3_000, 500)]);
+        assert_eq!((concluded.waits_since, concluded.state()), (3_000, kept.state()));
+        assert_eq!((concluded.sent_to, concluded.signature), (kept.sent_to, kept.signature));
+    }
+
     /// The client was erased, which ended the delivery, while the attempt was under way.
     #[test]
     fn an_attempt_of_an_erased_delivery_keeps_neither_answer_nor_signature() {
-        let end = StoredAttempt::unsent(Timestamp::from_ms(1_500), "not sent: client erased");
+        let end = StoredAttempt::unsent(Timestamp::from_ms(2_003), "not sent: client erased");
         let erased = DeliveryItem {
             attempts: vec![line(1_000, 500).without_excerpt(), end.clone()],
             status: DeliveryStatus::Failed,

@@ -101,7 +101,8 @@ impl DeliveryItem {
         let mut attempts: Vec<StoredAttempt> = self.attempts.iter().map(StoredAttempt::without_excerpt).collect();
         let mut state = self.state();
         if state.status == DeliveryStatus::Pending {
-            attempts.push(StoredAttempt::unsent(now, REASON));
+            let end = StoredAttempt::unsent(now, REASON);
+            attempts.push(end.not_before(attempts.last().map_or(now, StoredAttempt::at)));
             state = DeliveryState { status: DeliveryStatus::Failed, next_attempt_at: None, ..state };
         }
         Self { attempts, erased: true, sealed: Vec::new(), signature: None, ..self.clone() }.in_state(&state)

@@ -171,6 +171,11 @@ impl StoredAttempt {
         self.at + TimeDelta::milliseconds(self.duration_ms.into())
     }
 
+    /// The line at its time, or at another that is later.
+    pub(super) fn not_before(self, at: Timestamp) -> Self {
+        Self { at: self.at.max(at), ..self }
+    }
+
     /// The line without the receiver's answer.
     pub(super) fn without_excerpt(&self) -> Self {
         Self { excerpt: None, ..self.clone() }
