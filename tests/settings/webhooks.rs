@@ -64,6 +64,7 @@ async fn internal_addresses_and_odd_urls_are_refused() {
         ("https://user:password@hooks.example.com/", "user name or password"),
         ("https://169.254.169.254/latest/meta-data", "special address"),
         ("https://Metadata.Google.Internal./", "private network"),
+        ("https://[2606:4700::1111]/", "IPv6 address"),
     ] {
         let refused = settings.post("/settings/webhooks", endpoint(url)).await.refused_for("url");
         assert!(refused.error().contains(reason), "{url}: {}", refused.text);
@@ -104,6 +105,7 @@ async fn a_change_sets_its_fields_and_keeps_the_others() {
     for (field, body) in [
         ("payload_mode", json!({ "payload_mode": "contact_details" })),
         ("url", json!({ "url": "http://10.0.0.1/" })),
+        ("url", json!({ "url": "https://[2606:4700::1111]/" })),
         ("events", json!({ "events": null })),
         ("enabled", json!({ "enabled": "yes" })),
         ("status", json!({ "status": "enabled" })),

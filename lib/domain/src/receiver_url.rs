@@ -1,7 +1,7 @@
 //! The URL that a coach registers for webhooks. It may contain a secret: logs, mails and changes show only its host.
 //!
-//! `https` only, no credentials, no fragment, no host that is refused by name or by address. The URL parser (WHATWG)
-//! converts decimal, hex and octal spellings of an IPv4 address before the address is checked.
+//! `https` only, no credentials, no fragment, no IPv6 address, no host that is refused by name or by address. The URL
+//! parser (WHATWG) converts decimal, hex and octal spellings of an IPv4 address before the address is checked.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -52,7 +52,17 @@ impl Reach {
     }
 
     pub fn allows(self, address: IpAddr) -> bool {
-        is_public(address) || (self == Self::PublicAndLoopback && address.to_canonical().is_loopback())
+        is_public(address) || self.is_own(address)
+    }
+
+    /// Returns true if requests can be sent to the address. Functions have no way out over IPv6.
+    pub fn has_way_to(self, address: IpAddr) -> bool {
+        address.is_ipv4() || self.is_own(address)
+    }
+
+    /// Returns true for this machine, in a local run.
+    fn is_own(self, address: IpAddr) -> bool {
+        self == Self::PublicAndLoopback && address.to_canonical().is_loopback()
     }
 }
 
@@ -121,6 +131,7 @@ impl ReceiverUrl {
 const CREDENTIALS: &str = "must not contain a user name or password; check the signature instead";
 /// The rule for addresses that no webhook is sent to.
 pub const REFUSED_ADDRESS: &str = "must not point to a private, loopback, link-local or otherwise special address";
+const NO_IPV6: &str = "must not hold an IPv6 address: webhooks are sent to IPv4 addresses and to names that have one";
 const REFUSED_NAME: &str = "must not point to a name of a private network (localhost, *.internal, *.local, *.home.arpa) or of a cloud's metadata";
 const MALFORMED_NAME: &str = "must name a host of letters, digits and hyphens";
 
@@ -137,6 +148,7 @@ fn check_host(url: &Url, reach: Reach) -> Result<(), &'static str> {
         None => Err("must name a host"),
         Some(Host::Ipv4(address)) if !reach.allows(address.into()) => Err(REFUSED_ADDRESS),
         Some(Host::Ipv6(address)) if !reach.allows(address.into()) => Err(REFUSED_ADDRESS),
+        Some(Host::Ipv6(address)) if !reach.has_way_to(address.into()) => Err(NO_IPV6),
         Some(Host::Domain(name)) if is_refused_name(name) && !is_allowed_loopback(url, reach) => Err(REFUSED_NAME),
         Some(Host::Domain(name)) if !is_host_name(name) => Err(MALFORMED_NAME),
         Some(_) => Ok(()),

@@ -4,9 +4,10 @@ use std::error::Error;
 use std::io::ErrorKind;
 
 use hyper_util::client::legacy::Error as ClientError;
-use rustls::{CertificateError, Error as TlsError};
+use rustls::{CertificateError, Error as TlsError, OtherError};
 use tokio::time::error::Elapsed;
 
+use crate::certificate::SelfSigned;
 use crate::resolve::ResolveError;
 
 /// The reason in an error of the HTTP client: the first known cause in its source chain.
@@ -26,6 +27,7 @@ fn of_cause(cause: &(dyn Error + 'static)) -> Option<&'static str> {
         return Some(match error {
             ResolveError::NotFound => "name does not resolve",
             ResolveError::NotAllowed => ADDRESS_NOT_ALLOWED,
+            ResolveError::NoIpv4 => "name has no IPv4 address",
         });
     }
     if cause.is::<Elapsed>() {
@@ -82,6 +84,7 @@ fn of_tls(error: &TlsError) -> &'static str {
             CertificateError::UnknownIssuer => "TLS: certificate issuer not trusted",
             CertificateError::BadSignature => "TLS: certificate signature not valid",
             CertificateError::Revoked => "TLS: certificate revoked",
+            CertificateError::Other(OtherError(other)) if other.is::<SelfSigned>() => "TLS: certificate is self-signed",
             _ => "TLS: certificate not valid",
         },
         TlsError::PeerIncompatible(_) => "TLS: no version or cipher in common",
@@ -94,6 +97,20 @@ fn of_tls(error: &TlsError) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The guide for receivers.
+    const GUIDE: &str = include_str!("../../../functions/docs/pages/events.md");
+
+    /// The texts of this module are the reasons.
+    #[test]
+    fn the_guide_explains_every_reason() {
+        let module = include_str!("error.rs").split("#[cfg(test)]").next().unwrap();
+        let reasons: Vec<&str> = module.split('"').skip(1).step_by(2).collect();
+        assert!(reasons.contains(&"TLS: certificate is self-signed") && reasons.contains(&CLOSED));
+        for reason in reasons {
+            assert!(GUIDE.contains(&format!("`{reason}`")), "{reason}");
+        }
+    }
 
     #[test]
     fn a_tls_error_is_found_inside_an_io_error() {

@@ -8,6 +8,7 @@
 //! connection ended without a byte of an answer. The status decides. The body is for the log: it is read until two
 //! seconds after the status, up to 64 KiB.
 
+mod certificate;
 mod connect;
 mod error;
 mod excerpt;
@@ -27,6 +28,7 @@ use runtime::{BoxError, Environment};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::time::{Instant, timeout_at};
 
+use crate::certificate::Certificates;
 use crate::connect::Client;
 use crate::error::{ADDRESS_NOT_ALLOWED, reason};
 use crate::excerpt::Excerpt;
@@ -72,11 +74,10 @@ impl WebhookClient {
     /// A client that reaches what the environment allows, and trusts Mozilla's list of certificate authorities.
     pub fn new(env: &Environment) -> Result<Self, BoxError> {
         let reach = Reach::by_setting(env.config().find(Reach::SETTING));
-        let authorities = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-        Self::with(reach, ATTEMPT_TIMEOUT.to_std()?, Arc::new(SystemNames), authorities)
+        Self::with(reach, ATTEMPT_TIMEOUT.to_std()?, Arc::new(SystemNames), mozilla())
     }
 
-    /// A client with this resolver and these certificate authorities.
+    /// A client with this resolver and these certificate authorities, of which there is at least one.
     pub fn with(
         reach: Reach,
         deadline: Duration,
@@ -122,6 +123,11 @@ impl WebhookClient {
     }
 }
 
+/// Mozilla's list of certificate authorities.
+fn mozilla() -> RootCertStore {
+    RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() }
+}
+
 fn request(webhook: Webhook<'_>) -> Result<Request<Full<Bytes>>, http::Error> {
     let request = Request::post(webhook.url.expose());
     let headers = webhook.headers.pairs();
@@ -131,9 +137,10 @@ fn request(webhook: Webhook<'_>) -> Result<Request<Full<Bytes>>, http::Error> {
 
 fn tls(authorities: RootCertStore) -> Result<ClientConfig, BoxError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = ClientConfig::builder_with_provider(provider)
+    let mut config = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()?
-        .with_root_certificates(authorities)
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Certificates::new(authorities, provider)?))
         .with_no_client_auth();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
@@ -161,7 +168,7 @@ mod tests {
 
     #[test]
     fn the_guide_names_the_versions_and_suites_that_are_spoken() {
-        let config = tls(RootCertStore::empty()).unwrap();
+        let config = tls(mozilla()).unwrap();
         let suites = &config.crypto_provider().cipher_suites;
         for suite in suites {
             let name = format!("{:?}", suite.suite()).replace("TLS13_", "TLS_");

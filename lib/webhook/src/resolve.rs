@@ -46,6 +46,8 @@ pub(crate) enum ResolveError {
     NotFound,
     #[error("address not allowed")]
     NotAllowed,
+    #[error("name has no IPv4 address")]
+    NoIpv4,
 }
 
 /// Resolves names and checks their addresses.
@@ -77,12 +79,16 @@ impl Service<Name> for CheckedResolver {
     }
 }
 
+/// The addresses to try, if the name may be reached.
 fn check(addresses: Vec<IpAddr>, reach: Reach) -> Result<Vec<IpAddr>, ResolveError> {
-    match addresses.as_slice() {
-        [] => Err(ResolveError::NotFound),
-        all if all.iter().all(|address| reach.allows(*address)) => Ok(addresses),
-        _ => Err(ResolveError::NotAllowed),
+    if addresses.is_empty() {
+        return Err(ResolveError::NotFound);
     }
+    if !addresses.iter().all(|address| reach.allows(*address)) {
+        return Err(ResolveError::NotAllowed);
+    }
+    let tried: Vec<IpAddr> = addresses.into_iter().filter(|address| reach.has_way_to(*address)).collect();
+    if tried.is_empty() { Err(ResolveError::NoIpv4) } else { Ok(tried) }
 }
 
 #[cfg(test)]
@@ -91,7 +97,10 @@ mod tests {
 
     #[rstest::rstest]
     #[case(&[], Reach::Public, Err(ResolveError::NotFound))]
-    #[case(&["8.8.8.8", "2606:4700::1111"], Reach::Public, Ok(2))]
+    #[case(&["8.8.8.8", "1.1.1.1"], Reach::Public, Ok(2))]
+    #[case(&["8.8.8.8", "2606:4700::1111"], Reach::Public, Ok(1))]
+    #[case(&["2606:4700::1111"], Reach::Public, Err(ResolveError::NoIpv4))]
+    #[case(&["2606:4700::1111"], Reach::PublicAndLoopback, Err(ResolveError::NoIpv4))]
     #[case(&["8.8.8.8", "10.0.0.1"], Reach::Public, Err(ResolveError::NotAllowed))]
     #[case(&["2606:4700::1111", "::ffff:8.8.8.8"], Reach::Public, Err(ResolveError::NotAllowed))]
     #[case(&["127.0.0.1"], Reach::Public, Err(ResolveError::NotAllowed))]

@@ -21,8 +21,9 @@ fn refusal(text: &str) -> &'static str {
 #[case("https://notlocal.example/", "accepted")]
 #[case("https://internal.example.com/", "accepted")]
 #[case("https://8.8.8.8/", "accepted")]
-#[case("https://[2606:4700::1111]/", "accepted")]
-#[case("https://[64:ff9b::8.8.8.8]/", "accepted")]
+#[case("https://[2606:4700::1111]/", NO_IPV6)]
+#[case("https://[2606:4700::1111]:8443/hook", NO_IPV6)]
+#[case("https://[64:ff9b::8.8.8.8]/", NO_IPV6)]
 #[case("http://hooks.example.com/", "must begin with https://")]
 #[case("ftp://hooks.example.com/", "must begin with https://")]
 #[case("file:///etc/passwd", "must begin with https://")]
@@ -80,7 +81,12 @@ fn names_have_the_lengths_that_dns_has() {
 fn a_local_run_also_reaches_loopback_and_nothing_else() {
     let parse = |text| ReceiverUrl::parse(text, Reach::PublicAndLoopback).is_ok();
     assert!(parse("http://127.0.0.1:9000/hook") && parse("http://localhost:9000/") && parse("http://[::1]/"));
-    assert!(!parse("https://10.0.0.1/") && !parse("http://169.254.169.254/") && !parse("https://db.internal/"));
+    assert!(
+        !parse("https://[2606:4700::1111]/")
+            && !parse("https://10.0.0.1/")
+            && !parse("http://169.254.169.254/")
+            && !parse("https://db.internal/")
+    );
     assert!(parse("https://hooks.example.com/") && !parse("http://hooks.example.com/") && !parse("http://8.8.8.8/"));
 }
 
@@ -176,8 +182,8 @@ proptest! {
         for host in carriers(address) {
             prop_assert_eq!(refusal(&format!("https://{host}/")), REFUSED_ADDRESS, "{}", host);
         }
-        let translated = ReceiverUrl::parse(&format!("https://[64:ff9b::{address}]/"), Reach::Public);
-        prop_assert_eq!(translated.is_ok(), public);
+        let translated = format!("https://[64:ff9b::{address}]/");
+        prop_assert_eq!(refusal(&translated), if public { NO_IPV6 } else { REFUSED_ADDRESS });
     }
 
     #[test]

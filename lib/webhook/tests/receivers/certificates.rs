@@ -13,7 +13,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use crate::tcp_receiver::{OK, TcpAnswer, TcpReceiver};
-use crate::world::{Book, DEADLINE, client_with, outcome, post};
+use crate::world::{Book, DEADLINE, client_with, mozilla, outcome, post};
 
 pub(crate) const NAME: &str = "hooks.example.com";
 const BOTH: [&SupportedProtocolVersion; 2] = [&version::TLS13, &version::TLS12];
@@ -81,9 +81,9 @@ fn params(name: &str) -> CertificateParams {
     CertificateParams::new(vec![name.to_owned()]).unwrap()
 }
 
-fn self_signed() -> Identity {
+fn self_signed(params: CertificateParams) -> Identity {
     let key = KeyPair::generate().unwrap();
-    Identity { certificate: params(NAME).self_signed(&key).unwrap().der().clone(), key }
+    Identity { certificate: params.self_signed(&key).unwrap().der().clone(), key }
 }
 
 type Accepting = Pin<Box<dyn Future<Output = io::Result<TlsStream<TcpStream>>> + Send>>;
@@ -130,7 +130,9 @@ async fn an_invalid_certificate_is_reported_and_nothing_is_sent() {
         (authority.sign(params("*.hooks.example.com")), "TLS: certificate is for another name"),
         (stranger.identity(), "TLS: certificate issuer not trusted"),
         (impostor.identity(), "TLS: certificate signature not valid"),
-        (self_signed(), "TLS: certificate issuer not trusted"),
+        (self_signed(params(NAME)), "TLS: certificate is self-signed"),
+        (self_signed(params("other.example.com")), "TLS: certificate is self-signed"),
+        (self_signed(above.clone()), "TLS: certificate is self-signed"),
         (authority.sign(above), "TLS: certificate not valid"),
     ] {
         assert_eq!(post_through(&authority, identity.both_versions(&[])).await, (reason.to_owned(), 0));
@@ -142,15 +144,14 @@ async fn a_private_authority_is_not_on_mozillas_list() {
     let authority = Authority::named("One");
     let receiver =
         TcpReceiver::start_through([TcpAnswer::sends(OK)], layer(authority.identity().both_versions(&[]))).await;
-    let mozilla = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-    let client = client_with(DEADLINE, Book::of(&[(NAME, &["127.0.0.1"])]), mozilla);
+    let client = client_with(DEADLINE, Book::of(&[(NAME, &["127.0.0.1"])]), mozilla());
     let answer = post(&client, &format!("https://{NAME}:{}/", receiver.port())).await;
     assert_eq!(outcome(&answer), "TLS: certificate issuer not trusted");
 }
 
 #[tokio::test]
 async fn a_handshake_that_does_not_end_or_breaks_fails_the_attempt() {
-    let client = client_with(DEADLINE, Book::of(&[]), RootCertStore::empty());
+    let client = client_with(DEADLINE, Book::of(&[]), mozilla());
     // A TLS hello contains no blank line, so the plain receiver waits for more bytes.
     let silent = TcpReceiver::start([TcpAnswer::sends(OK)]).await;
     let resetting = TcpReceiver::start([TcpAnswer::Resets]).await;

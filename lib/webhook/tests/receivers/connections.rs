@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::certificates::{Authority, NAME};
 use crate::tcp_receiver::{OK, TcpAnswer, TcpReceiver};
-use crate::world::{Book, DEADLINE, client, client_with, outcome, post};
+use crate::world::{Book, DEADLINE, client, client_with, mozilla, outcome, post};
 use domain::receiver_url::{Reach, ReceiverUrl};
-use rustls::RootCertStore;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use webhook::WebhookClient;
@@ -138,7 +137,7 @@ async fn a_name_is_resolved_for_each_connection_and_the_connection_goes_to_its_a
     let receiver =
         TcpReceiver::start([TcpAnswer::SendsAndCloses(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n".to_vec())]).await;
     let book = Book::of(&[("localhost", &["127.0.0.1"])]);
-    let client = client_with(DEADLINE, Arc::clone(&book) as _, RootCertStore::empty());
+    let client = client_with(DEADLINE, Arc::clone(&book) as _, mozilla());
     let url = format!("http://localhost:{}/", receiver.port());
     assert_eq!((outcome(&post(&client, &url).await), book.lookups()), ("200".to_owned(), 1));
     book.set("localhost", &["10.0.0.1"]);
@@ -158,7 +157,7 @@ async fn a_name_is_resolved_for_each_connection_and_the_connection_goes_to_its_a
 async fn production_reaches_loopback_neither_by_address_nor_by_name() {
     let receiver = TcpReceiver::start([TcpAnswer::sends(OK)]).await;
     let book = Book::of(&[("hooks.example.com", &["127.0.0.1"]), ("mixed.example.com", &["8.8.8.8", "::1"])]);
-    let client = WebhookClient::with(Reach::Public, DEADLINE, book, RootCertStore::empty()).unwrap();
+    let client = WebhookClient::with(Reach::Public, DEADLINE, book, mozilla()).unwrap();
     let port = receiver.port();
     for url in [
         format!("http://127.0.0.1:{port}/"),
@@ -188,6 +187,6 @@ async fn a_closed_port_is_reported_and_a_slow_resolver_is_within_the_deadline() 
     drop(gone);
     tokio::task::yield_now().await;
     assert_eq!(outcome(&post(&client(), &url).await), "connection refused");
-    let slow = WebhookClient::with(Reach::Public, DEADLINE, Arc::new(Slow), RootCertStore::empty()).unwrap();
+    let slow = WebhookClient::with(Reach::Public, DEADLINE, Arc::new(Slow), mozilla()).unwrap();
     assert_eq!(outcome(&post(&slow, "https://hooks.example.com/").await), "timed out after 2 s");
 }

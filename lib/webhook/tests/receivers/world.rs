@@ -50,9 +50,14 @@ impl Names for Book {
     }
 }
 
+/// Mozilla's list of certificate authorities.
+pub(crate) fn mozilla() -> RootCertStore {
+    RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() }
+}
+
 /// A client for receivers on this machine.
 pub(crate) fn client() -> WebhookClient {
-    client_with(DEADLINE, Book::of(&[]), RootCertStore::empty())
+    client_with(DEADLINE, Book::of(&[]), mozilla())
 }
 
 pub(crate) fn client_with(deadline: Duration, book: Arc<Book>, authorities: RootCertStore) -> WebhookClient {
