@@ -5,5 +5,5 @@ mod deliveries;
 mod event_types;
 mod keys;
 mod sessions;
-mod webhooks;
+pub(crate) mod webhooks;
 mod workspace;

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::delivery::endpoint_states::EndpointScene;
 use crate::delivery::simulation::log_of;
+use crate::settings::webhooks::retry::{path, retry};
 use crate::world::{Answer, Caller, Coach, Endpoint, Fact, World, list, time};
 
 /// More than the longest opening.
@@ -19,7 +20,6 @@ async fn open_until(settings: &Caller, endpoint: &Endpoint) -> Value {
     settings.get(&format!("/settings/webhooks/{}", endpoint.id)).await.expect(200).body["breaker_open_until"].clone()
 }
 
-/// The number of attempts of each delivery, by status.
 /// The next attempts of the deliveries that wait, as each list and each read of one shows them.
 async fn next_attempts(coach: &Coach<'_>, settings: &Caller, endpoint: &Endpoint) -> Vec<DateTime<Utc>> {
     let at = format!("/settings/webhooks/{}/deliveries", endpoint.id);
@@ -43,6 +43,7 @@ async fn next_attempts(coach: &Coach<'_>, settings: &Caller, endpoint: &Endpoint
     shown.iter().map(|delivery| time(&delivery["next_attempt_at"])).collect()
 }
 
+/// The number of attempts of each delivery, by status.
 async fn attempts(coach: &Coach<'_>, endpoint: &Endpoint) -> BTreeMap<String, Vec<usize>> {
     let mut attempts = BTreeMap::<String, Vec<usize>>::new();
     for delivery in log_of(coach, endpoint).await {
@@ -90,9 +91,9 @@ async fn an_endpoint_that_does_not_answer_is_left_alone_and_no_attempt_is_lost()
     let waiting = attempts(&ada, &endpoint).await;
     assert_eq!(waiting.keys().collect::<Vec<_>>(), ["pending"]);
     assert_eq!(waiting["pending"].iter().filter(|attempts| **attempts == 0).count(), WAITING);
-    scene.receiver.otherwise(Answer::status(204));
     let next = next_attempts(&ada, &settings, &endpoint).await;
     assert!(next.len() == 3 + WAITING && next.iter().all(|at| *at >= until), "{next:?} until {until}");
+    scene.receiver.otherwise(Answer::status(204));
     scene.world.advance_s(60).await;
     assert_eq!(open_until(&settings, &endpoint).await, Value::Null);
     let delivered = attempts(&ada, &endpoint).await;
@@ -101,10 +102,9 @@ async fn an_endpoint_that_does_not_answer_is_left_alone_and_no_attempt_is_lost()
 }
 
 #[tokio::test]
-async fn any_status_closes_the_breaker_and_a_change_of_the_address_starts_afresh() {
+async fn any_status_closes_the_breaker() {
     let scene = EndpointScene::new().await;
     let (_, endpoint, settings) = scene.coach().await;
-    let path = format!("/settings/webhooks/{}", endpoint.id);
     for (number, answer) in [Answer::status(500), Answer::status(302), Answer::status(204)].into_iter().enumerate() {
         scene.receiver.otherwise(Answer::silence());
         scene.world.apply((0..3).map(|n| Fact::client("ada", &format!("c{number}-{n}")))).await;
@@ -115,11 +115,111 @@ async fn any_status_closes_the_breaker_and_a_change_of_the_address_starts_afresh
         scene.receiver.otherwise(Answer::status(204));
         scene.world.advance_s(2 * 86_400).await;
     }
-    scene.receiver.otherwise(Answer::silence());
-    scene.world.apply((0..3).map(|n| Fact::client("ada", &format!("last-{n}")))).await;
-    assert!(open_until(&settings, &endpoint).await.is_string());
+}
+
+/// The breaker of an endpoint is open, some deliveries are between two attempts, and some wait for their first.
+struct SilentEndpoint<'s> {
+    scene: &'s EndpointScene,
+    ada: Coach<'s>,
+    endpoint: Endpoint,
+    settings: Caller,
+}
+
+impl<'s> SilentEndpoint<'s> {
+    /// More than a page of a job.
+    const WAITING: usize = 120;
+
+    async fn new(scene: &'s EndpointScene) -> Self {
+        let (ada, endpoint, settings) = scene.coach().await;
+        scene.receiver.otherwise(Answer::silence());
+        scene.world.apply((0..3).map(|number| Fact::client("ada", &format!("silent-{number}")))).await;
+        scene.world.apply((0..Self::WAITING).map(|number| Fact::client("ada", &format!("waits-{number}")))).await;
+        assert!(open_until(&settings, &endpoint).await.is_string());
+        Self { scene, ada, endpoint, settings }
+    }
+
+    fn sent(&self) -> usize {
+        self.scene.receiver.hooks().len()
+    }
+
+    async fn open_until(&self) -> Value {
+        open_until(&self.settings, &self.endpoint).await
+    }
+
+    /// Presses a button: a test event, or a delivery that is sent again.
+    async fn press(&self, button: &str) {
+        let path = match button {
+            "test" => path(&self.endpoint, "test"),
+            _ => retry(&self.endpoint, &log_of(&self.ada, &self.endpoint).await[0]),
+        };
+        self.settings.post(&path, json!({})).await.expect(202);
+        self.scene.world.settle().await;
+    }
+
+    /// Asserts that what waited for its first attempt is sent page by page, once, long before the breaker would have
+    /// closed by itself.
+    async fn assert_sent_at_once(&self, sent_before: usize) {
+        let sent = self.sent() - sent_before;
+        assert!((90..Self::WAITING).contains(&sent), "a page is sent at once: {sent}");
+        self.scene.world.advance_s(6).await;
+        let log = log_of(&self.ada, &self.endpoint).await;
+        let delivered = log.iter().filter(|delivery| delivery["status"] == "delivered");
+        assert!(delivered.count() >= Self::WAITING);
+        self.scene.world.advance_s(LONG_S).await;
+        let statuses: Vec<String> = attempts(&self.ada, &self.endpoint).await.into_keys().collect();
+        assert_eq!(statuses, ["delivered"]);
+        let ids = self.scene.webhook_ids();
+        let distinct: BTreeSet<&String> = ids[sent_before..].iter().collect();
+        assert_eq!(distinct.len(), ids.len() - sent_before, "nothing is sent twice");
+    }
+}
+
+#[tokio::test]
+async fn a_new_address_closes_the_breaker_and_what_waits_is_sent_there_at_once() {
+    let scene = EndpointScene::new().await;
+    let silent = SilentEndpoint::new(&scene).await;
+    let (at, sent) = (format!("/settings/webhooks/{}", silent.endpoint.id), silent.sent());
+    // A change of anything else, and another secret, close nothing.
+    silent.settings.patch(&at, json!({ "description": "Silent" })).await.expect(200);
+    silent.settings.post(&path(&silent.endpoint, "rotate-secret"), json!({})).await.expect(200);
+    scene.world.settle().await;
+    assert!(silent.open_until().await.is_string());
+    assert_eq!(silent.sent(), sent);
+    scene.receiver.otherwise(Answer::status(204));
     let moved = json!({ "url": format!("{}/moved", scene.receiver.url()) });
-    assert_eq!(settings.patch(&path, moved).await.expect(200).body["breaker_open_until"], Value::Null);
+    assert_eq!(silent.settings.patch(&at, moved).await.expect(200).body["breaker_open_until"], Value::Null);
+    scene.world.settle().await;
+    silent.assert_sent_at_once(sent).await;
+    assert!(scene.receiver.hooks()[sent..].iter().all(|hook| hook.path == "/hook/moved"));
+}
+
+#[tokio::test]
+async fn a_press_passes_an_open_breaker_and_an_answer_closes_it_for_all_that_waits() {
+    for button in ["retry", "test"] {
+        let scene = EndpointScene::new().await;
+        let silent = SilentEndpoint::new(&scene).await;
+        let sent = silent.sent();
+        scene.receiver.otherwise(Answer::status(204));
+        silent.press(button).await;
+        assert_eq!(silent.open_until().await, Value::Null, "{button}");
+        silent.assert_sent_at_once(sent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_press_that_is_not_answered_is_one_request_and_opens_the_breaker_for_longer() {
+    let scene = EndpointScene::new().await;
+    let silent = SilentEndpoint::new(&scene).await;
+    let mut until = time(&silent.open_until().await);
+    for (button, opening_s) in [("test", 60), ("retry", 120), ("test", 240)] {
+        let (sent, now) = (silent.sent(), scene.world.now().await);
+        silent.press(button).await;
+        let longer = time(&silent.open_until().await);
+        assert_eq!(silent.sent(), sent + 1, "{button}");
+        let open_s = (longer - now).num_seconds();
+        assert!(longer > until && (opening_s - 1..opening_s + 5).contains(&open_s), "{button}: {open_s} s");
+        until = longer;
+    }
 }
 
 /// Each order costs one message for each time that the breaker opens, and no write.

@@ -1,10 +1,12 @@
 //! Attempts: read, decide, send, record, and send the next order.
 
+use chrono::TimeDelta;
 use domain::delivery::{
     Attempt, AttemptMade, DeliveryOrder, DeliveryState, DeliveryStatus, EndpointAfter, HourCounts, SentRequest, Turn,
     WebhookHeaders, sendable,
 };
 use domain::endpoint::SignedEndpoint;
+use domain::endpoint_health::EndedAttempt;
 use domain::signature::signature_header;
 use runtime::random_bytes;
 use store::delivery::{Delivery, MadeAttempt};
@@ -95,8 +97,16 @@ impl App {
         delivery: &Delivery,
         line: &Attempt,
     ) -> Result<EndpointAfter, DeliverError> {
-        let (coach, event) = (&order.coach_id, &delivery.event_id);
-        match self.endpoints.note(&self.units, coach, endpoint, line, event, self.now()).await {
+        let coach = &order.coach_id;
+        let attempt = EndedAttempt {
+            result: &line.result,
+            took: TimeDelta::milliseconds(line.duration_ms.into()),
+            event: &delivery.event_id,
+            is_test: delivery.is_test,
+            breaker: endpoint.health.breaker,
+            ended_at: self.now(),
+        };
+        match self.endpoints.note(&self.units, coach, endpoint, &attempt).await {
             Err(error) if !line.result.is_gone() => {
                 let (coach_id, endpoint_id) = (coach.as_str(), order.endpoint_id.as_str());
                 tracing::warn!(coach_id, endpoint_id, %error, "could not record the health of an endpoint");

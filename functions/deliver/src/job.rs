@@ -1,9 +1,10 @@
 //! Jobs on the deliveries of an endpoint. A message is one page: its work is done, then the message for the next page
-//! is sent. A crash in between repeats the page.
+//! is sent, to wait a little. A crash in between repeats the page.
 
 use domain::delivery::{DeliveryJob, JobWork, Recovery};
 use domain::endpoint::EndpointStatus;
 use domain::id::DeliveryId;
+use domain::time::Timestamp;
 use store::delivery::JobPage;
 use store::endpoint_ref::EndpointRef;
 
@@ -14,7 +15,8 @@ impl App {
     pub(crate) async fn work_on(&self, job: &DeliveryJob) -> Result<(), DeliverError> {
         let endpoint = EndpointRef { coach: job.coach_id.clone(), id: job.endpoint_id.clone() };
         let last = match &job.work {
-            JobWork::Resume => self.resume(&endpoint, job.after.as_ref()).await?,
+            JobWork::Resume => self.resume(&endpoint, None, job.after.as_ref()).await?,
+            JobWork::ResumeDue { closed_at } => self.resume(&endpoint, Some(*closed_at), job.after.as_ref()).await?,
             JobWork::Recover(recovery) => self.recover(&endpoint, recovery, job.after.as_ref()).await?,
         };
         match last {
@@ -23,14 +25,16 @@ impl App {
         }
     }
 
-    /// Enqueues a page of pending deliveries again. Returns the last one of the page, if there may be more.
+    /// Enqueues a page of pending deliveries again; after the breaker was closed early, of those that are due. Returns
+    /// the last one of the page, if there may be more.
     async fn resume(
         &self,
         endpoint: &EndpointRef,
+        closed_at: Option<Timestamp>,
         after: Option<&DeliveryId>,
     ) -> Result<Option<DeliveryId>, DeliverError> {
         let now = self.now();
-        let JobPage { done: orders, last } = self.deliveries.resume_page(endpoint, after, now).await?;
+        let JobPage { done: orders, last } = self.deliveries.resume_page(endpoint, closed_at, after, now).await?;
         self.retries.send_all(&orders, now).await.into_iter().collect::<Result<(), _>>()?;
         let (coach_id, endpoint_id) = (endpoint.coach.as_str(), endpoint.id.as_str());
         tracing::info!(coach_id, endpoint_id, orders = orders.len(), "re-enqueued pending deliveries");

@@ -16,7 +16,7 @@ use domain::time::Timestamp;
 use edge::{About, Command, Decision, Inbound, Problem, Reply};
 use futures::future::try_join_all;
 use runtime::{error_chain, random_bytes};
-use store::endpoint::StoredEndpoint;
+use store::endpoint::{ChangedEndpoint, StoredEndpoint};
 use store::{Part, RefusedTransaction, Write};
 
 use crate::session::{Session, refuse_fields};
@@ -119,11 +119,10 @@ struct Change<'a> {
     inbound: &'a Inbound,
 }
 
-/// A change, the changed endpoint, and the write that stores it.
+/// A change, and the changed endpoint.
 pub(crate) struct ChangeRead {
     change: EndpointChange,
-    changed: EndpointWithHealth,
-    write: Write,
+    changed: ChangedEndpoint,
     counts: DeliveryCounts,
 }
 
@@ -137,26 +136,28 @@ impl Command for Change<'_> {
         if let Some(url) = &change.url {
             receiver::check(url, self.app.reach).await?;
         }
-        let changed = self.app.endpoints.change(&stored, &change, session.now);
-        let (changed, write) = changed.map_err(|EndpointGone| Problem::EndpointGone)?;
-        Ok(ChangeRead { change, changed, write, counts })
+        let changed = self.app.endpoints.change(&session.coach, &stored, &change, session.now);
+        let changed = changed.map_err(|EndpointGone| Problem::EndpointGone)?;
+        Ok(ChangeRead { change, changed, counts })
     }
 
     fn decide(&self, session: &Session, found: &ChangeRead) -> Result<Decision, Problem> {
-        let ChangeRead { change, changed, write, counts } = found;
+        let ChangeRead { change, changed: ChangedEndpoint { endpoint: changed, write, resume }, counts } = found;
         let endpoint = &changed.endpoint;
         let status = change.enabled.map(|_| endpoint.status);
         let detail = AuditDetail { changed: Some(change.fields()), status, ..AuditDetail::of_endpoint(endpoint) };
         let audited = self.app.audit(session, AuditAction::EndpointUpdated, &endpoint.id, detail);
         let reply = Reply::ok(&EndpointView::new(changed.clone(), *counts, session.now))?;
-        Ok(Decision::reply(About::Nobody, reply).write([write.clone(), audited]))
+        let decision = Decision::reply(About::Nobody, reply).write([write.clone(), audited]);
+        Ok(decision.with(|unit| unit.entries(resume.clone())))
     }
 
     async fn committed(&self, session: &Session, found: &ChangeRead, reply: Reply) -> Reply {
         match found.change.enabled {
             Some(false) => {
-                let reason = found.changed.endpoint.not_sent();
-                ended(self.app, found.changed.clone(), &reason, session.now, reply).await
+                let changed = found.changed.endpoint.clone();
+                let reason = changed.endpoint.not_sent();
+                ended(self.app, changed, &reason, session.now, reply).await
             }
             Some(true) | None => reply,
         }

@@ -1,6 +1,6 @@
 //! The circuit breaker of an endpoint that does not answer. Three attempts in a row without any status open it for 30
-//! seconds, and twice as long each time it opens again. While it is open nothing is sent: orders wait. The first one
-//! after that is the probe. Any status closes the breaker.
+//! seconds, and twice as long each time it opens again. While it is open orders wait. The first one after that is the
+//! probe. An order that a person gives is a probe too, and does not wait. Any status closes the breaker.
 
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
@@ -43,11 +43,16 @@ impl Breaker {
         self.until.is_some_and(|until| until <= now)
     }
 
-    /// Returns the breaker after an attempt that ended at `now` without a status. Attempts that were under way when the
-    /// breaker opened do not open it again.
+    /// Returns true if another state closes the breaker before its time, while orders wait for it.
+    pub fn is_closed_early_by(&self, next: &Self, now: Timestamp) -> bool {
+        self.open_until(now).is_some() && next.until.is_none()
+    }
+
+    /// Returns the breaker after an attempt that ended at `now` without a status. `seen` is the breaker when the
+    /// attempt began. Attempts that were under way when the breaker opened do not open it again.
     #[must_use]
-    pub fn after_silence(&self, now: Timestamp) -> Self {
-        if self.open_until(now).is_some() {
+    pub fn after_silence(&self, seen: &Self, now: Timestamp) -> Self {
+        if self.open_until(now).is_some() && self != seen {
             return *self;
         }
         let silent = (self.silent + 1).min(SILENT_ATTEMPTS);
@@ -75,11 +80,11 @@ mod tests {
         let mut openings = Vec::new();
         let mut now = at(0);
         for _ in 0..SILENT_ATTEMPTS - 1 {
-            breaker = breaker.after_silence(now);
+            breaker = breaker.after_silence(&breaker, now);
             assert_eq!(breaker.open_until(now), None);
         }
         for _ in 0..8 {
-            breaker = breaker.after_silence(now);
+            breaker = breaker.after_silence(&breaker, now);
             let until = breaker.open_until(now).unwrap();
             openings.push((until.utc() - now.utc()).num_seconds());
             assert!(!breaker.is_half_open(now));
@@ -91,9 +96,18 @@ mod tests {
 
     #[test]
     fn attempts_under_way_at_the_opening_do_not_prolong_it() {
-        let opened = (0..3).fold(Breaker::default(), |breaker, _| breaker.after_silence(at(0)));
-        assert_eq!((0..10).fold(opened, |breaker, _| breaker.after_silence(at(29))), opened);
-        assert_ne!(opened.after_silence(at(30)), opened);
+        let closed = Breaker::default();
+        let opened = (0..3).fold(closed, |breaker, _| breaker.after_silence(&closed, at(0)));
+        assert_eq!((0..10).fold(opened, |breaker, _| breaker.after_silence(&closed, at(29))), opened);
+        assert_ne!(opened.after_silence(&closed, at(30)), opened);
+    }
+
+    #[test]
+    fn of_attempts_that_were_made_while_the_breaker_was_open_the_first_to_end_prolongs_it() {
+        let opened = (0..3).fold(Breaker::default(), |breaker, _| breaker.after_silence(&breaker, at(0)));
+        let prolonged = opened.after_silence(&opened, at(10));
+        assert_eq!(prolonged.open_until(at(10)), Some(at(70)));
+        assert_eq!(prolonged.after_silence(&opened, at(11)), prolonged);
     }
 
     proptest! {
@@ -103,7 +117,7 @@ mod tests {
             for gap_s in gaps_s {
                 now = now + TimeDelta::seconds(gap_s);
                 let before = breaker.open_until(now);
-                breaker = breaker.after_silence(now);
+                breaker = breaker.after_silence(&Breaker::default(), now);
                 match (before, breaker.open_until(now)) {
                     (Some(before), after) => prop_assert_eq!(after, Some(before)),
                     (None, Some(until)) => prop_assert!((FIRST_OPENING..=LONGEST_OPENING).contains(&(until.utc() - now.utc()))),

@@ -22,7 +22,7 @@ pub use activity::{
 };
 pub use conclusion::{AttemptMade, Conclusion, EndpointAfter};
 pub use filter::{DeliveryFilter, ENDPOINT_FILTER, tells_creation, times_around};
-pub use job::{DeliveryJob, JobWork};
+pub use job::{DeliveryJob, JobWork, PAGE_GAP_S};
 pub use order::{DeliveryOrder, DeliveryState, LANES, SLOW_LANES, SLOW_LANES_OF_COACH, Turn, sendable};
 pub use overdue::{OVERDUE_AFTER, OrderFlow, REORDER_PAUSE, is_overdue};
 pub use recovery::{

@@ -115,10 +115,10 @@ pub struct EndpointWithHealth {
 pub struct EndpointView {
     #[serde(flatten)]
     pub endpoint: Endpoint,
-    /// Set while the endpoint does not answer: until then, deliveries wait and nothing is sent. Else null.
+    /// Set while the endpoint does not answer: until then, deliveries wait, except those by hand. Else null.
     #[schema(required)]
     pub breaker_open_until: Option<Timestamp>,
-    /// The first failed attempt since the last success. Null while no attempt fails.
+    /// The first failed attempt since the last success, test events left out. Null while no attempt fails.
     #[schema(required)]
     pub failing_since: Option<Timestamp>,
     /// The kind of `disabled_reason`. Null if the endpoint is enabled.

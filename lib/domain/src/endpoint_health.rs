@@ -1,12 +1,13 @@
 //! The health of an endpoint. A failing endpoint is disabled five days after the first failed attempt since its last
 //! success, if at least three events failed. The decision falls at a failed attempt. The minimum of three events
-//! protects an endpoint with little traffic: one event and its retries do not disable it.
+//! protects an endpoint with little traffic: one event and its retries do not disable it. Failures of test events do
+//! not count.
 
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
 use crate::breaker::Breaker;
-use crate::delivery::{Attempt, AttemptResult};
+use crate::delivery::AttemptResult;
 use crate::id::EventId;
 use crate::pace::Pace;
 use crate::time::Timestamp;
@@ -21,7 +22,7 @@ pub const LEAST_EVENTS: usize = 3;
 /// The record of an endpoint's failures, empty while the endpoint is healthy.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct EndpointHealth {
-    /// The first failed attempt since the last success.
+    /// The first failed attempt since the last success, test events left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     failing_since: Option<Timestamp>,
     /// Events that failed since then, up to the number that matters.
@@ -34,6 +35,20 @@ pub struct EndpointHealth {
     pub breaker: Breaker,
     #[serde(flatten)]
     pub pace: Pace,
+}
+
+/// An attempt that has ended, as far as the health of its endpoint depends on it.
+#[derive(Debug, Clone, Copy)]
+pub struct EndedAttempt<'a> {
+    pub result: &'a AttemptResult,
+    /// From the request to the status.
+    pub took: TimeDelta,
+    pub event: &'a EventId,
+    /// True for a test event.
+    pub is_test: bool,
+    /// The breaker when the attempt began.
+    pub breaker: Breaker,
+    pub ended_at: Timestamp,
 }
 
 /// The effect of an attempt on its endpoint.
@@ -55,30 +70,34 @@ impl EndpointHealth {
         self.failing_since
     }
 
-    /// Returns the health with the pace after an attempt that ended at `at`. Silence is the breaker's matter.
-    #[must_use]
-    pub fn paced(&self, attempt: &Attempt, at: Timestamp) -> Self {
-        let took = TimeDelta::milliseconds(attempt.duration_ms.into());
-        let was_silent = self.breaker.open_until(at).is_some() || self.breaker.is_half_open(at);
-        let pace = match attempt.result {
-            AttemptResult::StatusCode(_) if was_silent => self.pace.after_silence(at).after_answer(took, at),
-            AttemptResult::StatusCode(_) => self.pace.after_answer(took, at),
-            AttemptResult::Error(_) => self.pace,
+    /// Evaluates an attempt.
+    pub fn after(&self, attempt: &EndedAttempt<'_>) -> HealthEffect {
+        let pace = self.pace_after(attempt);
+        let breaker = match attempt.result {
+            result if result.is_success() => return HealthEffect::Health(Self { pace, ..Self::default() }),
+            result if result.is_gone() => return HealthEffect::Gone,
+            AttemptResult::StatusCode(_) => Breaker::default(),
+            AttemptResult::Error(_) => self.breaker.after_silence(&attempt.breaker, attempt.ended_at),
         };
-        Self { pace, ..self.clone() }
+        let answered = Self { breaker, pace, ..self.clone() };
+        if attempt.is_test {
+            return HealthEffect::Health(answered);
+        }
+        answered.after_failure(attempt.event, attempt.ended_at)
     }
 
-    /// Evaluates an attempt at an event that ended at `at`.
-    pub fn after(&self, result: &AttemptResult, event: &EventId, at: Timestamp) -> HealthEffect {
-        match result {
-            result if result.is_success() => HealthEffect::Health(Self { pace: self.pace, ..Self::default() }),
-            result if result.is_gone() => HealthEffect::Gone,
-            AttemptResult::StatusCode(_) => self.after_failure(Breaker::default(), event, at),
-            AttemptResult::Error(_) => self.after_failure(self.breaker.after_silence(at), event, at),
+    /// The pace after an attempt. Silence is the breaker's matter.
+    fn pace_after(&self, attempt: &EndedAttempt<'_>) -> Pace {
+        let at = attempt.ended_at;
+        let was_silent = self.breaker.open_until(at).is_some() || self.breaker.is_half_open(at);
+        match attempt.result {
+            AttemptResult::StatusCode(_) if was_silent => self.pace.after_silence(at).after_answer(attempt.took, at),
+            AttemptResult::StatusCode(_) => self.pace.after_answer(attempt.took, at),
+            AttemptResult::Error(_) => self.pace,
         }
     }
 
-    fn after_failure(&self, breaker: Breaker, event: &EventId, at: Timestamp) -> HealthEffect {
+    fn after_failure(self, event: &EventId, at: Timestamp) -> HealthEffect {
         let since = self.failing_since.map_or(at, |since| since.min(at));
         let mut failed_events = self.failed_events.clone();
         if failed_events.len() < LEAST_EVENTS && !failed_events.contains(event) {
@@ -107,13 +126,26 @@ mod tests {
         Timestamp::from_ms(hours * 3_600_000)
     }
 
+    fn status(code: u16) -> AttemptResult {
+        AttemptResult::StatusCode(code)
+    }
+
+    fn silence() -> AttemptResult {
+        AttemptResult::Error("timed out".to_owned())
+    }
+
+    /// The effect of an attempt that began with the breaker as it is.
+    fn after(health: &EndpointHealth, result: AttemptResult, event: &EventId, ended_at: Timestamp) -> HealthEffect {
+        health.after(&EndedAttempt { result: &result, took: TimeDelta::zero(), event, is_test: false, breaker: health.breaker, ended_at })
+    }
+
     /// Returns the hour at which the endpoint is disabled. It fails at these events at these hours; `None` is a
     /// success.
     fn switched_off(attempts: &[(i64, Option<usize>)]) -> Option<i64> {
         let mut health = EndpointHealth::default();
         for (hours, failed) in attempts {
-            let result = AttemptResult::StatusCode(if failed.is_some() { 500 } else { 204 });
-            match health.after(&result, &event(failed.unwrap_or_default()), at(*hours)) {
+            let result = status(if failed.is_some() { 500 } else { 204 });
+            match after(&health, result, &event(failed.unwrap_or_default()), at(*hours)) {
                 HealthEffect::Health(next) | HealthEffect::Warn(next, _) => health = next,
                 HealthEffect::TooLong(_) | HealthEffect::Gone => return Some(*hours),
             }
@@ -137,7 +169,7 @@ mod tests {
         let mut health = EndpointHealth::default();
         let mut warnings = Vec::new();
         for hours in [0, 1, 23, 24, 25, 100] {
-            match health.after(&AttemptResult::StatusCode(500), &event(1), at(hours)) {
+            match after(&health, status(500), &event(1), at(hours)) {
                 HealthEffect::Warn(worse, since) => {
                     warnings.push((hours, since));
                     health = worse;
@@ -159,19 +191,39 @@ mod tests {
 
     #[test]
     fn any_status_closes_the_breaker_and_silence_opens_it() {
-        let (silence, mut health) = (AttemptResult::Error("timed out".to_owned()), EndpointHealth::default());
+        let mut health = EndpointHealth::default();
         for number in 0..3 {
             assert_eq!(health.breaker.open_until(at(0)), None);
-            let HealthEffect::Health(next) = health.after(&silence, &event(number), at(0)) else { panic!("{number}") };
+            let effect = after(&health, silence(), &event(number), at(0));
+            let HealthEffect::Health(next) = effect else { panic!("{number}") };
             health = next;
         }
         assert!(health.breaker.open_until(at(0)).is_some());
-        for status in [204, 302, 500] {
-            let effect = health.after(&AttemptResult::StatusCode(status), &event(9), at(1));
-            let HealthEffect::Health(closed) = effect else { panic!("{status}") };
-            assert_eq!((closed.breaker, closed.failing_since.is_some()), (Breaker::default(), status != 204));
+        for code in [204, 302, 500] {
+            let effect = after(&health, status(code), &event(9), at(1));
+            let HealthEffect::Health(closed) = effect else { panic!("{code}") };
+            assert_eq!((closed.breaker, closed.failing_since.is_some()), (Breaker::default(), code != 204));
         }
-        assert_eq!(health.after(&AttemptResult::StatusCode(410), &event(9), at(1)), HealthEffect::Gone);
+        assert_eq!(after(&health, status(410), &event(9), at(1)), HealthEffect::Gone);
+    }
+
+    #[test]
+    fn a_test_event_changes_the_breaker_and_its_failures_end_nothing() {
+        let HealthEffect::Health(failing) = after(&EndpointHealth::default(), status(500), &event(0), at(0)) else {
+            panic!("one failure");
+        };
+        for (result, number) in [(status(500), 1), (status(404), 2), (silence(), 3), (silence(), 4), (silence(), 5)] {
+            let (event, breaker) = (event(number), failing.breaker);
+            let test = EndedAttempt { result: &result, took: TimeDelta::zero(), event: &event, is_test: true, breaker, ended_at: at(200) };
+            let HealthEffect::Health(tested) = failing.after(&test) else { panic!("{result:?}") };
+            let is_silent = matches!(result, AttemptResult::Error(_));
+            assert_eq!(tested.breaker != Breaker::default(), is_silent);
+            assert_eq!(EndpointHealth { breaker, ..tested }, failing);
+        }
+        let success = status(204);
+        let (event, breaker) = (event(6), failing.breaker);
+        let test = EndedAttempt { result: &success, took: TimeDelta::zero(), event: &event, is_test: true, breaker, ended_at: at(200) };
+        assert_eq!(failing.after(&test), HealthEffect::Health(EndpointHealth::default()));
     }
 
     proptest! {

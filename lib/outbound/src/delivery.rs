@@ -122,9 +122,10 @@ impl RetryQueue {
         self.0.send(serde_json::to_string(&look).expect("a look converts to JSON"), delay_s).await
     }
 
-    /// Sends a job, without delay.
+    /// Sends a job: its first page without delay, the others to wait.
     pub async fn send_job(&self, job: &DeliveryJob) -> Result<(), QueueError> {
-        self.0.send(serde_json::to_string(job).expect("a job converts to JSON"), 0).await
+        let delay_s = i32::try_from(job.delay_s()).expect("a delay is at most 900 s");
+        self.0.send(serde_json::to_string(job).expect("a job converts to JSON"), delay_s).await
     }
 }
 

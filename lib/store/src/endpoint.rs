@@ -19,6 +19,7 @@ mod by_hand;
 mod health;
 mod secret;
 
+use domain::delivery::DeliveryJob;
 use domain::endpoint::{
     Endpoint, EndpointChange, EndpointDraft, EndpointGone, EndpointStatus, EndpointWithHealth, MAX_ENDPOINTS,
     SignedEndpoint,
@@ -34,6 +35,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::db::{Db, Item, Part, StoreError, Table, Write, from_item, n, number, query_page, s, sk_of, to_item};
+use crate::outbox::Content;
 use crate::vault::Vault;
 use crate::workspace::{key as workspace_key, key_of, partition};
 
@@ -65,6 +67,14 @@ impl StoredEndpoint {
         let is_same = endpoint.status == self.endpoint.status && endpoint.events == self.endpoint.events;
         Self { endpoint, changed_at: if is_same { self.changed_at } else { Some(now.ms()) }, ..self }
     }
+}
+
+/// An endpoint after a change by its coach, and what a transaction stores of it.
+pub struct ChangedEndpoint {
+    pub endpoint: EndpointWithHealth,
+    pub write: Write,
+    /// The entry of the job that sends the deliveries that wait for the breaker, if the change closes it early.
+    pub resume: Option<Content>,
 }
 
 /// The attributes of an endpoint.
@@ -206,19 +216,22 @@ impl Endpoints {
         (record.with_health(), writes)
     }
 
-    /// The endpoint after a change, and the part of a transaction that stores it. A changed status or URL starts
-    /// afresh: earlier failures no longer count.
+    /// The endpoint after a change. A changed status or URL starts afresh: earlier failures no longer count.
     pub fn change(
         &self,
+        coach: &CoachId,
         found: &StoredEndpoint,
         change: &EndpointChange,
         now: Timestamp,
-    ) -> Result<(EndpointWithHealth, Write), EndpointGone> {
+    ) -> Result<ChangedEndpoint, EndpointGone> {
         let endpoint = found.endpoint.changed(change, now)?;
         let is_same = endpoint.status == found.endpoint.status && endpoint.url == found.endpoint.url;
         let health = if is_same { found.health.clone() } else { EndpointHealth::default() };
+        let is_early = found.health.breaker.is_closed_early_by(&health.breaker, now);
+        let resume =
+            (is_early && endpoint.status == EndpointStatus::Enabled).then(|| resume_due(coach, &endpoint, now));
         let changed = StoredEndpoint { health, ..found.clone() }.with_endpoint(endpoint, now);
-        Ok((changed.with_health(), self.replace(changed)))
+        Ok(ChangedEndpoint { endpoint: changed.with_health(), write: self.replace(changed), resume })
     }
 
     /// Parts of a transaction: delete an endpoint.
@@ -258,6 +271,11 @@ impl Endpoints {
         let next = StoredEndpoint { version: found + 1, ..changed };
         self.table.write(to_item(&next)).when_version(Some(found)).put(Part::Endpoint)
     }
+}
+
+/// The entry of the job for an endpoint whose breaker is closed early, at `now`.
+fn resume_due(coach: &CoachId, endpoint: &Endpoint, now: Timestamp) -> Content {
+    Content::Job(Box::new(DeliveryJob::resume_due(coach.clone(), endpoint.id.clone(), now)))
 }
 
 const SORT_PREFIX: &str = "ENDPOINT#";

@@ -68,6 +68,7 @@ impl Content {
             Self::Job(job) => match &job.work {
                 JobWork::Recover(recovery) => recovery.id.as_str().into(),
                 JobWork::Resume => format!("resume_{}", job.endpoint_id).into(),
+                JobWork::ResumeDue { closed_at } => format!("resume_{}_{}", job.endpoint_id, closed_at.ms()).into(),
             },
         }
     }

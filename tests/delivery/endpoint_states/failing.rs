@@ -1,9 +1,10 @@
 //! Endpoints that fail for days: the mails, the end, and the successes that keep them on.
 
 use chrono::TimeDelta;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::delivery::endpoint_states::{DAY_S, EndpointScene, HOUR_S, state};
+use crate::settings::webhooks::retry::path;
 use crate::world::{Answer, list};
 
 #[tokio::test]
@@ -95,4 +96,31 @@ async fn a_success_counts_whenever_the_deliverer_dies_and_costs_one_more_request
         assert!(scene.failing_since().await.is_null(), "after {spared_calls} calls");
         assert!((1..=2).contains(&(scene.receiver.hooks().len() - before)), "after {spared_calls} calls");
     }
+}
+
+#[tokio::test]
+async fn failures_of_test_events_neither_warn_nor_switch_an_endpoint_off() {
+    const DAYS: usize = 7;
+    let scene = EndpointScene::new().await;
+    let (_, endpoint, settings) = scene.coach().await;
+    scene.receiver.otherwise(Answer::status(500));
+    for _ in 0..DAYS {
+        settings.post(&path(&endpoint, "test"), json!({})).await.expect(202);
+        scene.world.advance_s(DAY_S).await;
+    }
+    let shown = state(&settings, &endpoint).await;
+    assert_eq!((&shown["status"], &shown["failing_since"]), (&json!("enabled"), &Value::Null));
+    assert!(scene.world.mail().await.is_empty());
+    // They are no events either: two events are not three.
+    scene.event("c1").await;
+    scene.event("c2").await;
+    scene.world.advance_s(5 * DAY_S).await;
+    settings.post(&path(&endpoint, "test"), json!({})).await.expect(202);
+    scene.world.advance_s(2 * DAY_S).await;
+    assert_eq!(state(&settings, &endpoint).await["status"], "enabled");
+    // A success of a test event ends the failures.
+    scene.receiver.otherwise(Answer::status(204));
+    settings.post(&path(&endpoint, "test"), json!({})).await.expect(202);
+    scene.world.settle().await;
+    assert!(scene.failing_since().await.is_null());
 }

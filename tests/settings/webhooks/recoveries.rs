@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use domain::delivery::PAGE_GAP_S;
 use serde_json::{Value, json};
 
 use crate::delivery::endpoint_states::EndpointScene;
@@ -213,8 +214,9 @@ async fn a_recovery_of_a_period_finds_what_the_log_lists_as_failed_in_it() {
 }
 
 #[tokio::test]
-async fn a_recovery_goes_on_page_by_page_until_everything_is_sent() {
-    const FAILED: usize = 1_010;
+async fn a_recovery_goes_on_page_by_page_with_a_pause_until_everything_is_sent() {
+    const FAILED: usize = 310;
+    const PAGE: usize = 100;
     let scene = EndpointScene::new().await;
     let (_, endpoint, settings) = scene.coach().await;
     scene.fail(&settings, &endpoint, FAILED).await;
@@ -222,8 +224,12 @@ async fn a_recovery_goes_on_page_by_page_until_everything_is_sent() {
     let recovered = settings.post(&path(&endpoint, "recover"), since).await.expect(202);
     assert_eq!(recovered.body, json!({ "deliveries": FAILED }));
     scene.world.settle().await;
+    assert_eq!(scene.receiver.hooks().len(), PAGE);
+    for pages in 2..=FAILED.div_ceil(PAGE) {
+        scene.world.advance_s(u64::from(PAGE_GAP_S) + 1).await;
+        assert_eq!(scene.receiver.hooks().len(), FAILED.min(pages * PAGE));
+    }
     scene.assert_each_recovered_once(FAILED).await;
-    assert_eq!(scene.receiver.hooks().len(), FAILED);
     assert_eq!(failed(&settings, &endpoint).await, 0);
 }
 

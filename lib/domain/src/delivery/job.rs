@@ -1,10 +1,15 @@
 //! Jobs: work on many deliveries of an endpoint, page by page. A message asks for one page, and its function sends the
-//! message for the next page. A page may be repeated.
+//! message for the next page, which waits for [`PAGE_GAP_S`]: so no endpoint fills the FIFO queue, in whose first
+//! 120,000 messages SQS looks for the lanes of the others. A page may be repeated.
 
 use serde::{Deserialize, Serialize};
 
 use super::recovery::Recovery;
 use crate::id::{CoachId, DeliveryId, EndpointId};
+use crate::time::Timestamp;
+
+/// Seconds between the pages of a job.
+pub const PAGE_GAP_S: u32 = 5;
 
 /// A message that asks for the next page of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +28,9 @@ pub struct DeliveryJob {
 pub enum JobWork {
     /// Enqueue the pending deliveries again. An operator asks for this after a restore, which loses their messages.
     Resume,
+    /// Enqueue the deliveries that are due again: the breaker was closed at this time, before the time for which their
+    /// orders wait.
+    ResumeDue { closed_at: Timestamp },
     /// Begin a new retry chain for failed deliveries.
     Recover(Recovery),
 }
@@ -33,10 +41,20 @@ impl DeliveryJob {
         Self { coach_id, endpoint_id, work: JobWork::Recover(recovery), after: None }
     }
 
+    /// Creates the first message of a job for an endpoint whose breaker is closed early, at `closed_at`.
+    pub fn resume_due(coach_id: CoachId, endpoint_id: EndpointId, closed_at: Timestamp) -> Self {
+        Self { coach_id, endpoint_id, work: JobWork::ResumeDue { closed_at }, after: None }
+    }
+
     /// Returns the message for the page after this delivery.
     #[must_use]
     pub fn after(&self, last: DeliveryId) -> Self {
         Self { after: Some(last), ..self.clone() }
+    }
+
+    /// Returns the seconds for which the message waits in its queue.
+    pub fn delay_s(&self) -> u32 {
+        if self.after.is_some() { PAGE_GAP_S } else { 0 }
     }
 }
 
@@ -48,7 +66,6 @@ mod tests {
     use crate::delivery::RecoverySelection;
     use crate::event::ComputedType;
     use crate::id::RecoveryId;
-    use crate::time::Timestamp;
 
     #[test]
     fn a_job_reads_back_from_its_message() {
@@ -60,9 +77,10 @@ mod tests {
         let id = RecoveryId::from_uuid(uuid::Uuid::from_u128(7));
         let recovery = Recovery { id, selection, begun_at: Timestamp::from_ms(5) };
         let [coach, endpoint] = ["coach_1", "we_1"];
-        let first =
-            DeliveryJob::recover(CoachId::parse(coach).unwrap(), EndpointId::parse(endpoint).unwrap(), recovery);
-        for job in [first.after(DeliveryId::first_at(9)), first] {
+        let (coach_id, endpoint_id) = (CoachId::parse(coach).unwrap(), EndpointId::parse(endpoint).unwrap());
+        let early = DeliveryJob::resume_due(coach_id.clone(), endpoint_id.clone(), Timestamp::from_ms(7));
+        let first = DeliveryJob::recover(coach_id, endpoint_id, recovery);
+        for job in [first.after(DeliveryId::first_at(9)), first, early] {
             let message = serde_json::to_value(&job).unwrap();
             assert_eq!(serde_json::from_value::<DeliveryJob>(message).unwrap(), job);
         }

@@ -27,7 +27,7 @@ pub struct DeliveryOrder {
     pub chain: u32,
     /// From 1 in each chain.
     pub attempt: u32,
-    /// The number of times that the order was sent to wait: a queue delays a message for 15 minutes at most.
+    /// 0 at first. Grows each time that the order is sent to wait: a queue delays a message for 15 minutes at most.
     pub hop: u32,
     pub due_at: Timestamp,
     /// True if the order has waited for a probe of its endpoint's breaker. Such orders have one lane together: the
@@ -37,6 +37,9 @@ pub struct DeliveryOrder {
     /// True if the order is in the lanes of endpoints that answer slowly.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub slow: bool,
+    /// True if a person asked for the attempt, which does not wait for the breaker.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_hand: bool,
 }
 
 /// The state of a delivery, as far as orders and attempts change it.
@@ -75,17 +78,25 @@ impl DeliveryOrder {
             due_at,
             probes: false,
             slow: false,
+            by_hand: false,
         }
+    }
+
+    /// Creates the order for the first attempt of a chain that a person asks for.
+    pub fn by_hand(self) -> Self {
+        Self { by_hand: true, ..self }
     }
 
     /// Returns the order for another attempt of the same chain.
     pub fn for_attempt(&self, attempt: u32, due_at: Timestamp) -> Self {
-        Self { attempt, hop: 0, due_at, probes: false, ..self.clone() }
+        Self { attempt, hop: 0, due_at, probes: false, by_hand: false, ..self.clone() }
     }
 
-    /// Returns the order as it is sent to wait until `due_at`.
+    /// Returns the order as it is sent to wait until `due_at`. Orders for one attempt that wait for the same time
+    /// become copies of each other.
     pub fn later(&self, due_at: Timestamp) -> Self {
-        Self { hop: self.hop + 1, due_at, ..self.clone() }
+        let hop = u32::try_from(due_at.unix_s()).unwrap_or_default().max(self.hop + 1);
+        Self { hop, due_at, ..self.clone() }
     }
 
     /// Returns the message group of the order in the FIFO queue: a lane of its endpoint.
@@ -133,7 +144,7 @@ impl DeliveryOrder {
                 let (open_until, is_half_open) = (breaker.open_until(now), breaker.is_half_open(now));
                 let probes = open_until.is_some() || is_half_open;
                 let slow = !probes && endpoint.health.pace.is_slow(now);
-                if open_until.is_none() && (self.probes, self.slow) == (probes, slow) {
+                if self.by_hand || (open_until.is_none() && (self.probes, self.slow) == (probes, slow)) {
                     return Turn::Send;
                 }
                 Turn::Later(Self { probes, slow, ..self.later(open_until.unwrap_or(now)) })
@@ -163,7 +174,7 @@ mod tests {
     use super::*;
     use crate::delivery::AttemptResult;
     use crate::endpoint::Endpoint;
-    use crate::endpoint_health::{EndpointHealth, HealthEffect};
+    use crate::endpoint_health::{EndedAttempt, EndpointHealth, HealthEffect};
     use crate::event::{EventType, PayloadMode};
     use crate::id::EventId;
     use crate::receiver_url::{Reach, ReceiverUrl};
@@ -189,9 +200,11 @@ mod tests {
 
     /// An endpoint that has not answered for `silences` attempts until 100 s.
     fn endpoint(silences: usize) -> SignedEndpoint {
-        let silence = AttemptResult::Error("timed out".to_owned());
+        let (result, event) = (AttemptResult::Error("timed out".to_owned()), EventId::parse("evt_1").unwrap());
         let health = (0..silences).fold(EndpointHealth::default(), |health, _| {
-            match health.after(&silence, &EventId::parse("evt_1").unwrap(), at(100)) {
+            let breaker = health.breaker;
+            let silence = EndedAttempt { result: &result, took: TimeDelta::zero(), event: &event, is_test: false, breaker, ended_at: at(100) };
+            match health.after(&silence) {
                 HealthEffect::Health(next) => next,
                 effect => panic!("{effect:?}"),
             }
@@ -301,6 +314,21 @@ mod tests {
     }
 
     #[rstest::rstest]
+    #[case::closed(2, 100)]
+    #[case::open(3, 100)]
+    #[case::half_open(3, 130)]
+    fn an_order_by_hand_does_not_wait_for_the_breaker_and_the_next_attempt_does(
+        #[case] silences: usize,
+        #[case] now_s: i64,
+    ) {
+        let endpoint = sendable(Some(endpoint(silences)));
+        let by_hand = order().by_hand();
+        assert_eq!(by_hand.turn(Some(&pending(1, 2)), &endpoint, false, at(now_s)), Turn::Send);
+        assert_eq!(by_hand.for_attempt(3, at(160)), order().for_attempt(3, at(160)));
+        assert_eq!(by_hand.turn(Some(&pending(1, 2)), &sendable(None), false, at(now_s)), end(DELETED));
+    }
+
+    #[rstest::rstest]
     #[case::made(pending(1, 3), Turn::Later(order().for_attempt(3, at(160))))]
     #[case::due(pending(1, 2), Turn::Send)]
     #[case::ahead(pending(1, 1), Turn::Skip)]
@@ -312,9 +340,18 @@ mod tests {
     #[test]
     fn copies_of_an_order_have_one_lane_and_id_and_each_wait_another_id() {
         let waited = order().later(at(200));
-        assert_eq!((waited.hop, waited.lane()), (1, order().lane()));
+        assert_eq!((waited.hop, waited.lane()), (200, order().lane()));
         let ids = [order(), waited, order().for_attempt(3, at(0))].map(|order| order.deduplication_id());
-        assert_eq!(ids, ["dlv_1/1/2/0", "dlv_1/1/2/1", "dlv_1/1/3/0"]);
+        assert_eq!(ids, ["dlv_1/1/2/0", "dlv_1/1/2/200", "dlv_1/1/3/0"]);
+    }
+
+    #[test]
+    fn orders_for_one_attempt_that_wait_for_one_time_are_copies_and_a_wait_is_no_copy_of_an_earlier_one() {
+        let [one, other] = [order().later(at(150)), order().later(at(160)).later(at(170))];
+        assert_eq!(one.later(at(200)), other.later(at(200)));
+        for due_s in [0, 149, 150] {
+            assert_eq!(one.later(at(due_s)).hop, 151);
+        }
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Pages of jobs: orders for pending deliveries, and new chains for failed ones. Pages come from the index of the
 //! status, which orders an endpoint's deliveries by their ids.
 //!
-//! A page may be repeated. Of two orders for one attempt the queue drops one, or the record lets one count. A failed
-//! delivery that was sent again is marked with the time, and no recovery that began earlier includes it.
+//! A page may be repeated. Of two orders for one attempt the queue drops one, or the record lets one count. The orders
+//! of a page after an early end of the breaker are no copies of those that wait for it. A failed delivery that was sent
+//! again is marked with the time, and no recovery that began earlier includes it.
 
 use std::ops::Range;
 
@@ -44,18 +45,27 @@ pub struct JobPage<T> {
 }
 
 impl Deliveries {
-    /// Builds the orders of a page of pending deliveries.
+    /// Builds the orders of a page of pending deliveries. After the breaker was closed early, at `closed_at`: of those
+    /// that are due.
     pub async fn resume_page(
         &self,
         endpoint: &EndpointRef,
+        closed_at: Option<Timestamp>,
         after: Option<&DeliveryId>,
         now: Timestamp,
     ) -> Result<JobPage<Vec<DeliveryOrder>>, StoreError> {
         let all = DeliveryId::first_at(0)..DeliveryId::last();
         let (entries, last) = self.page_of(&endpoint.id, DeliveryStatus::Pending, &all, after).await?;
-        let keys = entries.iter().map(db::key_of).collect();
-        let waiting = self.table.read(keys).await?.into_iter().map(|item| from_item::<DeliveryItem>(ENTITY, item));
-        let orders = waiting.map(|record| record?.next_order(now)).collect::<Result<_, _>>()?;
+        let mut orders = Vec::new();
+        for item in self.table.read(entries.iter().map(db::key_of).collect()).await? {
+            let order = from_item::<DeliveryItem>(ENTITY, item)?.next_order(now)?;
+            match closed_at {
+                None => orders.push(order),
+                Some(closed_at) if order.due_at <= now => orders.push(order.later(closed_at)),
+                // The order that waits for that time is not held up.
+                Some(_) => {}
+            }
+        }
         Ok(JobPage { done: orders, last })
     }
 

@@ -95,7 +95,7 @@ impl Deliveries {
 
     /// The part of a transaction that stores the delivery of a test event, and its order.
     pub fn create_test(&self, delivery: NewDelivery<'_>, now: Timestamp) -> (Write, Content) {
-        let order = DeliveryOrder::first(delivery.coach_id, delivery.endpoint_id, &delivery.id, now);
+        let order = DeliveryOrder::first(delivery.coach_id, delivery.endpoint_id, &delivery.id, now).by_hand();
         let record = DeliveryItem { test: true, ..self.record_of(delivery, now) };
         let put = self.table.write(to_item(&record)).when_absent().put(Part::Delivery(0));
         (put, Content::Order(Box::new(order)))
@@ -119,9 +119,10 @@ impl Deliveries {
             recovered_at: if cause == RestartCause::Recovery { Some(now.ms()) } else { record.recovered_at },
             ..record.clone()
         };
-        let first = DeliveryOrder::first(coach, endpoint, &record.id, now);
+        let first = DeliveryOrder { chain, ..DeliveryOrder::first(coach, endpoint, &record.id, now) };
+        let order = if cause == RestartCause::ByHand { first.by_hand() } else { first };
         let write = self.replace(restarted.in_state(&pending)).put(Part::Delivery(0));
-        (write, Content::Order(Box::new(DeliveryOrder { chain, ..first })))
+        (write, Content::Order(Box::new(order)))
     }
 }
 

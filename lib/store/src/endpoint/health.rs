@@ -2,33 +2,32 @@
 //! or keeps failing, costs nothing.
 
 use domain::audit::{AuditAction, AuditActor, AuditDetail};
+use domain::breaker::Breaker;
 use domain::change::Change;
-use domain::delivery::{Attempt, EndpointAfter};
+use domain::delivery::EndpointAfter;
 use domain::endpoint::{Endpoint, SignedEndpoint};
-use domain::endpoint_health::{EndpointHealth, HealthEffect};
-use domain::id::{CoachId, EventId};
+use domain::endpoint_health::{EndedAttempt, EndpointHealth, HealthEffect};
+use domain::id::CoachId;
 use domain::notice::EndpointNotice;
 use domain::time::Timestamp;
 
-use super::{Endpoints, StoredEndpoint};
+use super::{Endpoints, StoredEndpoint, resume_due};
 use crate::audit::{self, AuditContext};
 use crate::db::{StoreError, retry};
 use crate::outbox::Content;
 use crate::unit::{Commit, Once, Unit, Units};
 
 impl Endpoints {
-    /// Records an attempt at an event in the endpoint's health: warns the coach, or ends the endpoint.
+    /// Records an attempt in the endpoint's health: warns the coach, or ends the endpoint.
     pub async fn note(
         &self,
         units: &Units,
         coach: &CoachId,
         read: &SignedEndpoint,
-        attempt: &Attempt,
-        event: &EventId,
-        now: Timestamp,
+        attempt: &EndedAttempt<'_>,
     ) -> Result<EndpointAfter, StoreError> {
-        let after = |health: &EndpointHealth| health.paced(attempt, now).after(&attempt.result, event, now);
-        if read.is_fresh(now) && after(&read.health) == HealthEffect::Health(read.health.clone()) {
+        let now = attempt.ended_at;
+        if read.is_fresh(now) && read.health.after(attempt) == HealthEffect::Health(read.health.clone()) {
             return Ok(EndpointAfter::On);
         }
         retry("an endpoint", || async {
@@ -36,12 +35,12 @@ impl Endpoints {
             if record.endpoint.url != read.endpoint.url {
                 return Ok(Some(EndpointAfter::Moved));
             }
-            let (unit, after) = match after(&record.health) {
+            let (unit, after) = match record.health.after(attempt) {
                 HealthEffect::Health(health) if health == record.health => return Ok(Some(EndpointAfter::On)),
-                HealthEffect::Health(health) => (self.changed(StoredEndpoint { health, ..record }), EndpointAfter::On),
+                HealthEffect::Health(health) => (self.in_health(coach, record, health, attempt), EndpointAfter::On),
                 HealthEffect::Warn(health, since) => {
                     let notice = EndpointNotice::failing(coach, &record.endpoint, since, now);
-                    let unit = self.changed(StoredEndpoint { health, ..record });
+                    let unit = self.in_health(coach, record, health, attempt);
                     (unit.entries([Content::Notice(Box::new(notice))]), EndpointAfter::On)
                 }
                 HealthEffect::TooLong(since) => match record.endpoint.disabled_after_failures(since, now) {
@@ -58,8 +57,19 @@ impl Endpoints {
         .await
     }
 
-    fn changed(&self, changed: StoredEndpoint) -> Unit {
-        Unit::new().write([self.replace(changed)])
+    /// The endpoint in another health. If an attempt that did not wait for the breaker closes it, the deliveries that
+    /// wait are sent.
+    fn in_health(
+        &self,
+        coach: &CoachId,
+        record: StoredEndpoint,
+        health: EndpointHealth,
+        attempt: &EndedAttempt<'_>,
+    ) -> Unit {
+        let is_closed_early = |breaker: &Breaker| breaker.is_closed_early_by(&health.breaker, attempt.ended_at);
+        let is_early = is_closed_early(&attempt.breaker) && is_closed_early(&record.health.breaker);
+        let resume = is_early.then(|| resume_due(coach, &record.endpoint, attempt.ended_at));
+        Unit::new().write([self.replace(StoredEndpoint { health, ..record })]).entries(resume)
     }
 
     /// The end of an endpoint, which the application, the coach and the audit trail learn of.
@@ -69,7 +79,7 @@ impl Endpoints {
         let audited = audit::record(&self.table, context, AuditAction::EndpointDisabled, off.id.as_str(), detail);
         let notice = Content::Notice(Box::new(EndpointNotice::off(coach, &off, now)));
         let (change, reason) = (Change::endpoint_disabled(coach, &off, now), off.not_sent());
-        let unit = self.changed(record.with_endpoint(off, now));
-        (unit.write([audited]).change([change]).entries([notice]), EndpointAfter::Off(reason))
+        let unit = Unit::new().write([self.replace(record.with_endpoint(off, now)), audited]);
+        (unit.change([change]).entries([notice]), EndpointAfter::Off(reason))
     }
 }
