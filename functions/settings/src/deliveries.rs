@@ -94,8 +94,8 @@ fn parse<'a>(inbound: &Inbound, list: CursorList<'a>, parameters: &[&str]) -> Re
 /// The endpoints of a log with their breakers.
 type Breakers = BTreeMap<EndpointId, Breaker>;
 
-fn breaker_of(EndpointWithHealth { endpoint, health }: EndpointWithHealth) -> (EndpointId, Breaker) {
-    (endpoint.id, health.breaker)
+fn breaker_of(found: EndpointWithHealth) -> (EndpointId, Breaker) {
+    (found.endpoint.id, found.health.breaker)
 }
 
 /// The endpoint of an id, if the coach has it or has deleted it.

@@ -99,7 +99,7 @@ impl EndpointHealth {
 
     fn after_failure(self, event: &EventId, at: Timestamp) -> HealthEffect {
         let since = self.failing_since.map_or(at, |since| since.min(at));
-        let mut failed_events = self.failed_events.clone();
+        let mut failed_events = self.failed_events;
         if failed_events.len() < LEAST_EVENTS && !failed_events.contains(event) {
             failed_events.push(event.clone());
         }
@@ -107,8 +107,7 @@ impl EndpointHealth {
             return HealthEffect::TooLong(since);
         }
         let warn = !self.warned && at.utc() - since.utc() >= WARN_AFTER;
-        let warned = self.warned || warn;
-        let health = Self { failing_since: Some(since), failed_events, warned, breaker, pace: self.pace };
+        let health = Self { failing_since: Some(since), failed_events, warned: self.warned || warn, ..self };
         if warn { HealthEffect::Warn(health, since) } else { HealthEffect::Health(health) }
     }
 }
@@ -136,7 +135,14 @@ mod tests {
 
     /// The effect of an attempt that began with the breaker as it is.
     fn after(health: &EndpointHealth, result: AttemptResult, event: &EventId, ended_at: Timestamp) -> HealthEffect {
-        health.after(&EndedAttempt { result: &result, took: TimeDelta::zero(), event, is_test: false, breaker: health.breaker, ended_at })
+        health.after(&EndedAttempt {
+            result: &result,
+            took: TimeDelta::zero(),
+            event,
+            is_test: false,
+            breaker: health.breaker,
+            ended_at,
+        })
     }
 
     /// Returns the hour at which the endpoint is disabled. It fails at these events at these hours; `None` is a
@@ -214,7 +220,14 @@ mod tests {
         };
         for (result, number) in [(status(500), 1), (status(404), 2), (silence(), 3), (silence(), 4), (silence(), 5)] {
             let (event, breaker) = (event(number), failing.breaker);
-            let test = EndedAttempt { result: &result, took: TimeDelta::zero(), event: &event, is_test: true, breaker, ended_at: at(200) };
+            let test = EndedAttempt {
+                result: &result,
+                took: TimeDelta::zero(),
+                event: &event,
+                is_test: true,
+                breaker,
+                ended_at: at(200),
+            };
             let HealthEffect::Health(tested) = failing.after(&test) else { panic!("{result:?}") };
             let is_silent = matches!(result, AttemptResult::Error(_));
             assert_eq!(tested.breaker != Breaker::default(), is_silent);
@@ -222,7 +235,14 @@ mod tests {
         }
         let success = status(204);
         let (event, breaker) = (event(6), failing.breaker);
-        let test = EndedAttempt { result: &success, took: TimeDelta::zero(), event: &event, is_test: true, breaker, ended_at: at(200) };
+        let test = EndedAttempt {
+            result: &success,
+            took: TimeDelta::zero(),
+            event: &event,
+            is_test: true,
+            breaker,
+            ended_at: at(200),
+        };
         assert_eq!(failing.after(&test), HealthEffect::Health(EndpointHealth::default()));
     }
 

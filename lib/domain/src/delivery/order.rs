@@ -203,7 +203,14 @@ mod tests {
         let (result, event) = (AttemptResult::Error("timed out".to_owned()), EventId::parse("evt_1").unwrap());
         let health = (0..silences).fold(EndpointHealth::default(), |health, _| {
             let breaker = health.breaker;
-            let silence = EndedAttempt { result: &result, took: TimeDelta::zero(), event: &event, is_test: false, breaker, ended_at: at(100) };
+            let silence = EndedAttempt {
+                result: &result,
+                took: TimeDelta::zero(),
+                event: &event,
+                is_test: false,
+                breaker,
+                ended_at: at(100),
+            };
             match health.after(&silence) {
                 HealthEffect::Health(next) => next,
                 effect => panic!("{effect:?}"),
