@@ -16,12 +16,20 @@ const ERRORS = {
   "host not reachable": ["the other system could not be reached", UNREACHABLE],
   "no connection": ["the other system could not be reached", UNREACHABLE],
   "name does not resolve": ["the web address does not exist", "Check the spelling of the web address."],
+  "name has no IPv4 address": [
+    "the web address can only be reached by IPv6, which the service does not use",
+    "Whoever runs the other system has to give it an IPv4 address, too.",
+  ],
   "address not allowed": ["the web address leads to a private network", "Use an address on the public internet."],
   "no valid HTTP answer": ["the answer of the other system could not be understood", UNREACHABLE],
   "HTTP/2 stream reset": ["the other system broke off the request", UNREACHABLE],
   "TLS: certificate expired": ["the security certificate of the other system has expired", CERTIFICATE],
   "TLS: certificate is for another name": ["the security certificate belongs to another address", CERTIFICATE],
   "TLS: certificate issuer not trusted": ["the security certificate is not from a trusted issuer", CERTIFICATE],
+  "TLS: certificate is self-signed": [
+    "the security certificate of the other system is self-signed",
+    "Whoever runs the other system needs a certificate of a public authority, such as Let’s Encrypt.",
+  ],
   "TLS: no version or cipher in common": [
     "the other system offers only outdated secure connections",
     "Whoever runs it has to switch on TLS 1.2 or 1.3.",
