@@ -14,7 +14,7 @@ use crate::id::{CoachId, parse_uuid};
 pub const MAX_KEY_CHARS: usize = 255;
 /// The characters of the header: printable ASCII. Gateways and clients turn other bytes into one sign, so the keys of
 /// two people would become one.
-pub const KEY_PATTERN: &str = "^[!-~]([ -~]*[!-~])?$";
+pub const KEY_PATTERN: &str = "^([!-~]|[!-~][ -~]*[!-~])$";
 /// Lease of a claim. Functions behind the API end long before.
 pub const LEASE: TimeDelta = TimeDelta::seconds(60);
 /// The `Retry-After` of a request that meets a claim in progress, in seconds.

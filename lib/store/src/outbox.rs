@@ -13,6 +13,7 @@
 
 use std::borrow::Cow;
 
+use chrono::TimeDelta;
 use domain::change::Change;
 use domain::delivery::{DeliveryJob, DeliveryOrder, JobWork};
 use domain::event::Event;
@@ -35,6 +36,8 @@ pub const SHARDS: u8 = 4;
 /// Events of one cause that have an entry each. A transaction takes 100 writes, and one check-in may match 300
 /// automations. Events beyond the first 40 share entries.
 const SINGLE_EVENTS: usize = 40;
+/// Time by which an event may be ahead of its storing: writes of a record in one millisecond have times of their own.
+const WRITES_AHEAD: TimeDelta = TimeDelta::seconds(1);
 /// Further events per entry, and their bytes: an item has 400 KB. Names may be long and steps many.
 const GROUP_BOUNDS: Bounds = Bounds { items: 40, bytes: 256 * 1024 };
 
@@ -83,10 +86,13 @@ impl Content {
         }
     }
 
-    /// The content with events that happened at this time at the latest: the fact of a fast clock counts as of its
-    /// storing. So a reader that asks for what happened since a time gets all that was stored since then.
+    /// The content, in which the fact of a fast clock counts as of its storing. So a reader that asks for what happened
+    /// since a time gets all that was stored since then.
     fn as_of(&self, stored_at: Timestamp) -> Self {
-        let no_later = |event: &Event| Event { occurred_at: event.occurred_at.min(stored_at), ..event.clone() };
+        let no_later = |event: &Event| {
+            let is_fast = event.occurred_at > stored_at + WRITES_AHEAD;
+            Event { occurred_at: if is_fast { stored_at } else { event.occurred_at }, ..event.clone() }
+        };
         match self {
             Self::Event(event) => Self::Event(Box::new(no_later(event))),
             Self::Events { events } => Self::Events { events: events.iter().map(no_later).collect() },

@@ -173,7 +173,7 @@ async fn opportunities_of_an_erased_contact_are_erased_and_do_not_return() {
     key.post(OPPORTUNITIES, json!({ "contactId": uuid(2) })).idempotent("again").await.refused(404, "not_found");
     world.apply([Fact::opportunity("ada", &uuid(IT), &uuid(2)).with("name", "Zoe Zebra's package")]).await;
     assert_eq!(ids(&key.get(OPPORTUNITIES).await.expect(200).body), [] as [String; 0]);
-    create.await.refused(404, "not_found");
+    create.await.refused(409, "person_erased");
     for (table, item) in world.tables().await {
         let bytes = bytes_of(&item);
         let text = String::from_utf8_lossy(&bytes);
