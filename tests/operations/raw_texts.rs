@@ -224,7 +224,7 @@ async fn no_credential_is_stored() {
     let settings = ada.settings().await;
     let mut secrets = Vec::new();
     for scope in ["partner", "crm"] {
-        let permissions: &[&str] = if scope == "crm" { &["contacts.read"] } else { &[] };
+        let permissions = (scope == "crm").then_some(["contacts.read"]);
         let made = ada.new_key(json!({ "name": "x", "scope": scope, "permissions": permissions })).await;
         let rotated = settings.call("POST", &format!("/settings/keys/{}/rotate", made.str("id"))).await.expect(201);
         secrets.extend([made.str("key").to_owned(), rotated.str("key").to_owned()]);

@@ -18,7 +18,7 @@ type Ids = BTreeMap<&'static str, String>;
 
 /// Records that ids name: the id of a path by the path up to the id, others by the name of the field or parameter.
 /// [`Tenant::new`] creates a record of each kind.
-const RECORDS: [(&str, &str); 13] = [
+const RECORDS: [(&str, &str); 14] = [
     ("/v1/clients/{clientId}", "client"),
     ("/v1/crm/contacts/{id}", "contact"),
     ("/v1/crm/opportunities/{id}", "opportunity"),
@@ -29,6 +29,7 @@ const RECORDS: [(&str, &str); 13] = [
     ("contactId", "contact"),
     ("leadId", "contact"),
     ("calendarId", "calendar"),
+    ("bookingId", "booking"),
     ("endpoint_id", "endpoint"),
     ("webhook_id", "event"),
     // A coach's own id for a client, which other coaches may use as well: see tests/partner/clients/external_ids.rs.
