@@ -1,5 +1,5 @@
 //! Orders of deliveries that have been due for too long. Each pending delivery has an order in a queue: a delivery that
-//! is long due has lost it, by a fault of ours. The schedule sends the order again, and an alarm tells the operator.
+//! is long due has lost it, by a fault of ours. The schedule sends the order again, and the dashboard shows the number.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,7 +16,7 @@ use store::endpoint_ref::EndpointRef;
 use crate::App;
 
 /// Pending deliveries that were long due, and whose orders were sent again.
-const ORDERS_MISSING: Metric = Metric::new("orders_missing", Unit::Count);
+const ORDERS_MISSING: Metric = Metric::logged("orders_missing", Unit::Count);
 /// Most megabytes of the index that a run reads: some 300,000 deliveries that wait.
 const MAX_PAGES: usize = 100;
 /// Number of orders after which a run ends. The next run continues.
