@@ -172,10 +172,10 @@ async fn a_failed_message_is_retried_after_its_visibility_time_out_and_moves_to_
         records.filter(|record| record["body"] == "fail").count()
     };
     assert_eq!(failures(&local), 1);
-    local.post("/_local/clock", json!({"advance_s": 181})).await;
+    local.post("/_local/clock", json!({"advance_s": 61})).await;
     assert_eq!(failures(&local), 2);
     local.post("/_local/clock", json!({"advance_s": 26 * 3_600})).await;
-    assert_eq!(failures(&local), 500);
+    assert_eq!(failures(&local), 1_000);
     let url = local.0.stack.timeline.aws.sqs().url("deliveries-dlq.fifo");
     let dead = local.aws("AmazonSQS.ReceiveMessage", json!({"QueueUrl": url})).await;
     assert_eq!(dead["Messages"][0]["Body"], "fail");
