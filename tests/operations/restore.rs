@@ -161,7 +161,7 @@ async fn a_restored_stack_continues_from_its_tables_and_repeats_nothing() {
     partner.post("/v1/clients", full).await.refused(409, "plan_limit_reached");
 
     // The message for the second attempt is gone with the queues, and the relay has not missed it yet.
-    new.advance_s(HOUR_S / 4).await;
+    new.advance_s(HOUR_S + HOUR_S / 4).await;
     let tries =
         |receiver: &Receiver| receiver.received_events().into_iter().filter(|(client, _)| client == "waits").count();
     assert_eq!(tries(receiver), 1);
