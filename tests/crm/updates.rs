@@ -9,7 +9,7 @@ use crate::crm::contacts::merges::{client_of, contact, merged, pseudo_random};
 use crate::crm::contacts::patch;
 use crate::crm::lists::{walk, walked_ids};
 use crate::feed::erasure::erased;
-use crate::world::{Bill, Fact, World, assert_cost, ids, rendered, uuid};
+use crate::world::{Bill, Fact, World, assert_cost, rendered, uuid};
 
 const LONG_AGO: &str = "updated_since=2000-01-01T00:00:00Z";
 const NOUNS: [&str; 3] = ["contacts", "opportunities", "bookings"];
