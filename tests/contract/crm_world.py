@@ -126,7 +126,7 @@ def crm_access(base_url, session, key_count):
         wanted = {"name": "Contract", "scope": scope, "permissions": permissions}
         return call(f"{base_url}/settings/keys", wanted, authorization=f"Bearer {session}")["key"]
 
-    weak = [key("partner", []), key("crm", ["workflows.read"])]
+    weak = [key("partner", None), key("crm", ["workflows.read"])]
     keys = [key("crm", PERMISSIONS) for _ in range(key_count - len(weak))]
     wanted = {"leadId": record_id("contact", 0), "calendarId": CALENDAR}
     times = call(f"{base_url}/v1/crm/bookings/availability", wanted, x_api_key=keys[0])

@@ -53,7 +53,7 @@ def play(base_url):
         # A partner key without permissions gets all of its scope.
         crm_nouns = ("contacts", "opportunities", "bookings", "workflows")
         of_crm = [one for one in models.CreateKeyPermissionsType0Item if one.value.split(".")[0] in crm_nouns]
-        permissions = of_crm if scope == "crm" else []
+        permissions = of_crm if scope == "crm" else None
         body = models.CreateKey(name="Generated", scope=models.CreateKeyScope(scope), permissions=permissions)
         return Caller(base_url, Caller(base_url, session)("settings_keys.create_key", body=body).key)
 

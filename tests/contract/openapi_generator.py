@@ -43,7 +43,7 @@ def play(base_url):
         body = api.CreateKey(name="Generated", scope=scope, permissions=permissions)
         return caller(api.SettingsKeysApi(session).create_key(body).key)
 
-    clients = api.ClientsApi(key_of("partner", "partner", []))
+    clients = api.ClientsApi(key_of("partner", "partner", None))
     draft = api.CreateClient(email="ada@example.com", full_name="Ada Lovelace", send_welcome=False)
     made = clients.create_client(draft, idempotency_key="one")
     assert made.email == "ada@example.com" and made.temp_password, made
