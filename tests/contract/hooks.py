@@ -197,8 +197,10 @@ def set_feed_cursor(case):
 
 def set_settings_cursor(case):
     """Leaves the cursor out of a positive request: each list of the settings has cursors of its own. Requests in a chain
-    have the cursors of earlier answers."""
-    if case.meta.generation.mode.is_positive and not in_chain(case) and (case.query or {}).get("cursor"):
+    have the cursors of earlier answers, or else a generated one of the list of clients."""
+    cursor = (case.query or {}).get("cursor")
+    is_of_answer = in_chain(case) and cursor not in ACCESS["cursors"]
+    if case.meta.generation.mode.is_positive and cursor and not is_of_answer:
         case.query["cursor"] = ""
 
 
