@@ -1,9 +1,11 @@
 //! A delivery that waits has an order in a queue, whatever dies and whatever becomes of its endpoint. An order that is
 //! lost all the same is found within an hour.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
-use crate::world::{Answer, Caller, Coach, Endpoint, Fact, Receiver, World, rendered};
+use crate::world::{Answer, Caller, Coach, Endpoint, Fact, Receiver, World, rendered, until};
 
 const HOUR_S: u64 = 3_600;
 /// The relay's calls before it stores a delivery: it looks for an erasure and reads the endpoints.
@@ -69,20 +71,24 @@ impl End {
     }
 }
 
-/// The relay has read the endpoints when the coach ends one of them. Then it stores the delivery, and dies before it
-/// sends the order.
-async fn assert_ends_after_a_death_beside(end: End, expected: &str) {
-    let scene = Scene::new().await;
-    let (_, endpoint, settings) = scene.coach().await;
+/// The relay has read the endpoints when one of them ends. Then it stores the delivery, and dies before it sends the
+/// order.
+async fn die_beside(scene: &Scene, end: impl AsyncFnOnce()) {
     let stall = json!({ "function": "relay", "spared_calls": CALLS_BEFORE, "stalled_calls": CALLS_AT_ONCE });
     scene.world.faults(stall).await;
     scene.world.publish([Fact::client("ada", "c1")]).await;
     scene.world.until_stalled().await;
-    end.request(&settings, &endpoint).await;
+    end().await;
     scene.world.faults(json!({ "spared_calls": 0, "crash_before_call": 1, "stalled_calls": 0 })).await;
     scene.world.settle().await;
     assert_eq!(scene.world.remaining_faults().await["crash_before_call"], 0, "the relay died");
     assert!(scene.world.items("outbox", "").await.is_empty());
+}
+
+async fn assert_ends_after_a_death_beside(end: End, expected: &str) {
+    let scene = Scene::new().await;
+    let (_, endpoint, settings) = scene.coach().await;
+    die_beside(&scene, async || end.request(&settings, &endpoint).await).await;
     assert_eq!(scene.statuses().await, [expected]);
     assert_eq!(scene.receiver.hooks().len(), usize::from(expected == "delivered"));
 }
@@ -100,6 +106,20 @@ async fn a_relay_that_dies_while_an_endpoint_unsubscribes_leaves_no_delivery_wit
 #[tokio::test]
 async fn a_relay_that_dies_while_an_endpoint_is_deleted_leaves_no_delivery_without_an_order() {
     assert_ends_after_a_death_beside(End::Delete, "failed").await;
+}
+
+#[tokio::test]
+async fn a_relay_that_dies_while_a_receiver_answers_410_leaves_no_delivery_without_an_order() {
+    let scene = Scene::new().await;
+    let (_, endpoint, settings) = scene.coach().await;
+    scene.receiver.script([Answer::status(410).after(Duration::from_secs(2))]);
+    scene.world.publish([Fact::client("ada", "c0")]).await;
+    until("the request of the first event", async || scene.receiver.hooks().len() == 1).await;
+    let path = format!("/settings/webhooks/{}", endpoint.id);
+    let is_gone = async || settings.get(&path).await.expect(200).body["status"] == "gone";
+    die_beside(&scene, async || until("the end of the endpoint", is_gone).await).await;
+    assert_eq!(scene.statuses().await, ["failed", "failed"]);
+    assert_eq!(scene.receiver.hooks().len(), 1);
 }
 
 /// The delivery began to wait at a time that the deliverer's clock has yet to reach.
