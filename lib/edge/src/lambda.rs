@@ -1,25 +1,27 @@
-//! Connects the Lambda runtime to a router: API Gateway's event becomes a request, and the response becomes its answer.
+//! Connects the Lambda runtime to a router, with `lambda_http` in between: API Gateway's event becomes a request, and the
+//! response becomes its answer.
 //!
-//! lambda_http is not used. It builds the request's URI by string concatenation and panics on an invalid raw query or
-//! `Host`, and it links tables of every character set, a third of a megabyte per function. The path is routed as it was
-//! sent: a normalised path would match a route that the caller did not ask for.
+//! `lambda_http` builds the request's URI by joining strings, and panics if they make none. So the event is cleaned
+//! before. Its public functions leave no place for that, so the adapter that they hide is used, and its version pinned.
 
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
-use aws_lambda_events::encodings::Body as GatewayBody;
+use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
 use futures::FutureExt;
 use http::uri::PathAndQuery;
 use http::{Method, StatusCode, Uri, header};
-use lambda_runtime::{Context, Error, LambdaEvent, service_fn};
+use http_body_util::Full;
+use lambda_http::request::{LambdaRequest, RequestContext};
+use lambda_http::{Adapter, RequestExt};
+use lambda_runtime::{Context, Error, LambdaEvent, Service, service_fn};
 use runtime::{BoxError, Environment, Observer, note};
+use serde::Serialize;
 use serde_json::Value;
 use tower::ServiceExt;
 
@@ -39,69 +41,75 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(22);
 
 /// Runs the process of a function behind the API, which serves the routes of `router`.
 pub fn main(router: impl AsyncFnOnce(&Environment) -> Result<Router, BoxError>) -> ExitCode {
-    runtime::run(async |env| {
-        let (router, observer) = (router(&env).await?, env.observer());
-        Ok(lambda_runtime::run(service_fn(move |event: LambdaEvent<ApiGatewayV2httpRequest>| {
-            let (router, observer) = (router.clone(), observer.clone());
-            async move { handle(&router, &observer, event).await }
-        })))
-    })
+    runtime::run(async |env| Ok(lambda_runtime::run(service(router(&env).await?, env.observer()))))
 }
 
 /// Handles one API Gateway event with a router and returns the answer in API Gateway's format.
 pub async fn invoke(router: &Router, observer: &Observer, event: &str, context: Context) -> Result<Value, Error> {
     let event = LambdaEvent::new(serde_json::from_str(event)?, context);
-    Ok(serde_json::to_value(handle(router, observer, event).await?)?)
+    Ok(serde_json::to_value(service(router.clone(), observer.clone()).oneshot(event).await?)?)
 }
 
-async fn handle(
-    router: &Router,
-    observer: &Observer,
-    event: LambdaEvent<ApiGatewayV2httpRequest>,
-) -> Result<ApiGatewayV2httpResponse, Error> {
-    let request_id = event.payload.request_context.request_id.clone().unwrap_or(event.context.request_id);
-    let request = http_request(event.payload, RequestId(request_id.clone()))?;
-    observer.request(&request_id, async { gateway_response(dispatch(router.clone(), request).await).await }).await
+/// The service of a function: an event of API Gateway to its answer.
+fn service(
+    router: Router,
+    observer: Observer,
+) -> impl Service<LambdaEvent<ApiGatewayV2httpRequest>, Response: Serialize + Send, Error = Error, Future: Send> + Send
+{
+    let serving = service_fn(move |request| serve(router.clone(), observer.clone(), request));
+    Adapter::from(serving).map_request(|event: LambdaEvent<ApiGatewayV2httpRequest>| {
+        LambdaEvent::new(LambdaRequest::ApiGatewayV2(cleaned(event.payload)), event.context)
+    })
 }
 
-/// Builds the request of an event: path and query as they were sent, percent-encoded where a URI demands it.
-fn http_request(event: ApiGatewayV2httpRequest, id: RequestId) -> Result<http::Request<Body>, Error> {
-    let mut target = encoded(&event.raw_path.unwrap_or_default());
-    if !target.starts_with('/') {
-        target.insert(0, '/');
+/// Removes from an event what makes no URI: path and query are percent-encoded where a URI demands it, and the host, which
+/// no handler reads, goes. A target that still makes none is the root, which has no route.
+fn cleaned(mut event: ApiGatewayV2httpRequest) -> ApiGatewayV2httpRequest {
+    let mut path = encoded(event.raw_path.as_deref().unwrap_or_default());
+    if !path.starts_with('/') {
+        path.insert(0, '/');
     }
-    if let Some(query) = event.raw_query_string.filter(|query| !query.is_empty()) {
-        target.push('?');
-        target.push_str(&encoded(&query));
+    let mut query = encoded(event.raw_query_string.as_deref().unwrap_or_default());
+    if format!("{path}?{query}").parse::<PathAndQuery>().is_err() {
+        (path, query) = ("/".to_owned(), String::new());
     }
-    let body = event.body.unwrap_or_default();
-    let body = if event.is_base64_encoded { STANDARD.decode(body)? } else { body.into_bytes() };
-    let mut request = http::Request::new(Body::from(body));
-    *request.method_mut() = event.request_context.http.method;
-    *request.uri_mut() = Uri::from(target.parse().unwrap_or_else(|_| PathAndQuery::from_static("/")));
-    *request.headers_mut() = event.headers;
-    if let Some(jwt) = event.request_context.authorizer.and_then(|authorizer| authorizer.jwt) {
+    (event.raw_path, event.raw_query_string) = (Some(path), Some(query));
+    event.request_context.domain_name = None;
+    event.headers.remove(header::HOST);
+    event
+}
+
+async fn serve(
+    router: Router,
+    observer: Observer,
+    request: lambda_http::Request,
+) -> Result<http::Response<Full<Bytes>>, Error> {
+    let target = match request.uri().query() {
+        Some(query) => format!("{}?{query}", request.raw_http_path()),
+        None => request.raw_http_path().to_owned(),
+    };
+    let RequestContext::ApiGatewayV2(context) = request.request_context() else {
+        return Err("the event is not API Gateway's".into());
+    };
+    let id = context.request_id.unwrap_or_else(|| request.lambda_context().request_id);
+    let (head, body) = request.into_parts();
+    let mut request = http::Request::new(Body::from(body.to_vec()));
+    *request.method_mut() = head.method;
+    // The path as it was sent: a normalised path would match a route that the caller did not ask for.
+    *request.uri_mut() = Uri::from(target.parse::<PathAndQuery>()?);
+    *request.headers_mut() = head.headers;
+    request.extensions_mut().insert(RequestId(id.clone()));
+    if let Some(jwt) = context.authorizer.and_then(|authorizer| authorizer.jwt) {
         request.extensions_mut().insert(TokenClaims(jwt.claims));
     }
-    request.extensions_mut().insert(id);
-    Ok(request)
+    observer.request(&id, async { whole(dispatch(router, request).await).await }).await
 }
 
-/// Builds the answer for the gateway: UTF-8 as text, anything else as base64.
-async fn gateway_response(response: Response) -> Result<ApiGatewayV2httpResponse, Error> {
-    let (parts, body) = response.into_parts();
-    let bytes = axum::body::to_bytes(body, usize::MAX).await?;
-    let body = match String::from_utf8(bytes.into()) {
-        Ok(text) if text.is_empty() => None,
-        Ok(text) => Some(GatewayBody::Text(text)),
-        Err(binary) => Some(GatewayBody::Binary(binary.into_bytes())),
-    };
-    let mut answer = ApiGatewayV2httpResponse::default();
-    answer.status_code = parts.status.as_u16().into();
-    answer.headers = parts.headers;
-    answer.is_base64_encoded = matches!(body, Some(GatewayBody::Binary(_)));
-    answer.body = body;
-    Ok(answer)
+/// The response with its body read: `lambda_http` sends it as text or in base64, by its content type.
+async fn whole(response: Response) -> Result<http::Response<Full<Bytes>>, Error> {
+    let (head, body) = response.into_parts();
+    let body = axum::body::to_bytes(body, usize::MAX).await?;
+    Ok(http::Response::from_parts(head, Full::new(body)))
 }
 
 /// Answers the request, and notes its route and status for the log. The route is the path's template: the path of a
@@ -257,15 +265,25 @@ mod tests {
 
     #[tokio::test]
     async fn a_text_body_is_sent_as_it_is_and_a_binary_body_in_base64() {
-        for (body, is_base64, sent) in [
-            ("grüße\"🙂".as_bytes(), false, json!("grüße\"🙂")),
-            (&[0x1f, 0x8b, 0, 0xff], true, json!("H4sA/w==")),
-            (&[], false, Value::Null),
+        for (content_type, encoding, body, is_base64, sent) in [
+            ("application/json", None, "grüße\"🙂".as_bytes(), false, "grüße\"🙂"),
+            ("application/problem+json", None, b"{}", false, "{}"),
+            ("text/javascript; charset=utf-8", None, "ü".as_bytes(), false, "ü"),
+            ("image/svg+xml", None, b"<svg/>", false, "<svg/>"),
+            ("text/html", Some("gzip"), &[0x1f, 0x8b, 0, 0xff], true, "H4sA/w=="),
+            ("font/woff2", None, &[0x1f, 0x8b, 0, 0xff], true, "H4sA/w=="),
+            ("application/json", None, &[], false, ""),
         ] {
-            let router = Router::new().route("/v1/ping", get(move || async move { body.to_vec() }));
+            let encoding = encoding.map(|encoding| [(header::CONTENT_ENCODING, encoding)]);
+            let answer = async move || ([(header::CONTENT_TYPE, content_type)], encoding, body.to_vec());
+            let router = Router::new().route("/v1/ping", get(answer));
             let event = event("GET", "/v1/ping", "", "h");
             let answer = invoke(&router, &environment().observer(), &event, Context::default()).await.unwrap();
-            assert_eq!((&answer["isBase64Encoded"], &answer["body"]), (&json!(is_base64), &sent));
+            assert_eq!(
+                (&answer["isBase64Encoded"], &answer["body"]),
+                (&json!(is_base64), &json!(sent)),
+                "{content_type}"
+            );
         }
     }
 
@@ -317,6 +335,32 @@ mod tests {
             assert_eq!((answer["statusCode"].as_u64(), body["code"].as_str()), (Some(status), Some(code)), "{path}");
             assert_eq!(body["event_id"].is_string(), status == 500);
         }
+    }
+
+    #[tokio::test]
+    async fn an_odd_path_is_answered() {
+        for (path, status, seen) in [
+            ("/v1/clients/c1", 200, "/v1/clients/c1"),
+            ("v1/clients/c1", 200, "/v1/clients/c1"),
+            ("/v1/clients/a b", 200, "/v1/clients/a%20b"),
+            ("/v1/clients/ü", 200, "/v1/clients/%C3%BC"),
+            ("/v1/clients/%zz", 200, "/v1/clients/%zz"),
+            ("/v1/clients/%ff", 200, "/v1/clients/%ff"),
+            ("/v1/clients/a|{}^`\\\"<>", 200, "/v1/clients/a%7C%7B%7D%5E%60%5C%22%3C%3E"),
+            ("/v1/clients/.", 200, "/v1/clients/."),
+            ("", 404, ""),
+            ("//", 404, ""),
+            ("//v1/clients/c1", 404, ""),
+            ("https://example.com/v1/clients/c1", 404, ""),
+            (&format!("/v1/clients/{}", "a".repeat(70_000)), 404, ""),
+        ] {
+            let answer = call("GET", path, "", "h").await;
+            assert_eq!(answer["statusCode"], status, "{path}");
+            if status == 200 {
+                assert_eq!(answer["body"], format!("{seen} None"));
+            }
+        }
+        assert_eq!(call("GET", "/v1/clients/c1", &"🙂".repeat(30_000), "h").await["statusCode"], 404);
     }
 
     #[tokio::test]
