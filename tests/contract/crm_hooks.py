@@ -29,8 +29,10 @@ class CrmRequests:
     def __init__(self, access):
         given = {name: itertools.cycle(access[name]) for name in access}
         self.keys, self.weak_keys = given["keys"], given["weak_keys"]
-        self.contacts, self.calendars = given["contacts"], given["calendars"]
-        self.opportunities, self.bookings, self.slots = given["opportunities"], given["bookings"], given["slots"]
+        # By the noun in paths. A booking comes with its contact.
+        self.records = {noun: given[noun] for noun in ("contacts", "opportunities", "bookings")}
+        self.contacts, self.calendars, self.bookings = given["contacts"], given["calendars"], given["bookings"]
+        self.slots = given["slots"]
         self.stages = itertools.cycle(["qualified", "lost", "new", "won"])
         self.calls = itertools.count(1)
 
@@ -50,13 +52,11 @@ class CrmRequests:
 
     def set_records(self, case):
         """Sets existing records in a request."""
-        path, named = case.operation.path, {}
-        if path.startswith("/v1/crm/bookings/{id}"):
-            case.path_parameters["id"], named["leadId"] = next(self.bookings)
-        elif path.startswith("/v1/crm/contacts/{id}"):
-            case.path_parameters["id"] = next(self.contacts)
-        elif path.startswith("/v1/crm/opportunities/{id}"):
-            case.path_parameters["id"] = next(self.opportunities)
+        path = case.operation.path
+        if "{id}" in path:
+            record = next(self.records[path.split("/")[3]])
+            case.path_parameters["id"], *lead = record if isinstance(record, list) else [record]
+            named = {"leadId": lead[0]} if lead else {}
         else:
             contact, calendar = next(self.contacts), next(self.calendars)
             named = {"leadId": contact, "contactId": contact, "calendarId": calendar}

@@ -41,7 +41,8 @@ async fn a_delivery_without_a_possible_attempt_is_made_after_a_redrive() {
     world.kill_and_restart().await;
     // The first order, and the copy that the relay sent when the delivery was overdue.
     assert_eq!(world.redrive("deliveries-dlq.fifo", "deliveries.fifo").await, 2);
-    // A third order, sent a day after the copy, fails at the head of the lane and keeps the others waiting until its turn.
+    // A third order, sent a day after the copy, fails at the head of the lane and keeps the others waiting until its
+    // turn.
     world.advance_s(LONGEST_WAIT_S).await;
     let hooks = receiver.hooks();
     assert!(hooks.len() == 1 && hooks[0].is_signed_with(&endpoint.secret));

@@ -1,10 +1,11 @@
 //! Tenancy: on every route, the id of another coach's record is answered as an id that nobody has.
 //!
-//! The walk takes routes from `ROUTES`, and bodies from the examples of the OpenAPI document. A new route needs nothing
-//! here, unless it takes an id of another kind: see `RECORDS`.
+//! The walk takes routes and the kinds of their ids from `ROUTES`, and bodies from the examples of the OpenAPI
+//! document. A new route needs nothing here, unless its body or query names a record in a new field: see `FIELDS`.
 
 use std::collections::BTreeMap;
 
+use domain::id_kind::IdKind;
 use edge::routes::{Access, ROUTES, Route};
 use serde_json::{Map, Value, json};
 
@@ -16,21 +17,14 @@ const HERE: &str = "tests/operations/tenancy.rs";
 /// Ids by the kind of their record.
 type Ids = BTreeMap<&'static str, String>;
 
-/// Records that ids name: the id of a path by the path up to the id, others by the name of the field or parameter.
-/// [`Tenant::new`] creates a record of each kind.
-const RECORDS: [(&str, &str); 14] = [
-    ("/v1/clients/{clientId}", "client"),
-    ("/v1/crm/contacts/{id}", "contact"),
-    ("/v1/crm/opportunities/{id}", "opportunity"),
-    ("/v1/crm/bookings/{id}", "booking"),
-    ("/settings/keys/{id}", "key"),
-    ("/settings/webhooks/{id}", "endpoint"),
-    ("/settings/webhooks/{id}/deliveries/{delivery_id}", "delivery"),
-    ("contactId", "contact"),
-    ("leadId", "contact"),
+/// Records that a field or a parameter names. [`Tenant::new`] creates a record of each kind, as of each kind of
+/// [`IdKind`] that a path names.
+const FIELDS: [(&str, &str); 7] = [
+    ("contactId", IdKind::Contact.noun()),
+    ("leadId", IdKind::Contact.noun()),
     ("calendarId", "calendar"),
-    ("bookingId", "booking"),
-    ("endpoint_id", "endpoint"),
+    ("bookingId", IdKind::Booking.noun()),
+    ("endpoint_id", IdKind::Endpoint.noun()),
     ("webhook_id", "event"),
     // A coach's own id for a client, which other coaches may use as well: see tests/partner/clients/external_ids.rs.
     ("external_id", ""),
@@ -69,15 +63,15 @@ impl Tenant {
         let delivery = coach.deliveries(&endpoint).await.remove(0);
         let [delivery, event] = ["id", "webhook_id"].map(|member| delivery[member].as_str().unwrap().to_owned());
         let ids = [
-            ("client", client),
-            ("contact", contact),
-            ("opportunity", opportunity),
-            ("booking", booking),
+            (IdKind::Client.noun(), client),
+            (IdKind::Contact.noun(), contact),
+            (IdKind::Opportunity.noun(), opportunity),
+            (IdKind::Booking.noun(), booking),
+            (IdKind::Key.noun(), key),
+            (IdKind::Endpoint.noun(), endpoint.id),
+            (IdKind::Delivery.noun(), delivery),
             ("calendar", calendar),
             ("workflow", workflow),
-            ("key", key),
-            ("endpoint", endpoint.id),
-            ("delivery", delivery),
             ("event", event),
         ];
         let reader = crate::event_feed::reader(&coach, "contact_details").await;
@@ -99,9 +93,8 @@ impl Tenant {
     pub(super) async fn reads(&self) -> Vec<Value> {
         let mut answers = Vec::new();
         for route in routes().filter(|route| route.method == "GET") {
-            let path = spots_of_path(route.path).fold(route.path.to_owned(), |path, (mark, place)| {
-                path.replace(&mark, record(place).map_or("", |kind| &self.ids[kind]))
-            });
+            let path =
+                marks(route).fold(route.path.to_owned(), |path, (mark, kind)| path.replace(mark, &self.ids[kind]));
             let query = if route.path == "/v1/events/samples" { "?type=new_client" } else { "" };
             let mut body = self.caller(route).get(&format!("{path}{query}")).await.body;
             for key in body.get_mut("keys").and_then(Value::as_array_mut).into_iter().flatten() {
@@ -122,16 +115,10 @@ pub(super) fn routes() -> impl Iterator<Item = &'static Route> {
     ROUTES.iter().filter(|route| route.access != Access::Public)
 }
 
-fn record(place: &str) -> Option<&'static str> {
-    RECORDS.iter().find(|(known, _)| *known == place).map(|(_, record)| *record)
-}
-
-/// The ids in a path, each as its mark `{id}` and the path up to the mark.
-fn spots_of_path(path: &str) -> impl Iterator<Item = (String, &str)> {
-    path.match_indices('}').map(|(end, _)| {
-        let place = &path[..=end];
-        (place[place.rfind('{').unwrap()..].to_owned(), place)
-    })
+/// The ids in a path, each as its mark `{id}` and the kind of its record.
+fn marks(route: &'static Route) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let marks = route.path.split('/').filter(|part| part.starts_with('{'));
+    marks.zip(route.ids.iter().map(|kind| kind.noun()))
 }
 
 fn looks_like_an_id(name: &str, schema: &Value) -> bool {
@@ -145,7 +132,7 @@ struct Template {
     body: Option<Value>,
     /// Each id: its mark, and the kind of record that the id names.
     spots: Vec<(String, &'static str)>,
-    /// Places of ids that `RECORDS` does not know.
+    /// Fields and parameters that `FIELDS` does not know.
     unknown: Vec<String>,
 }
 
@@ -153,11 +140,8 @@ impl Template {
     /// Creates the request of a route with the body of an example and every id that the document describes.
     fn new(document: &Value, route: &'static Route) -> Self {
         let operation = &document["paths"][route.path][route.method.to_lowercase()];
-        let mut template =
-            Self { route, path: route.path.to_owned(), body: None, spots: Vec::new(), unknown: Vec::new() };
-        for (mark, place) in spots_of_path(route.path) {
-            template.add(mark, place);
-        }
+        let spots = marks(route).map(|(mark, kind)| (mark.to_owned(), kind)).collect();
+        let mut template = Self { route, path: route.path.to_owned(), body: None, spots, unknown: Vec::new() };
         let described = operation["parameters"].as_array().into_iter().flatten();
         for parameter in described.filter(|parameter| parameter["in"] == "query") {
             let name = parameter["name"].as_str().unwrap();
@@ -183,14 +167,14 @@ impl Template {
         template
     }
 
-    /// Notes an id. Returns true if the id names a record.
-    fn add(&mut self, mark: String, place: &str) -> bool {
-        match record(place) {
-            Some("") => return false,
-            Some(kind) => self.spots.push((mark, kind)),
-            None => self.unknown.push(place.to_owned()),
+    /// Notes an id in a field or parameter. Returns true if the id names a record.
+    fn add(&mut self, mark: String, field: &str) -> bool {
+        match FIELDS.iter().find(|(known, _)| *known == field) {
+            Some((_, "")) => return false,
+            Some((_, kind)) => self.spots.push((mark, kind)),
+            None => self.unknown.push(field.to_owned()),
         }
-        record(place).is_some()
+        true
     }
 
     /// Sends a coach's request. Bit `i` of `chosen` puts the i-th id from `others` in the place of the coach's own.
@@ -218,7 +202,7 @@ impl Template {
     /// Lists wrong answers to requests that name records of another coach.
     async fn faults(&self, world: &World, coach: &Tenant, other: &Tenant) -> Vec<String> {
         let route = self.route;
-        let add = |place| format!("{route} takes the id `{place}`: add its record to RECORDS in {HERE}");
+        let add = |place| format!("{route} takes the id `{place}`: add its record to FIELDS in {HERE}");
         let mut faults: Vec<String> = self.unknown.iter().map(add).collect();
         if !faults.is_empty() || self.spots.is_empty() {
             return faults;

@@ -72,11 +72,17 @@ fn crates_in(folder: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn the_example_of_a_write_is_the_code() {
+fn the_examples_of_a_read_and_a_write_are_the_code() {
     let page = read(&root().join("ARCHITECTURE.md"));
-    let example = page.split_once("```rust\n").and_then(|(_, rest)| rest.split_once("\n```")).unwrap().0;
-    let file = "functions/crm-contacts/src/update.rs";
-    assert!(read(&root().join(file)).contains(example), "ARCHITECTURE.md, \"How a write works\", and {file} differ");
+    let examples: Vec<&str> = page.split("```rust\n").skip(1).map(|rest| rest.split_once("\n```").unwrap().0).collect();
+    let files = ["functions/crm-contacts/src/read.rs", "functions/crm-contacts/src/update.rs"];
+    assert_eq!(examples.len(), files.len());
+    for (example, file) in examples.iter().zip(files) {
+        assert!(
+            read(&root().join(file)).contains(example),
+            "ARCHITECTURE.md, \"How a route works\", and {file} differ"
+        );
+    }
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use domain::client::Client;
 use domain::id::ClientId;
-use edge::{Gate, Partner, Problem};
+use domain::id_kind::IdKind;
+use edge::{Partner, Problem};
 use runtime::{BoxError, Clock, Environment};
 use store::client::{ClientLookup, StoredClient};
 use store::record::RecordReader;
@@ -18,7 +19,6 @@ pub(crate) struct ClientRead<T> {
 
 #[derive(Clone)]
 pub(crate) struct App {
-    pub(crate) gate: Gate,
     pub(crate) clients: ClientLookup,
     pub(crate) records: RecordReader,
     pub(crate) clock: Arc<dyn Clock>,
@@ -26,14 +26,8 @@ pub(crate) struct App {
 
 impl App {
     /// Connects to everything that the operations use.
-    pub(crate) fn new(env: &Environment) -> Result<Self, BoxError> {
-        let db = Db::new(env);
-        Ok(Self {
-            gate: Gate::new(env, &db)?,
-            clients: ClientLookup::new(env, &db)?,
-            records: RecordReader::new(env, &db)?,
-            clock: env.clock(),
-        })
+    pub(crate) fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
+        Ok(Self { clients: ClientLookup::new(env, db)?, records: RecordReader::new(env, db)?, clock: env.clock() })
     }
 
     /// Reads the client in the path and, concurrently, its records with `read`. `None` if the path holds no client id.
@@ -50,8 +44,7 @@ impl App {
 
 /// The client and its records, if the caller's coach owns the client.
 pub(crate) fn owned<T>(partner: &Partner, found: Option<ClientRead<T>>) -> Result<(Client, T), Problem> {
-    const CLIENT: &str = "client";
-    let found = found.ok_or(Problem::NotFound(CLIENT))?;
+    let found = found.ok_or(Problem::not_found(IdKind::Client))?;
     let client = found.client?.map(|stored| stored.client).filter(|client| client.coach_id == partner.coach);
-    Ok((client.ok_or(Problem::NotFound(CLIENT))?, found.records?))
+    Ok((client.ok_or(Problem::not_found(IdKind::Client))?, found.records?))
 }

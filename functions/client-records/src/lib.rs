@@ -11,15 +11,18 @@ mod daily_logs;
 
 use axum::Router;
 use axum::routing::get;
+use edge::{Door, Partner};
 use runtime::{BoxError, Environment};
+use store::Db;
 
 use crate::app::App;
 
 /// The function's routes.
 pub async fn router(env: &Environment) -> Result<Router, BoxError> {
-    let router = Router::new()
-        .route("/v1/clients/{clientId}/compliance", get(compliance::compliance))
-        .route("/v1/clients/{clientId}/check-ins", get(check_ins::check_ins))
-        .route("/v1/clients/{clientId}/daily-logs", get(daily_logs::daily_logs));
-    Ok(router.with_state(App::new(env)?))
+    let db = Db::new(env);
+    let door = Door::<Partner, _>::new(env, &db, App::new(env, &db)?)?;
+    Ok(Router::new()
+        .route("/v1/clients/{clientId}/compliance", get(door.read_early(compliance::find, compliance::compliance)))
+        .route("/v1/clients/{clientId}/check-ins", get(door.read_early(check_ins::find, check_ins::check_ins)))
+        .route("/v1/clients/{clientId}/daily-logs", get(door.read_early(daily_logs::find, daily_logs::daily_logs))))
 }

@@ -1,6 +1,5 @@
 //! The state that the operations share.
 
-use edge::{Gate, Runner};
 use outbound::mail::Mailer;
 use runtime::{BoxError, Environment};
 use store::Db;
@@ -12,8 +11,6 @@ use store::workspace::Workspaces;
 
 #[derive(Clone)]
 pub(crate) struct App {
-    pub(crate) gate: Gate,
-    pub(crate) runner: Runner,
     pub(crate) clients: Clients,
     pub(crate) contacts: Contacts,
     pub(crate) workspaces: Workspaces,
@@ -25,16 +22,12 @@ pub(crate) struct App {
 
 impl App {
     /// Connects to everything that the operations use.
-    pub(crate) async fn new(env: &Environment) -> Result<Self, BoxError> {
-        let db = Db::new(env);
-        let vault = Vault::open(env).await?;
-        let workspaces = Workspaces::new(env, &db)?;
-        let contacts = Contacts::new(env, &db)?;
-        let outbox = Outbox::new(env, &db, &vault)?;
+    pub(crate) fn new(env: &Environment, db: &Db, vault: &Vault) -> Result<Self, BoxError> {
+        let workspaces = Workspaces::new(env, db)?;
+        let contacts = Contacts::new(env, db)?;
+        let outbox = Outbox::new(env, db, vault)?;
         Ok(Self {
-            gate: Gate::new(env, &db)?,
-            runner: Runner::new(env, &db, &vault)?,
-            clients: Clients::new(env, &db, &workspaces, &contacts)?,
+            clients: Clients::new(env, db, &workspaces, &contacts)?,
             contacts,
             workspaces,
             outbox,

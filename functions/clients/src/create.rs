@@ -4,11 +4,7 @@
 //! stage. A request that takes over after a crash finds the client created and continues with the mail (module
 //! `welcome`).
 
-use std::sync::OnceLock;
-
-use axum::extract::State;
-use axum::response::Response;
-use domain::account::TempPassword;
+use domain::account::{PASSWORD_RANDOM_BYTES, SALT_BYTES, TempPassword};
 use domain::automation::{Automation, emitted_events};
 use domain::change::{Change, Credential, NewIntake};
 use domain::client::{Client, Origin, Phase};
@@ -16,9 +12,10 @@ use domain::client_draft::ClientDraft;
 use domain::contact::Contact;
 use domain::event::{Event, EventType};
 use domain::id::{ClientId, IntakeId, new_uuid};
-use domain::intake::{IntakeState, IntakeToken};
+use domain::intake::{INTAKE_TOKEN_BYTES, IntakeState, IntakeToken};
 use domain::workspace::Workspace;
-use edge::idempotency::{Claimed, Stage, key_of};
+use edge::command::Recorder;
+use edge::idempotency::{Stage, key_of};
 use edge::{About, Command, Decision, Inbound, Partner, Problem, Reply};
 use futures::future::{try_join, try_join3};
 use runtime::{Metric, Unit, random_bytes};
@@ -35,18 +32,7 @@ use crate::welcome::{CHANGE_HOLD, Recipient, WelcomeStage, welcome};
 /// sender.
 const LIMITED_MAILS: Metric = Metric::new("welcome_mails_limited", Unit::Count);
 
-pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response {
-    let command = Create { app: &app, inbound: &inbound, new: OnceLock::new() };
-    let work = async |partner: Partner, ()| app.runner.run(&inbound, &partner, &command).await;
-    app.gate.partner(&inbound, async {}, work).await
-}
-
-struct Create<'a> {
-    app: &'a App,
-    inbound: &'a Inbound,
-    /// Made once: hashing a password is slow.
-    new: OnceLock<NewClient>,
-}
+pub(crate) struct Create;
 
 /// The client that a request describes, and the records that decide its creation.
 pub(crate) struct CreateRead {
@@ -58,14 +44,31 @@ pub(crate) struct CreateRead {
     lead: Option<StoredContact>,
     /// The automations that send `new_client`.
     automations: Vec<Automation>,
+    random: Random,
 }
 
-impl Command for Create<'_> {
+/// The random parts of a new client.
+struct Random {
+    client: [u8; 10],
+    intake: [u8; 10],
+    token: [u8; INTAKE_TOKEN_BYTES],
+    password: [u8; PASSWORD_RANDOM_BYTES],
+    salt: [u8; SALT_BYTES],
+}
+
+impl Random {
+    fn draw() -> Self {
+        let (client, intake, token) = (random_bytes(), random_bytes(), random_bytes());
+        Self { client, intake, token, password: random_bytes(), salt: random_bytes() }
+    }
+}
+
+impl Command for Create {
+    type App = App;
     type Caller = Partner;
     type Snapshot = CreateRead;
 
-    async fn read(&self, partner: &Partner) -> Result<CreateRead, Problem> {
-        let Self { app, inbound, .. } = self;
+    async fn read(app: &App, partner: &Partner, inbound: &Inbound) -> Result<CreateRead, Problem> {
         let draft = ClientDraft::parse(inbound.json()?)?;
         let claim = key_of(inbound, partner)?.as_ref().map(ClaimKey::of);
         let phone = draft.profile.phone.as_ref().and_then(|phone| phone.key(partner.country));
@@ -74,15 +77,15 @@ impl Command for Create<'_> {
         let automations = app.workspaces.automations_on(&partner.coach, &[EventType::NewClient]);
         let found = try_join3(app.workspaces.get(&partner.coach), lead, automations).await?;
         let (workspace, lead, automations) = found;
-        Ok(CreateRead { draft, claim, workspace: known(workspace)?, lead, automations })
+        Ok(CreateRead { draft, claim, workspace: known(workspace)?, lead, automations, random: Random::draw() })
     }
 
-    fn decide(&self, partner: &Partner, found: &CreateRead) -> Result<Decision, Problem> {
+    fn decide(app: &App, partner: &Partner, found: &CreateRead) -> Result<Decision, Problem> {
         let CreateRead { draft, claim, .. } = found;
         let now = partner.now;
         let workspace = &found.workspace.workspace;
-        let new = self.new.get_or_init(|| NewClient::make(partner, draft));
-        let mail = self.welcome_mail(partner, found);
+        let new = NewClient::make(partner, draft, &found.random);
+        let mail = welcome_mail(app, partner, found);
         let stage = new.stage(draft, workspace);
         let about = About::Client(&new.client.id);
         let (decision, change_after) = match mail {
@@ -108,7 +111,7 @@ impl Command for Create<'_> {
             claim: claim.clone(),
         };
         Ok(decision
-            .write(self.app.clients.create(creation, now))
+            .write(app.clients.create(creation, now))
             .with(|unit| unit.held_change(new.change.clone(), change_after))
             .events(emitted_events(Event::new_client(&new.client, now), &found.automations))
             .events(lead_event)
@@ -119,7 +122,7 @@ impl Command for Create<'_> {
             ))
     }
 
-    async fn refused(&self, _: &Partner, found: &CreateRead, refused: &RefusedTransaction) -> Result<(), Problem> {
+    async fn refused(_: &App, _: &Partner, found: &CreateRead, refused: &RefusedTransaction) -> Result<(), Problem> {
         // The order in which causes are reported to callers.
         if refused.is(Part::Address) {
             return Err(Problem::EmailTaken);
@@ -133,8 +136,8 @@ impl Command for Create<'_> {
         if refused.is(Part::Team) { Err(Problem::TeamFull) } else { Ok(()) }
     }
 
-    async fn committed(&self, partner: &Partner, found: &CreateRead, reply: Reply) -> Reply {
-        if wants_mail(&found.draft) && self.welcome_mail(partner, found).is_none() {
+    async fn committed(app: &App, partner: &Partner, found: &CreateRead, reply: Reply) -> Reply {
+        if wants_mail(&found.draft) && welcome_mail(app, partner, found).is_none() {
             runtime::add(LIMITED_MAILS, 1.0);
             let coach_id = partner.coach.as_str();
             tracing::warn!(coach_id, "the coach's daily limit of welcome mails is reached");
@@ -144,28 +147,25 @@ impl Command for Create<'_> {
 
     /// Takes the client as it is now. Since the stage the client may have been corrected, deactivated, handed over or
     /// erased.
-    async fn resume(&self, partner: &Partner, stage: Stage) -> Result<Stage, Problem> {
+    async fn resume(app: &App, partner: &Partner, stage: Stage) -> Result<Stage, Problem> {
         let stage: WelcomeStage = stage.parse()?;
-        let Self { app, .. } = self;
         let found = try_join(app.workspaces.get(&partner.coach), app.clients.get(&stage.client_id)).await?;
         let (workspace, stored) = found;
         let client = stored.map(|stored| stored.client).filter(|client| client.coach_id == partner.coach);
         Stage::of(&stage.brought_up_to_date(client.as_ref(), &known(workspace)?.workspace))
     }
 
-    async fn finish(&self, partner: &Partner, stage: Stage, claimed: &Claimed) -> Result<Reply, Problem> {
-        welcome(self.app, stage.parse()?, claimed, partner.now).await
+    async fn finish(app: &App, partner: &Partner, stage: Stage, recorder: Recorder<'_>) -> Result<Reply, Problem> {
+        welcome(app, stage.parse()?, recorder, partner.now).await
     }
 }
 
-impl Create<'_> {
-    /// The welcome mail, if the request asks for one, the address can receive mail, and the coach's daily limit allows
-    /// it. `None` leads to the answer of a failed mail.
-    fn welcome_mail(&self, partner: &Partner, found: &CreateRead) -> Option<WelcomeMail> {
-        let today = partner.now.utc().date_naive();
-        let mail = || found.workspace.mails.one_more(today, self.app.mails_per_day);
-        wants_mail(&found.draft).then(mail).flatten()
-    }
+/// The welcome mail, if the request asks for one, the address can receive mail, and the coach's daily limit allows it.
+/// `None` leads to the answer of a failed mail.
+fn welcome_mail(app: &App, partner: &Partner, found: &CreateRead) -> Option<WelcomeMail> {
+    let today = partner.now.utc().date_naive();
+    let mail = || found.workspace.mails.one_more(today, app.mails_per_day);
+    wants_mail(&found.draft).then(mail).flatten()
 }
 
 fn wants_mail(draft: &ClientDraft) -> bool {
@@ -186,10 +186,10 @@ struct NewClient {
 }
 
 impl NewClient {
-    fn make(partner: &Partner, draft: &ClientDraft) -> Self {
+    fn make(partner: &Partner, draft: &ClientDraft, random: &Random) -> Self {
         let now = partner.now;
         let client = Client {
-            id: ClientId::from_uuid(new_uuid(now.ms(), random_bytes())),
+            id: ClientId::from_uuid(new_uuid(now.ms(), random.client)),
             coach_id: partner.coach.clone(),
             profile: draft.profile.clone(),
             is_active: true,
@@ -199,10 +199,10 @@ impl NewClient {
             origin: Origin::PartnerApi,
             latest_check_in_at: None,
         };
-        let password = TempPassword::generate(&random_bytes());
-        let token = IntakeToken::new(&random_bytes());
-        let intake_id = IntakeId::from_uuid(new_uuid(now.ms(), random_bytes()));
-        let credential = Credential::temporary(password.hash(random_bytes()));
+        let password = TempPassword::generate(&random.password);
+        let token = IntakeToken::new(&random.token);
+        let intake_id = IntakeId::from_uuid(new_uuid(now.ms(), random.intake));
+        let credential = Credential::temporary(password.hash(random.salt));
         let intake = NewIntake { id: intake_id.clone(), state: IntakeState::Issued, token_sha256: token.sha256() };
         let change = Change::client_created(&client, credential, intake);
         Self { client, password, token, intake_id, change }

@@ -9,14 +9,21 @@ mod welcome;
 
 use axum::Router;
 use axum::routing::get;
+use edge::{Door, Partner};
 use runtime::{BoxError, Environment};
+use store::Db;
+use store::vault::Vault;
 
 use crate::app::App;
+use crate::create::Create;
+use crate::update::Update;
 
 /// The function's routes.
 pub async fn router(env: &Environment) -> Result<Router, BoxError> {
-    let router = Router::new()
-        .route("/v1/clients", get(list::list).post(create::create))
-        .route("/v1/clients/{clientId}", get(read::read).patch(update::update));
-    Ok(router.with_state(App::new(env).await?))
+    let (db, vault) = (Db::new(env), Vault::open(env).await?);
+    let door = Door::<Partner, _>::new(env, &db, App::new(env, &db, &vault)?)?.writing(env, &db, &vault)?;
+    let client = get(door.read_early(read::find, read::read)).patch(door.write_early::<Update>());
+    Ok(Router::new()
+        .route("/v1/clients", get(door.read_early(list::find, list::list)).post(door.write::<Create>()))
+        .route("/v1/clients/{clientId}", client))
 }

@@ -3,8 +3,6 @@
 //! A filter by `email` or `external_id` reads the client itself, so a new client is found at once. `next_cursor` and
 //! `cursor` lead through rosters of more than one page.
 
-use axum::extract::State;
-use axum::response::Response;
 use domain::client::{Client, ClientList, ClientListItem, MAX_CLIENT_EMAIL_CHARS};
 use domain::cursor::CursorList;
 use domain::email::Email;
@@ -20,32 +18,37 @@ use store::client::ListOrder;
 
 use crate::App;
 
-pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
-    let email = inbound.query("email");
-    let read = async {
-        match email.as_deref().filter(|email| email.chars().count() <= MAX_CLIENT_EMAIL_CHARS) {
-            Some(email) => clients_with_email(&app, email).await,
-            None => Ok(Vec::new()),
+const EMAIL: &str = "email";
+
+/// The clients with the address of the query, of any coach.
+pub(crate) async fn find(app: App, inbound: Inbound) -> Result<Vec<Client>, StoreError> {
+    match inbound.query(EMAIL).filter(|email| email.chars().count() <= MAX_CLIENT_EMAIL_CHARS) {
+        Some(email) => clients_with_email(&app, &email).await,
+        None => Ok(Vec::new()),
+    }
+}
+
+pub(crate) async fn list(
+    app: App,
+    partner: Partner,
+    inbound: Inbound,
+    with_email: Result<Vec<Client>, StoreError>,
+) -> Result<Reply, Problem> {
+    let page = PageQuery::parse(&inbound, &partner)?;
+    let external_id = external_id(&inbound)?;
+    let found = match (inbound.query(EMAIL), &external_id) {
+        (Some(email), _) => {
+            check_length(&email)?;
+            with_email?
         }
+        (None, Some(id)) => app.clients.with_external_id(&partner.coach, id).await?.into_iter().collect(),
+        (None, None) => return page.read(&app, &partner).await,
     };
-    let work = async |partner: Partner, with_email: Result<Vec<Client>, StoreError>| {
-        let page = PageQuery::parse(&inbound, &partner)?;
-        let external_id = external_id(&inbound)?;
-        let found = match (&email, &external_id) {
-            (Some(email), _) => {
-                check_length(email)?;
-                with_email?
-            }
-            (None, Some(id)) => app.clients.with_external_id(&partner.coach, id).await?.into_iter().collect(),
-            (None, None) => return page.read(&app, &partner).await,
-        };
-        let is_wanted = |client: &Client| {
-            let has_id = external_id.is_none() || client.profile.external_id == external_id;
-            client.coach_id == partner.coach && has_id
-        };
-        page.of(found.into_iter().filter(is_wanted).collect())
+    let is_wanted = |client: &Client| {
+        let has_id = external_id.is_none() || client.profile.external_id == external_id;
+        client.coach_id == partner.coach && has_id
     };
-    app.gate.partner(&inbound, read, work).await
+    page.of(found.into_iter().filter(is_wanted).collect())
 }
 
 /// The clients with an address. The address may be one that only the application accepts. A `+` that was not encoded
@@ -61,7 +64,7 @@ async fn clients_with_email(app: &App, email: &str) -> Result<Vec<Client>, Store
 fn check_length(email: &str) -> Result<(), Problem> {
     if email.chars().count() > MAX_CLIENT_EMAIL_CHARS {
         let rule = format!("must be at most {MAX_CLIENT_EMAIL_CHARS} characters");
-        return Err(Invalid::field("email", rule).into());
+        return Err(Invalid::field(EMAIL, rule).into());
     }
     Ok(())
 }

@@ -1,51 +1,50 @@
 //! `PATCH /v1/clients/{clientId}`: activates or deactivates a client, which keeps its seat, and sets its external id.
 
-use axum::extract::State;
-use axum::response::Response;
 use domain::client_draft::ClientPatch;
-use edge::{About, Command, Decision, Inbound, Partner, Problem, Reply};
+use domain::id_kind::IdKind;
+use edge::{About, Command, Decision, EarlyCommand, Inbound, Partner, Problem, Reply};
 use store::client::StoredClient;
-use store::{Part, RefusedTransaction, StoreError};
+use store::{Part, RefusedTransaction};
 
 use crate::App;
-use crate::read::{CLIENT, find};
+use crate::read::find;
 
-pub(crate) async fn update(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |partner: Partner, found: Result<Option<StoredClient>, StoreError>| {
-        inbound.check_size()?;
-        let patch = ClientPatch::parse(inbound.json()?)?;
-        let command = Update { app: &app, inbound: &inbound, patch };
-        app.runner.commit(&command, &partner, found?, None).await
-    };
-    app.gate.partner(&inbound, find(&app, inbound.parameter(0)), work).await
-}
+pub(crate) struct Update;
 
-struct Update<'a> {
-    app: &'a App,
-    inbound: &'a Inbound,
+/// The patch, and the client in the path, of any coach.
+pub(crate) struct UpdateRead {
     patch: ClientPatch,
+    found: Option<StoredClient>,
 }
 
-impl Command for Update<'_> {
-    type Caller = Partner;
-    type Snapshot = Option<StoredClient>;
+impl EarlyCommand for Update {
+    async fn read_early(app: &App, inbound: &Inbound) -> Result<UpdateRead, Problem> {
+        let patch = ClientPatch::parse(inbound.json()?)?;
+        Ok(UpdateRead { patch, found: find(app.clone(), inbound.clone()).await? })
+    }
+}
 
-    async fn read(&self, _: &Partner) -> Result<Option<StoredClient>, Problem> {
-        Ok(find(self.app, self.inbound.parameter(0)).await?)
+impl Command for Update {
+    type App = App;
+    type Caller = Partner;
+    type Snapshot = UpdateRead;
+
+    async fn read(app: &App, _: &Partner, inbound: &Inbound) -> Result<UpdateRead, Problem> {
+        Self::read_early(app, inbound).await
     }
 
-    fn decide(&self, partner: &Partner, found: &Option<StoredClient>) -> Result<Decision, Problem> {
+    fn decide(app: &App, partner: &Partner, UpdateRead { patch, found }: &UpdateRead) -> Result<Decision, Problem> {
         let found = found.as_ref().filter(|found| found.client.coach_id == partner.coach);
-        let found = found.ok_or(Problem::NotFound(CLIENT))?;
-        let (client, unit) = self.app.clients.update(found, &self.patch, partner.now);
+        let found = found.ok_or(Problem::not_found(IdKind::Client))?;
+        let (client, unit) = app.clients.update(found, patch, partner.now);
         let reply = Reply::ok(&client.to_profile())?;
         Ok(Decision::reply(About::Client(&client.id), reply).with(|_| unit))
     }
 
     async fn refused(
-        &self,
+        app: &App,
         partner: &Partner,
-        found: &Option<StoredClient>,
+        UpdateRead { found, .. }: &UpdateRead,
         refused: &RefusedTransaction,
     ) -> Result<(), Problem> {
         // A client that has changed meanwhile is read again, since it may belong to another coach by now.
@@ -53,7 +52,7 @@ impl Command for Update<'_> {
             return Err(Problem::ExternalIdTaken);
         }
         if let Some(found) = found.as_ref().filter(|_| refused.is(Part::Watch)) {
-            self.app.clients.restore_watch(&found.client.id, partner.now).await?;
+            app.clients.restore_watch(&found.client.id, partner.now).await?;
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ use domain::intake::{IntakeState, IntakeToken};
 use domain::time::Timestamp;
 use domain::welcome::Welcome;
 use domain::workspace::{CanonicalHost, Workspace};
-use edge::idempotency::Claimed;
+use edge::command::Recorder;
 use edge::{Problem, Reply};
 use outbound::mail::MailError;
 use serde::{Deserialize, Serialize};
@@ -99,7 +99,7 @@ impl WelcomeStage {
 pub(crate) async fn welcome(
     app: &App,
     stage: WelcomeStage,
-    claimed: &Claimed,
+    recorder: Recorder<'_>,
     now: Timestamp,
 ) -> Result<Reply, Problem> {
     let is_sent = matches!(stage.recipient, Recipient::Client) && mail(app, &stage).await;
@@ -109,16 +109,16 @@ pub(crate) async fn welcome(
         _ => (ReplyKind::Other, stage.result(is_sent)),
     };
     let reply = Reply::created(&result)?;
-    let recorded = claimed.reply_about_client(&reply, kind, &stage.client_id);
+    let recorded = recorder.reply_about_client(&reply, kind, &stage.client_id);
     let change = stage.change.with_intake(state);
     let intake = || Unit::new().write([app.clients.set_intake(&stage.client_id, state)]);
 
     let released = intake().write([app.outbox.release(change.clone(), now)]);
-    let mut commit = app.runner.record(released, claimed, &recorded, now).await?;
+    let mut commit = recorder.commit(released, &recorded, now).await?;
     if matches!(&commit, Commit::Refused(refused) if refused.is(Part::Outbox)) {
         // The relay may have published the change already. If it is no longer true, it is emitted again.
         let again = intake().change(is_sent.then(|| change.intake_sent(now)));
-        commit = app.runner.record(again, claimed, &recorded, now).await?;
+        commit = recorder.commit(again, &recorded, now).await?;
     }
     match commit {
         Commit::Done => Ok(reply),

@@ -4,8 +4,6 @@
 //! The work for an answer is bounded. A request for all calendars is refused before anything is computed if they have
 //! too many slot starts together. A single calendar never has too many.
 
-use axum::extract::State;
-use axum::response::Response;
 use chrono::NaiveDate;
 use domain::availability::{
     Availability, CalendarAvailability, DaySlots, MAX_CANDIDATES, MAX_SLOTS, Offer, candidates, window,
@@ -28,16 +26,12 @@ const DAYS_AT_ONCE: usize = 16;
 
 const MOVES_ON_ITS_CALENDAR: &str = "must be the calendar of the booking, or absent: a booking moves on its calendar";
 
-pub(crate) async fn availability(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |caller: CrmCaller| {
-        inbound.check_size()?;
-        let request = AvailabilityRequest::parse(crm::body(&inbound)?)?;
-        Reply::ok(&match request.booking_id {
-            None => for_new_booking(&app, &caller, &request).await?,
-            Some(booking) => for_move(&app, &caller, &request, booking).await?,
-        })
-    };
-    app.gate.crm(&inbound, work).await
+pub(crate) async fn availability(app: App, caller: CrmCaller, inbound: Inbound) -> Result<Reply, Problem> {
+    let request = AvailabilityRequest::parse(crm::body(&inbound)?)?;
+    Reply::ok(&match request.booking_id {
+        None => for_new_booking(&app, &caller, &request).await?,
+        Some(booking) => for_move(&app, &caller, &request, booking).await?,
+    })
 }
 
 /// The free times of the calendar that the request names, or of all calendars.

@@ -3,8 +3,6 @@
 
 use std::borrow::Cow;
 
-use axum::extract::State;
-use axum::response::Response;
 use domain::booking::{self, BookingOutcome, BookingRefusal, CancelDraft};
 use domain::change::Change;
 use domain::fields::Invalid;
@@ -15,10 +13,6 @@ use store::booking::ChangeRead;
 
 use crate::App;
 use crate::render::{booking_event, booking_view, problem_of};
-
-pub(crate) async fn cancel(State(app): State<App>, inbound: Inbound) -> Response {
-    app.runner.answer(&app.gate, &inbound, &Cancel { app: &app, inbound: &inbound }).await
-}
 
 const LEAD: &str = "leadId";
 
@@ -34,17 +28,15 @@ fn request_body(inbound: &Inbound) -> Result<Value, Problem> {
     Ok(body)
 }
 
-struct Cancel<'a> {
-    app: &'a App,
-    inbound: &'a Inbound,
-}
+pub(crate) struct Cancel;
 
-impl Command for Cancel<'_> {
+impl Command for Cancel {
+    type App = App;
     type Caller = CrmCaller;
     type Snapshot = ChangeRead;
 
     /// The payload is the same in either form. A contradiction has a payload of its own.
-    fn payload<'a>(&self, inbound: &'a Inbound) -> Cow<'a, Value> {
+    fn payload(inbound: &Inbound) -> Cow<'_, Value> {
         match (request_body(inbound), inbound.query(LEAD)) {
             (Ok(body), _) => Cow::Owned(body),
             (Err(_), None) => inbound.payload(),
@@ -52,13 +44,13 @@ impl Command for Cancel<'_> {
         }
     }
 
-    async fn read(&self, caller: &CrmCaller) -> Result<Self::Snapshot, Problem> {
-        let booking = crm::path_id(self.inbound, CalendarEventId::parse)?;
-        let draft = CancelDraft::parse(&request_body(self.inbound)?)?;
-        Ok(self.app.bookings.read_change(&caller.coach, booking, draft.lead_id, None).await?)
+    async fn read(app: &App, caller: &CrmCaller, inbound: &Inbound) -> Result<Self::Snapshot, Problem> {
+        let booking = crm::path_id(inbound, CalendarEventId::parse)?;
+        let draft = CancelDraft::parse(&request_body(inbound)?)?;
+        Ok(app.bookings.read_change(&caller.coach, booking, draft.lead_id, None).await?)
     }
 
-    fn decide(&self, caller: &CrmCaller, read: &Self::Snapshot) -> Result<Decision, Problem> {
+    fn decide(app: &App, caller: &CrmCaller, read: &Self::Snapshot) -> Result<Decision, Problem> {
         let event = read.event.as_ref().map(|found| &found.event);
         booking::cancel(read.lead.lead(), event, caller.now).map_err(problem_of)?;
         let found = read.event.as_ref().ok_or_else(|| problem_of(BookingRefusal::UnknownBooking))?;
@@ -71,7 +63,7 @@ impl Command for Cancel<'_> {
             Some(event) => booking_event(caller, (lead, &read.lead), Some(&found.event), event, &read.calendars)?,
             None => None,
         };
-        let writes = cancelled.map(|event| self.app.bookings.change(&caller.coach, lead, found, read, &event));
+        let writes = cancelled.map(|event| app.bookings.change(&caller.coach, lead, found, read, &event));
         let reply = Reply::ok(&BookingOutcome::of(view))?;
         Ok(Decision::reply(About::Contact(&caller.coach, lead), reply)
             .write(writes.into_iter().flatten())

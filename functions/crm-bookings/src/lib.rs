@@ -12,16 +12,24 @@ mod reschedule;
 
 use axum::Router;
 use axum::routing::{get, post};
+use edge::{CrmCaller, Door};
 use runtime::{BoxError, Environment};
+use store::Db;
+use store::vault::Vault;
 
 use crate::app::App;
+use crate::cancel::Cancel;
+use crate::create::Create;
+use crate::reschedule::Reschedule;
 
 /// The function's routes.
 pub async fn router(env: &Environment) -> Result<Router, BoxError> {
-    let router = Router::new()
-        .route("/v1/crm/calendars", get(calendars::calendars))
-        .route("/v1/crm/bookings", get(list::list).post(create::create))
-        .route("/v1/crm/bookings/availability", post(availability::availability))
-        .route("/v1/crm/bookings/{id}", get(read::read).patch(reschedule::reschedule).delete(cancel::cancel));
-    Ok(router.with_state(App::new(env).await?))
+    let (db, vault) = (Db::new(env), Vault::open(env).await?);
+    let door = Door::<CrmCaller, _>::new(env, &db, App::new(env, &db, &vault)?)?.writing(env, &db, &vault)?;
+    let booking = get(door.read(read::read)).patch(door.write::<Reschedule>()).delete(door.write::<Cancel>());
+    Ok(Router::new()
+        .route("/v1/crm/calendars", get(door.read(calendars::calendars)))
+        .route("/v1/crm/bookings", get(door.read(list::list)).post(door.write::<Create>()))
+        .route("/v1/crm/bookings/availability", post(door.read(availability::availability)))
+        .route("/v1/crm/bookings/{id}", booking))
 }

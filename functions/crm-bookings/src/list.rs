@@ -2,28 +2,23 @@
 //!
 //! The list by id leaves cancelled bookings out, the list by update has them.
 
-use axum::extract::State;
-use axum::response::Response;
 use domain::booking::{BookingFilter, CalendarEvent};
 use domain::crm_list::{PageRequest, Walk};
 use domain::cursor::CursorList;
-use edge::{CrmCaller, Inbound, crm};
+use edge::{CrmCaller, Inbound, Problem, Reply, crm};
 use futures::future::try_join;
 use store::calendar::zone_of;
 
 use crate::App;
 
-pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |caller: CrmCaller| {
-        let list = CursorList { name: "bookings", coach: &caller.coach };
-        inbound.only_parameters(&[PageRequest::<Walk>::PARAMETERS, BookingFilter::PARAMETERS].concat())?;
-        let query = |name: &str| inbound.query(name);
-        let (request, filter) = (PageRequest::<Walk>::parse(&list, query)?, BookingFilter::parse(query)?);
-        let page = app.bookings.page(&caller.coach, &request, &filter);
-        let (page, calendars) = try_join(page, app.calendars.all(&caller.coach)).await?;
-        let workspace_zone = caller.time_zone.zone()?;
-        let view = |event: CalendarEvent| event.view(zone_of(&calendars, event.calendar_id, workspace_zone));
-        crm::page_reply(&list, page, view)
-    };
-    app.gate.crm(&inbound, work).await
+pub(crate) async fn list(app: App, caller: CrmCaller, inbound: Inbound) -> Result<Reply, Problem> {
+    let list = CursorList { name: "bookings", coach: &caller.coach };
+    inbound.only_parameters(&[PageRequest::<Walk>::PARAMETERS, BookingFilter::PARAMETERS].concat())?;
+    let query = |name: &str| inbound.query(name);
+    let (request, filter) = (PageRequest::<Walk>::parse(&list, query)?, BookingFilter::parse(query)?);
+    let page = app.bookings.page(&caller.coach, &request, &filter);
+    let (page, calendars) = try_join(page, app.calendars.all(&caller.coach)).await?;
+    let workspace_zone = caller.time_zone.zone()?;
+    let view = |event: CalendarEvent| event.view(zone_of(&calendars, event.calendar_id, workspace_zone));
+    crm::page_reply(&list, page, view)
 }

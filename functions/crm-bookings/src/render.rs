@@ -3,6 +3,7 @@
 use domain::booking::{Booking, BookingRefusal, CalendarEvent};
 use domain::event::{Event, Person};
 use domain::id::ContactId;
+use domain::id_kind::IdKind;
 use edge::{CrmCaller, Problem};
 use store::calendar::{StoredCalendar, zone_of};
 use store::contact::ContactState;
@@ -10,9 +11,9 @@ use store::contact::ContactState;
 /// The problem of a refusal.
 pub(crate) fn problem_of(refusal: BookingRefusal) -> Problem {
     match refusal {
-        BookingRefusal::UnknownLead => Problem::NotFound("contact"),
+        BookingRefusal::UnknownLead => Problem::not_found(IdKind::Contact),
         BookingRefusal::LeadMerged(into) => Problem::ContactMerged(into),
-        BookingRefusal::UnknownBooking => Problem::NotFound("booking"),
+        BookingRefusal::UnknownBooking => Problem::not_found(IdKind::Booking),
         BookingRefusal::UnknownCalendar => Problem::NotFound("calendar"),
         BookingRefusal::CheckoutRequired(booking_url) => Problem::CheckoutRequired(booking_url),
         BookingRefusal::NoBookings => Problem::CalendarTakesNoBookings,

@@ -1,7 +1,5 @@
 //! `PATCH /v1/crm/bookings/{id}`: moves a booking to another slot of its calendar.
 
-use axum::extract::State;
-use axum::response::Response;
 use domain::booking::{self, BookingOutcome, BookingRefusal, Move, RescheduleDraft};
 use domain::change::Change;
 use domain::id::CalendarEventId;
@@ -14,27 +12,21 @@ use store::calendar::{find, zone_of};
 use crate::App;
 use crate::render::{booking_event, booking_view, problem_of};
 
-pub(crate) async fn reschedule(State(app): State<App>, inbound: Inbound) -> Response {
-    app.runner.answer(&app.gate, &inbound, &Reschedule { app: &app, inbound: &inbound }).await
-}
+pub(crate) struct Reschedule;
 
-struct Reschedule<'a> {
-    app: &'a App,
-    inbound: &'a Inbound,
-}
-
-impl Command for Reschedule<'_> {
+impl Command for Reschedule {
+    type App = App;
     type Caller = CrmCaller;
     type Snapshot = (RescheduleDraft, ChangeRead);
 
-    async fn read(&self, caller: &CrmCaller) -> Result<Self::Snapshot, Problem> {
-        let booking = crm::path_id(self.inbound, CalendarEventId::parse)?;
-        let draft = RescheduleDraft::parse(crm::body(self.inbound)?)?;
-        let read = self.app.bookings.read_change(&caller.coach, booking, draft.lead_id, Some(draft.date)).await?;
+    async fn read(app: &App, caller: &CrmCaller, inbound: &Inbound) -> Result<Self::Snapshot, Problem> {
+        let booking = crm::path_id(inbound, CalendarEventId::parse)?;
+        let draft = RescheduleDraft::parse(crm::body(inbound)?)?;
+        let read = app.bookings.read_change(&caller.coach, booking, draft.lead_id, Some(draft.date)).await?;
         Ok((draft, read))
     }
 
-    fn decide(&self, caller: &CrmCaller, (draft, read): &Self::Snapshot) -> Result<Decision, Problem> {
+    fn decide(app: &App, caller: &CrmCaller, (draft, read): &Self::Snapshot) -> Result<Decision, Problem> {
         let to = move_of(draft, read, caller.time_zone.zone()?, caller.now).map_err(problem_of)?;
         let found = read.event.as_ref().ok_or_else(|| problem_of(BookingRefusal::UnknownBooking))?;
         let lead = crm::live(&read.lead)?.contact().id;
@@ -51,7 +43,7 @@ impl Command for Reschedule<'_> {
         let emitted = booking_event(caller, (lead, &read.lead), Some(&found.event), &event, &read.calendars)?;
         let reply = Reply::ok(&BookingOutcome::moved_from(view, previous))?;
         Ok(Decision::reply(About::Contact(&caller.coach, lead), reply)
-            .write(self.app.bookings.change(&caller.coach, lead, found, read, &event))
+            .write(app.bookings.change(&caller.coach, lead, found, read, &event))
             .change(change)
             .events(emitted))
     }

@@ -1,27 +1,17 @@
 //! The state that the operations share.
 
-use edge::{Gate, Runner};
 use runtime::{BoxError, Environment};
 use store::Db;
 use store::contact::Contacts;
-use store::vault::Vault;
 
 #[derive(Clone)]
 pub(crate) struct App {
-    pub(crate) gate: Gate,
-    pub(crate) runner: Runner,
     pub(crate) contacts: Contacts,
 }
 
 impl App {
     /// Connects to everything that the operations use.
-    pub(crate) async fn new(env: &Environment) -> Result<Self, BoxError> {
-        let db = Db::new(env);
-        let vault = Vault::open(env).await?;
-        Ok(Self {
-            gate: Gate::new(env, &db)?,
-            runner: Runner::new(env, &db, &vault)?,
-            contacts: Contacts::new(env, &db)?,
-        })
+    pub(crate) fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
+        Ok(Self { contacts: Contacts::new(env, db)? })
     }
 }

@@ -1,7 +1,5 @@
 //! `POST /v1/crm/contacts`: creates a contact, or returns the contact that has the address, unchanged.
 
-use axum::extract::State;
-use axum::response::Response;
 use domain::change::Change;
 use domain::contact::{Contact, ContactDraft, KnownContact};
 use domain::event::{ContactSource, Event};
@@ -13,37 +11,37 @@ use store::contact::StoredContact;
 
 use crate::App;
 
-pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response {
-    app.runner.answer(&app.gate, &inbound, &Create { app: &app, inbound: &inbound, random: random_bytes() }).await
-}
+pub(crate) struct Create;
 
-struct Create<'a> {
-    app: &'a App,
-    inbound: &'a Inbound,
+/// The draft, the contact that has its address, and the random part of a new id.
+pub(crate) struct CreateRead {
+    draft: ContactDraft,
+    found: Option<StoredContact>,
     random: [u8; 10],
 }
 
-impl Command for Create<'_> {
+impl Command for Create {
+    type App = App;
     type Caller = CrmCaller;
-    /// The draft, and the contact that has its address.
-    type Snapshot = (ContactDraft, Option<StoredContact>);
+    type Snapshot = CreateRead;
 
-    async fn read(&self, caller: &CrmCaller) -> Result<Self::Snapshot, Problem> {
-        let draft = ContactDraft::parse(crm::body(self.inbound)?)?;
-        let found = self.app.contacts.with_email(&caller.coach, &draft.email.key()).await?;
-        Ok((draft, found))
+    async fn read(app: &App, caller: &CrmCaller, inbound: &Inbound) -> Result<CreateRead, Problem> {
+        let draft = ContactDraft::parse(crm::body(inbound)?)?;
+        let found = app.contacts.with_email(&caller.coach, &draft.email.key()).await?;
+        Ok(CreateRead { draft, found, random: random_bytes() })
     }
 
-    fn decide(&self, caller: &CrmCaller, (draft, found): &Self::Snapshot) -> Result<Decision, Problem> {
+    fn decide(app: &App, caller: &CrmCaller, read: &CreateRead) -> Result<Decision, Problem> {
+        let CreateRead { draft, found, random } = read;
         if let Some(found) = found {
             let reply = Reply::created(&contact_body(found.contact()))?;
             return Ok(Decision::reply(About::Contact(&caller.coach, found.contact().id), reply));
         }
-        let id = ContactId(new_uuid(caller.now.ms(), self.random));
+        let id = ContactId(new_uuid(caller.now.ms(), *random));
         let created = KnownContact::create(id, draft, caller.now);
         let reply = Reply::created(&contact_body(&created.contact))?;
         Ok(Decision::reply(About::Contact(&caller.coach, id), reply)
-            .write(self.app.contacts.create(&caller.coach, &created))
+            .write(app.contacts.create(&caller.coach, &created))
             .change([Change::contact_created(&caller.coach, &created.contact)])
             .events([Event::contact_created(&caller.coach, &created.contact, ContactSource::CrmApi)]))
     }

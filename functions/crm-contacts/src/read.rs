@@ -1,17 +1,12 @@
 //! `GET /v1/crm/contacts/{id}`: one contact. A merged contact is not found, and the refusal names the one that remains.
 
-use axum::extract::State;
-use axum::response::Response;
 use domain::id::ContactId;
-use edge::{CrmCaller, Inbound, Reply, crm};
+use edge::{CrmCaller, Inbound, Problem, Reply, crm};
 
 use crate::App;
 use crate::create::contact_body;
 
-pub(crate) async fn read(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |caller: CrmCaller| {
-        let contact = app.contacts.state(&caller.coach, crm::path_id(&inbound, ContactId::parse)?).await?;
-        Reply::ok(&contact_body(crm::found(&contact)?.contact()))
-    };
-    app.gate.crm(&inbound, work).await
+pub(crate) async fn read(app: App, caller: CrmCaller, inbound: Inbound) -> Result<Reply, Problem> {
+    let contact = app.contacts.state(&caller.coach, crm::path_id(&inbound, ContactId::parse)?).await?;
+    Reply::ok(&contact_body(crm::found(&contact)?.contact()))
 }

@@ -1,10 +1,9 @@
 //! `PATCH /v1/crm/opportunities/{id}`: sets the name, the value or the stage of an opportunity.
 
-use axum::extract::State;
-use axum::response::Response;
 use domain::change::Change;
 use domain::event::Event;
 use domain::id::OpportunityId;
+use domain::id_kind::IdKind;
 use domain::opportunity::{OpportunityPatch, OpportunityRefusal, OpportunityResult, apply};
 use domain::pipeline::Pipeline;
 use edge::{About, Command, CrmCaller, Decision, Inbound, Problem, Reply, crm};
@@ -14,16 +13,7 @@ use store::opportunity::StoredOpportunity;
 
 use crate::App;
 
-pub(crate) const OPPORTUNITY: &str = "opportunity";
-
-pub(crate) async fn update(State(app): State<App>, inbound: Inbound) -> Response {
-    app.runner.answer(&app.gate, &inbound, &Update { app: &app, inbound: &inbound }).await
-}
-
-struct Update<'a> {
-    app: &'a App,
-    inbound: &'a Inbound,
-}
+pub(crate) struct Update;
 
 /// The patch, and the records that decide the update: the opportunity, its contact and the configured pipeline.
 pub(crate) struct UpdateRead {
@@ -32,26 +22,27 @@ pub(crate) struct UpdateRead {
     pipeline: Option<Pipeline>,
 }
 
-impl Command for Update<'_> {
+impl Command for Update {
+    type App = App;
     type Caller = CrmCaller;
     type Snapshot = UpdateRead;
 
-    async fn read(&self, caller: &CrmCaller) -> Result<UpdateRead, Problem> {
-        let id = crm::path_id(self.inbound, OpportunityId::parse)?;
-        let patch = OpportunityPatch::parse(crm::body(self.inbound)?)?;
+    async fn read(app: &App, caller: &CrmCaller, inbound: &Inbound) -> Result<UpdateRead, Problem> {
+        let id = crm::path_id(inbound, OpportunityId::parse)?;
+        let patch = OpportunityPatch::parse(crm::body(inbound)?)?;
         let opportunity = async {
-            let Some(found) = self.app.opportunities.get(&caller.coach, id).await? else { return Ok(None) };
-            let contact = self.app.contacts.state(&caller.coach, found.opportunity.contact_id).await?;
+            let Some(found) = app.opportunities.get(&caller.coach, id).await? else { return Ok(None) };
+            let contact = app.contacts.state(&caller.coach, found.opportunity.contact_id).await?;
             Ok(Some((found, contact)))
         };
-        let pipeline = self.app.pipelines.get(&caller.coach, &caller.crm.pipeline_id);
+        let pipeline = app.pipelines.get(&caller.coach, &caller.crm.pipeline_id);
         let (opportunity, pipeline) = try_join(opportunity, pipeline).await?;
         Ok(UpdateRead { patch, opportunity, pipeline })
     }
 
-    fn decide(&self, caller: &CrmCaller, read: &UpdateRead) -> Result<Decision, Problem> {
+    fn decide(app: &App, caller: &CrmCaller, read: &UpdateRead) -> Result<Decision, Problem> {
         let pipeline = read.pipeline.as_ref().ok_or(Problem::CrmNotConfigured)?;
-        let (found, contact) = read.opportunity.as_ref().ok_or(Problem::NotFound(OPPORTUNITY))?;
+        let (found, contact) = read.opportunity.as_ref().ok_or(Problem::not_found(IdKind::Opportunity))?;
         let changed = apply(&found.opportunity, pipeline, &read.patch, caller.now)
             .map_err(|refusal| problem_of(refusal, pipeline))?;
         let view = changed.view(Some(pipeline));
@@ -64,7 +55,7 @@ impl Command for Update<'_> {
         });
         let about = About::Contact(&caller.coach, changed.contact_id);
         Ok(Decision::reply(about, Reply::ok(&OpportunityResult { opportunity: view })?)
-            .write([self.app.opportunities.change(&caller.coach, found, &changed, caller.now)])
+            .write([app.opportunities.change(&caller.coach, found, &changed, caller.now)])
             .change(change)
             .events(event))
     }
@@ -73,7 +64,7 @@ impl Command for Update<'_> {
 /// The problem of a refusal.
 fn problem_of(refusal: OpportunityRefusal, pipeline: &Pipeline) -> Problem {
     match refusal {
-        OpportunityRefusal::NotFound => Problem::NotFound(OPPORTUNITY),
+        OpportunityRefusal::NotFound => Problem::not_found(IdKind::Opportunity),
         OpportunityRefusal::StagePaymentControlled => Problem::StagePaymentControlled,
         OpportunityRefusal::StageUnknown => Problem::StageUnknown(pipeline.selectable_stages()),
         OpportunityRefusal::LostReasonRequired => Problem::LostReasonRequired,

@@ -2,6 +2,9 @@
 //!
 //! The operators' guides in `infra/guides` are not served. The tests here check both against the code's constants.
 
+use domain::api_key::{Permission, Scope};
+use edge::routes::ROUTES;
+
 use crate::page::{Page, Part};
 use crate::site::{GUIDES, without_marks};
 
@@ -13,11 +16,23 @@ const RECEIVERS: [(&str, &str); 4] = [
     ("receiver.rs", include_str!("../../../tests/receivers/receiver.rs")),
 ];
 
-/// Removes the marks behind numbers, and inserts the code of the receivers.
+/// Removes the marks behind numbers, and inserts the code of the receivers and the tables of permissions.
 pub(crate) fn markdown(text: &str) -> String {
-    RECEIVERS
-        .iter()
-        .fold(without_marks(text), |text, (name, file)| text.replace(&format!("<<{name}>>\n"), without_header(file)))
+    let receivers = RECEIVERS.map(|(name, file)| (name.to_owned(), without_header(file).to_owned()));
+    let permissions = Scope::ALL.map(|scope| (format!("permissions of {} keys", scope.as_str()), permissions(scope)));
+    let inserted = receivers.into_iter().chain(permissions);
+    inserted.fold(without_marks(text), |text, (name, made)| text.replace(&format!("<<{name}>>\n"), &made))
+}
+
+/// The table of the permissions of a scope, with the routes that each opens.
+fn permissions(scope: Scope) -> String {
+    let row = |permission: Permission| {
+        let routes = ROUTES.iter().filter(|route| route.permission() == Some(permission));
+        let routes: Vec<String> = routes.map(|route| format!("`{route}`")).collect();
+        format!("| `{}` | {} | {} |\n", permission.as_str(), permission.title(), routes.join(", "))
+    };
+    let rows: String = Permission::of(scope).into_iter().map(row).collect();
+    format!("| Permission | Opens | Routes |\n|---|---|---|\n{rows}")
 }
 
 /// Cuts the header of a file, which ends at the first blank line.

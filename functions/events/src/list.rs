@@ -1,7 +1,5 @@
 //! `GET /v1/events`: a page of the event feed.
 
-use axum::extract::State;
-use axum::response::Response;
 use domain::cursor::CURSOR_RULE;
 use domain::event_feed::{
     CursorError, EventPage, FeedChoice, FeedEvent, FeedQuery, FeedReader, OrderedFeed, parse_types,
@@ -9,19 +7,17 @@ use domain::event_feed::{
 use domain::fields::Invalid;
 use domain::list::Order;
 use edge::{EventReader, Inbound, Problem, Reply};
+use store::event_feed::EventFeed;
 
-use crate::app::{App, check_allowed};
+use crate::access::check_allowed;
 
 /// Reads of a feed in which the event behind the cursor is missing. An event that was being stored is there when the
 /// feed is read again.
 const READS: usize = 2;
 
-pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |reader: EventReader| {
-        let wanted = feed_reader(&reader, &inbound)?;
-        page(&app, &reader, &wanted).await
-    };
-    app.gate.events(&inbound, work).await
+pub(crate) async fn list(feed: EventFeed, reader: EventReader, inbound: Inbound) -> Result<Reply, Problem> {
+    let wanted = feed_reader(&reader, &inbound)?;
+    page(&feed, &reader, &wanted).await
 }
 
 /// Reads the request. Permissions come before the rules of parameters.
@@ -44,9 +40,9 @@ fn feed_of(reader: &EventReader, order: Order) -> OrderedFeed<'_> {
     OrderedFeed { coach: &reader.coach, order, unbroken_since: reader.since }
 }
 
-async fn page(app: &App, reader: &EventReader, wanted: &FeedReader) -> Result<Reply, Problem> {
+async fn page(feed: &EventFeed, reader: &EventReader, wanted: &FeedReader) -> Result<Reply, Problem> {
     for _ in 0..READS {
-        let scan = app.feed.scan(&reader.coach, wanted).await?;
+        let scan = feed.scan(&reader.coach, wanted).await?;
         if let FeedChoice::Page { events, next, has_more } = wanted.choose(&scan) {
             let render = |event| FeedEvent::render(event, reader.access.payload_mode);
             let data = events.into_iter().map(render).collect();

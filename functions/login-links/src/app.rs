@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use domain::assertion::AssertionSigner;
-use edge::Gate;
 use runtime::{BoxError, Clock, Environment};
 use store::Db;
 use store::client::ClientLookup;
@@ -13,7 +12,6 @@ use store::workspace::Workspaces;
 
 #[derive(Clone)]
 pub(crate) struct App {
-    pub(crate) gate: Gate,
     pub(crate) clients: ClientLookup,
     pub(crate) workspaces: Workspaces,
     pub(crate) links: LoginLinks,
@@ -24,13 +22,11 @@ pub(crate) struct App {
 
 impl App {
     /// Connects to everything that the operations use.
-    pub(crate) async fn new(env: &Environment) -> Result<Self, BoxError> {
-        let db = Db::new(env);
-        let clients = ClientLookup::new(env, &db)?;
+    pub(crate) async fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
+        let clients = ClientLookup::new(env, db)?;
         Ok(Self {
-            gate: Gate::new(env, &db)?,
-            workspaces: Workspaces::new(env, &db)?,
-            links: LoginLinks::new(env, &db, &clients)?,
+            workspaces: Workspaces::new(env, db)?,
+            links: LoginLinks::new(env, db, &clients)?,
             clients,
             signer: assertion_signer(env).await?,
             issuer: env.config().get("ASSERTION_ISSUER")?.into(),

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use domain::audit::{AuditAction, AuditDetail};
 use domain::receiver_url::Reach;
-use edge::Runner;
+use edge::Session;
 use runtime::{BoxError, Environment};
 use store::delivery::Deliveries;
 use store::endpoint::Endpoints;
@@ -13,11 +13,8 @@ use store::vault::Vault;
 use store::workspace::Workspaces;
 use store::{Db, Write};
 
-use crate::session::{Session, Sessions};
-
 #[derive(Clone)]
 pub(crate) struct App {
-    pub(crate) sessions: Sessions,
     pub(crate) keys: Keys,
     pub(crate) workspaces: Workspaces,
     pub(crate) endpoints: Endpoints,
@@ -27,16 +24,12 @@ pub(crate) struct App {
 
 impl App {
     /// Connects to everything that the operations use.
-    pub(crate) async fn new(env: &Environment) -> Result<Self, BoxError> {
-        let db = Db::new(env);
-        let vault = Vault::open(env).await?;
-        let workspaces = Workspaces::new(env, &db)?;
+    pub(crate) fn new(env: &Environment, db: &Db, vault: &Vault) -> Result<Self, BoxError> {
         Ok(Self {
-            sessions: Sessions::new(env, &workspaces, Runner::new(env, &db, &vault)?)?,
-            keys: Keys::new(env, &db)?,
-            endpoints: Endpoints::new(env, &db, &vault)?,
-            deliveries: Deliveries::new(env, &db, &vault)?,
-            workspaces,
+            keys: Keys::new(env, db)?,
+            workspaces: Workspaces::new(env, db)?,
+            endpoints: Endpoints::new(env, db, vault)?,
+            deliveries: Deliveries::new(env, db, vault)?,
             reach: Reach::by_setting(env.config().find(Reach::SETTING)),
         })
     }

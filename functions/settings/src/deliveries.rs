@@ -2,24 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::State;
-use axum::response::Response;
 use domain::breaker::Breaker;
 use domain::cursor::CursorList;
 use domain::delivery::{DeliveryFilter, DeliveryPage, DeliveryView, ENDPOINT_FILTER};
 use domain::endpoint::EndpointWithHealth;
 use domain::fields::Invalid;
 use domain::id::{DeliveryId, EndpointId};
+use domain::id_kind::IdKind;
 use domain::list::DELIVERY_PAGE;
-use edge::{Inbound, Problem, Reply};
+use edge::{Inbound, Problem, Reply, Session};
 use futures::future::try_join;
 use store::delivery::{DeliveryLogPage, DeliveryLogRequest};
 
 use crate::App;
-use crate::session::Session;
 use crate::webhooks::{endpoint_id, find};
 
-pub(crate) const DELIVERY: &str = "delivery";
 /// The name of the log of all endpoints, among lists with cursors.
 const LOG: &str = "deliveries";
 /// The parameters of a page.
@@ -34,51 +31,42 @@ struct PageQuery<'a> {
 }
 
 /// `GET /settings/deliveries`
-pub(crate) async fn list_all(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |session: Session| {
-        let list = CursorList { name: LOG, coach: &session.coach };
-        let query = parse(&inbound, list, &[&DeliveryFilter::PARAMETERS[..], &[ENDPOINT_FILTER], &PAGE].concat())?;
-        let endpoints = match &query.filter.endpoint_id {
-            Some(id) => one_endpoint(&app, &session, id).await?,
-            None => all_endpoints(&app, &session).await?,
-        };
-        page(&app, &endpoints, &query, &session).await
+pub(crate) async fn list_all(app: App, session: Session, inbound: Inbound) -> Result<Reply, Problem> {
+    let list = CursorList { name: LOG, coach: &session.coach };
+    let query = parse(&inbound, list, &[&DeliveryFilter::PARAMETERS[..], &[ENDPOINT_FILTER], &PAGE].concat())?;
+    let endpoints = match &query.filter.endpoint_id {
+        Some(id) => one_endpoint(&app, &session, id).await?,
+        None => all_endpoints(&app, &session).await?,
     };
-    app.sessions.answer(&inbound, work).await
+    page(&app, &endpoints, &query, &session).await
 }
 
 /// `GET /settings/webhooks/{id}/deliveries`
-pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |session: Session| {
-        let name = format!("{LOG}/{}", inbound.parameter(0));
-        let list = CursorList { name: &name, coach: &session.coach };
-        let query = parse(&inbound, list, &[&DeliveryFilter::PARAMETERS[..], &PAGE].concat())?;
-        let found = find(&app, &session, inbound.parameter(0)).await?;
-        page(&app, &Breakers::from([breaker_of(found.with_health())]), &query, &session).await
-    };
-    app.sessions.answer(&inbound, work).await
+pub(crate) async fn list(app: App, session: Session, inbound: Inbound) -> Result<Reply, Problem> {
+    let name = format!("{LOG}/{}", inbound.parameter(0));
+    let list = CursorList { name: &name, coach: &session.coach };
+    let query = parse(&inbound, list, &[&DeliveryFilter::PARAMETERS[..], &PAGE].concat())?;
+    let found = find(&app, &session, inbound.parameter(0)).await?;
+    page(&app, &Breakers::from([breaker_of(found.with_health())]), &query, &session).await
 }
 
 /// `GET /settings/webhooks/{id}/deliveries/{delivery_id}`
-pub(crate) async fn read(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |session: Session| {
-        let (endpoint, id) = (endpoint_id(inbound.parameter(0))?, delivery_id(inbound.parameter(1))?);
-        let read = app.deliveries.read(&endpoint, &id, session.now);
-        let (found, stored) = try_join(read, app.endpoints.find(&session.coach, &endpoint)).await?;
-        let own = found.filter(|found| found.coach == session.coach).ok_or(Problem::NotFound(DELIVERY))?;
-        let mut detail = own.detail;
-        // The delivery of a deleted endpoint can still be read.
-        if let Some(stored) = stored {
-            detail.delivery = detail.delivery.behind(&stored.health.breaker, session.now);
-        }
-        Reply::ok(&detail)
-    };
-    app.sessions.answer(&inbound, work).await
+pub(crate) async fn read(app: App, session: Session, inbound: Inbound) -> Result<Reply, Problem> {
+    let (endpoint, id) = (endpoint_id(inbound.parameter(0))?, delivery_id(inbound.parameter(1))?);
+    let read = app.deliveries.read(&endpoint, &id, session.now);
+    let (found, stored) = try_join(read, app.endpoints.find(&session.coach, &endpoint)).await?;
+    let own = found.filter(|found| found.coach == session.coach).ok_or(Problem::not_found(IdKind::Delivery))?;
+    let mut detail = own.detail;
+    // The delivery of a deleted endpoint can still be read.
+    if let Some(stored) = stored {
+        detail.delivery = detail.delivery.behind(&stored.health.breaker, session.now);
+    }
+    Reply::ok(&detail)
 }
 
 /// The id of a delivery that a path names.
 pub(crate) fn delivery_id(text: &str) -> Result<DeliveryId, Problem> {
-    DeliveryId::parse_whole(text).map_err(|_| Problem::NotFound(DELIVERY))
+    DeliveryId::parse_whole(text).map_err(|_| Problem::not_found(IdKind::Delivery))
 }
 
 fn parse<'a>(inbound: &Inbound, list: CursorList<'a>, parameters: &[&str]) -> Result<PageQuery<'a>, Invalid> {

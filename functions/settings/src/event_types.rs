@@ -1,13 +1,10 @@
 //! `GET /settings/event-types`: all events, each in words, with its schema and examples.
 
-use axum::extract::State;
-use axum::response::Response;
 use domain::event::EventCatalog;
-use edge::{Inbound, Reply};
+use edge::{Inbound, Problem, Reply, Session};
 
 use crate::App;
-use crate::session::Session;
 
-pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
-    app.sessions.answer(&inbound, async |_: Session| Reply::ok(&EventCatalog::all())).await
+pub(crate) async fn list(_: App, _: Session, _: Inbound) -> Result<Reply, Problem> {
+    Reply::ok(&EventCatalog::all())
 }

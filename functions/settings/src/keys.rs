@@ -1,16 +1,15 @@
 //! `/settings/keys`: a coach's API keys. The key itself is only in the answer that creates it.
 
-use axum::extract::State;
-use axum::response::Response;
 use domain::api_key::ApiKey;
 use domain::audit::{AuditAction, AuditDetail};
 use domain::cursor::CursorList;
 use domain::fields::Fields;
 use domain::id::KeyId;
+use domain::id_kind::IdKind;
 use domain::key::{KeyChange, KeyCursor, KeyDraft, KeyFilter, KeyList, KeyStatus, KeyView, NewKey};
 use domain::list::KEY_PAGE;
 use domain::time::Timestamp;
-use edge::{About, Command, Decision, Inbound, Problem, Reply};
+use edge::{About, Command, Decision, Inbound, Problem, Reply, Session};
 use futures::future::try_join;
 use runtime::random_bytes;
 use store::key::{KeyRecord, Readers};
@@ -18,47 +17,23 @@ use store::workspace::StoredWorkspace;
 use store::{Part, RefusedTransaction};
 
 use crate::App;
-use crate::session::{Session, refuse_fields};
 
-const KEY: &str = "key";
-
-pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |session: Session| {
-        let limit = KEY_PAGE.parse(inbound.query("limit").as_deref()) as usize;
-        let filter = KeyFilter::parse(inbound.query("status").as_deref())?;
-        let list = CursorList { name: "keys", coach: &session.coach };
-        let after = list.parse(inbound.query("cursor").as_deref(), KeyCursor::parse)?;
-        let page = app.keys.page(&session.coach, filter, limit, after, session.now).await?;
-        let keys = page.keys.into_iter().map(|record| view(record, session.now)).collect();
-        let next_cursor = page.next_cursor.map(|next| list.cursor(&String::from(next)));
-        Reply::ok(&KeyList { keys, next_cursor })
-    };
-    app.sessions.answer(&inbound, work).await
+pub(crate) async fn list(app: App, session: Session, inbound: Inbound) -> Result<Reply, Problem> {
+    let limit = KEY_PAGE.parse(inbound.query("limit").as_deref()) as usize;
+    let filter = KeyFilter::parse(inbound.query("status").as_deref())?;
+    let list = CursorList { name: "keys", coach: &session.coach };
+    let after = list.parse(inbound.query("cursor").as_deref(), KeyCursor::parse)?;
+    let page = app.keys.page(&session.coach, filter, limit, after, session.now).await?;
+    let keys = page.keys.into_iter().map(|record| view(record, session.now)).collect();
+    let next_cursor = page.next_cursor.map(|next| list.cursor(&String::from(next)));
+    Reply::ok(&KeyList { keys, next_cursor })
 }
 
-pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response {
-    app.sessions.run(&inbound, &Create { app: &app, inbound: &inbound, rotates: false, random: random_bytes() }).await
-}
+/// The creation of a key.
+pub(crate) struct Create;
 
-pub(crate) async fn rotate(State(app): State<App>, inbound: Inbound) -> Response {
-    app.sessions.run(&inbound, &Create { app: &app, inbound: &inbound, rotates: true, random: random_bytes() }).await
-}
-
-pub(crate) async fn change(State(app): State<App>, inbound: Inbound) -> Response {
-    app.sessions.run(&inbound, &Change { app: &app, inbound: &inbound }).await
-}
-
-pub(crate) async fn revoke(State(app): State<App>, inbound: Inbound) -> Response {
-    app.sessions.run(&inbound, &Revoke { app: &app, inbound: &inbound }).await
-}
-
-/// The creation of a key, or the rotation of the key in the path: the new key is like the old one.
-struct Create<'a> {
-    app: &'a App,
-    inbound: &'a Inbound,
-    rotates: bool,
-    random: [u8; 128],
-}
+/// The rotation of the key in the path: the new key is like the old one.
+pub(crate) struct Rotate;
 
 /// The key to create, the key that it replaces, the workspace, and the readers of events if the key becomes one.
 pub(crate) struct CreateRead {
@@ -66,35 +41,22 @@ pub(crate) struct CreateRead {
     old: Option<KeyRecord>,
     workspace: StoredWorkspace,
     readers: Option<Readers>,
+    random: [u8; 128],
 }
 
-impl Command for Create<'_> {
-    type Caller = Session;
-    type Snapshot = CreateRead;
-
-    async fn read(&self, session: &Session) -> Result<CreateRead, Problem> {
-        let (draft, old) = if self.rotates {
-            refuse_fields(self.inbound)?;
-            let old = find(self.app, session, self.inbound).await?;
-            match old.status(session.now) {
-                KeyStatus::Active => (old.to_draft(), Some(old)),
-                KeyStatus::Replaced => return Err(Problem::KeyNotActive),
-                KeyStatus::Revoked | KeyStatus::Expired => return Err(Problem::KeyNotLive),
-            }
-        } else {
-            (KeyDraft::parse(Fields::body(self.inbound.json()?)?, session.now)?, None)
-        };
-        let readers = readers(self.app, session, draft.events.is_some());
-        let (workspace, readers) = try_join(workspace(self.app, session), readers).await?;
-        Ok(CreateRead { draft, old, workspace, readers })
+impl CreateRead {
+    async fn of(app: &App, session: &Session, draft: KeyDraft, old: Option<KeyRecord>) -> Result<Self, Problem> {
+        let readers = readers(app, session, draft.events.is_some());
+        let (workspace, readers) = try_join(workspace(app, session), readers).await?;
+        Ok(Self { draft, old, workspace, readers, random: random_bytes() })
     }
 
-    fn decide(&self, session: &Session, found: &CreateRead) -> Result<Decision, Problem> {
-        let (CreateRead { draft, workspace, .. }, app, now) = (found, self.app, session.now);
-        let readers = found.readers.as_ref();
+    fn decide(&self, app: &App, session: &Session) -> Result<Decision, Problem> {
+        let (Self { draft, workspace, .. }, now) = (self, session.now);
+        let readers = self.readers.as_ref();
         let key = ApiKey::generate(draft.scope, &self.random);
         let record = KeyRecord::new(&key, draft, workspace, readers, now);
-        let (action, target, detail) = match &found.old {
+        let (action, target, detail) = match &self.old {
             None => {
                 let detail = AuditDetail { scope: Some(record.scope), ..record.audit_detail() };
                 (AuditAction::KeyCreated, &record.key_id, detail)
@@ -110,24 +72,74 @@ impl Command for Create<'_> {
             Reply::created(&NewKey { record: view(record.clone(), now), key })
         };
         Ok(Decision::secret(answer(Some(&key))?, answer(None)?)
-            .write(match &found.old {
+            .write(match &self.old {
                 None => app.keys.create(&record, &key, readers),
                 Some(old) => app.keys.replace(old, &record, &key, readers, now),
             })
             .write([app.workspaces.check_unchanged(workspace), app.audit(session, action, target, detail)]))
     }
+}
 
-    /// Removes expired keys from a ring that had no room. Refuses the request if all keys are live.
-    async fn refused(&self, session: &Session, _: &CreateRead, refused: &RefusedTransaction) -> Result<(), Problem> {
-        let has_room = !refused.is(Part::KeyRing) || self.app.keys.make_room(&session.coach, session.now).await?;
-        if has_room { Ok(()) } else { Err(Problem::KeyLimit) }
+/// Removes expired keys from a ring that had no room. Refuses the request if all keys are live.
+async fn refuse_full_ring(app: &App, session: &Session, refused: &RefusedTransaction) -> Result<(), Problem> {
+    let has_room = !refused.is(Part::KeyRing) || app.keys.make_room(&session.coach, session.now).await?;
+    if has_room { Ok(()) } else { Err(Problem::KeyLimit) }
+}
+
+impl Command for Create {
+    type App = App;
+    type Caller = Session;
+    type Snapshot = CreateRead;
+
+    async fn read(app: &App, session: &Session, inbound: &Inbound) -> Result<CreateRead, Problem> {
+        let draft = KeyDraft::parse(Fields::body(inbound.json()?)?, session.now)?;
+        CreateRead::of(app, session, draft, None).await
+    }
+
+    fn decide(app: &App, session: &Session, found: &CreateRead) -> Result<Decision, Problem> {
+        found.decide(app, session)
+    }
+
+    async fn refused(
+        app: &App,
+        session: &Session,
+        _: &CreateRead,
+        refused: &RefusedTransaction,
+    ) -> Result<(), Problem> {
+        refuse_full_ring(app, session, refused).await
     }
 }
 
-struct Change<'a> {
-    app: &'a App,
-    inbound: &'a Inbound,
+impl Command for Rotate {
+    type App = App;
+    type Caller = Session;
+    type Snapshot = CreateRead;
+
+    async fn read(app: &App, session: &Session, inbound: &Inbound) -> Result<CreateRead, Problem> {
+        inbound.refuse_fields()?;
+        let old = find(app, session, inbound).await?;
+        match old.status(session.now) {
+            KeyStatus::Active => CreateRead::of(app, session, old.to_draft(), Some(old)).await,
+            KeyStatus::Replaced => Err(Problem::KeyNotActive),
+            KeyStatus::Revoked | KeyStatus::Expired => Err(Problem::KeyNotLive),
+        }
+    }
+
+    fn decide(app: &App, session: &Session, found: &CreateRead) -> Result<Decision, Problem> {
+        found.decide(app, session)
+    }
+
+    async fn refused(
+        app: &App,
+        session: &Session,
+        _: &CreateRead,
+        refused: &RefusedTransaction,
+    ) -> Result<(), Problem> {
+        refuse_full_ring(app, session, refused).await
+    }
 }
+
+pub(crate) struct Change;
 
 /// A change of a key, the key, the workspace of a key whose expiry changes, and the readers of events if the key
 /// becomes one.
@@ -138,13 +150,14 @@ pub(crate) struct ChangeRead {
     readers: Option<Readers>,
 }
 
-impl Command for Change<'_> {
+impl Command for Change {
+    type App = App;
     type Caller = Session;
     type Snapshot = ChangeRead;
 
-    async fn read(&self, session: &Session) -> Result<ChangeRead, Problem> {
-        let change = KeyChange::parse(Fields::body(self.inbound.json()?)?, session.now)?;
-        let record = find(self.app, session, self.inbound).await?;
+    async fn read(app: &App, session: &Session, inbound: &Inbound) -> Result<ChangeRead, Problem> {
+        let change = KeyChange::parse(Fields::body(inbound.json()?)?, session.now)?;
+        let record = find(app, session, inbound).await?;
         match record.status(session.now) {
             KeyStatus::Revoked => return Err(Problem::KeyRevoked),
             KeyStatus::Expired | KeyStatus::Replaced if change.expires_at.is_some() => {
@@ -157,65 +170,63 @@ impl Command for Change<'_> {
         }
         let workspace = match change.expires_at {
             // Another expiry copies the workspace's state into the key.
-            Some(_) => Some(workspace(self.app, session).await?),
+            Some(_) => Some(workspace(app, session).await?),
             None => None,
         };
         let becomes_reader = record.events.is_none() && matches!(change.events, Some(Some(_)));
-        let readers = readers(self.app, session, becomes_reader).await?;
+        let readers = readers(app, session, becomes_reader).await?;
         Ok(ChangeRead { change, record, workspace, readers })
     }
 
-    fn decide(&self, session: &Session, found: &ChangeRead) -> Result<Decision, Problem> {
+    fn decide(app: &App, session: &Session, found: &ChangeRead) -> Result<Decision, Problem> {
         let ChangeRead { change, record, .. } = found;
         let (workspace, readers) = (found.workspace.as_ref(), found.readers.as_ref());
         let detail = AuditDetail { changed: Some(change.fields()), ..record.audit_detail() };
         Ok(Decision::reply(About::Nobody, Reply::ok(&view(record.changed(change, readers), session.now))?)
-            .write(self.app.keys.change(record, change, workspace, readers, session.now))
-            .write(workspace.map(|workspace| self.app.workspaces.check_unchanged(workspace)))
-            .write([self.app.audit(session, AuditAction::KeyUpdated, &record.key_id, detail)]))
+            .write(app.keys.change(record, change, workspace, readers, session.now))
+            .write(workspace.map(|workspace| app.workspaces.check_unchanged(workspace)))
+            .write([app.audit(session, AuditAction::KeyUpdated, &record.key_id, detail)]))
     }
 
     async fn refused(
-        &self,
+        app: &App,
         session: &Session,
         found: &ChangeRead,
         refused: &RefusedTransaction,
     ) -> Result<(), Problem> {
-        let (keys, id) = (&self.app.keys, &found.record.key_id);
+        let (keys, id) = (&app.keys, &found.record.key_id);
         // The key has expired, and another one has its place.
         let is_out = refused.is(Part::KeyRing) && !keys.has_place(&session.coach, id, session.now).await?;
         if is_out { Err(Problem::KeyNotActive) } else { Ok(()) }
     }
 }
 
-struct Revoke<'a> {
-    app: &'a App,
-    inbound: &'a Inbound,
-}
+pub(crate) struct Revoke;
 
-impl Command for Revoke<'_> {
+impl Command for Revoke {
+    type App = App;
     type Caller = Session;
     type Snapshot = KeyRecord;
 
-    async fn read(&self, session: &Session) -> Result<KeyRecord, Problem> {
-        find(self.app, session, self.inbound).await
+    async fn read(app: &App, session: &Session, inbound: &Inbound) -> Result<KeyRecord, Problem> {
+        find(app, session, inbound).await
     }
 
-    fn decide(&self, session: &Session, found: &KeyRecord) -> Result<Decision, Problem> {
+    fn decide(app: &App, session: &Session, found: &KeyRecord) -> Result<Decision, Problem> {
         if found.revoked_at.is_some() {
             return Ok(Decision::reply(About::Nobody, Reply::ok(&view(found.clone(), session.now))?));
         }
         let revoked = KeyRecord { revoked_at: Some(session.now.ms()), ..found.clone() };
         Ok(Decision::reply(About::Nobody, Reply::ok(&view(revoked, session.now))?)
-            .write(self.app.keys.revoke(&session.coach, &found.key_id, session.now))
-            .write([self.app.audit(session, AuditAction::KeyRevoked, &found.key_id, found.audit_detail())]))
+            .write(app.keys.revoke(&session.coach, &found.key_id, session.now))
+            .write([app.audit(session, AuditAction::KeyRevoked, &found.key_id, found.audit_detail())]))
     }
 }
 
 /// The key that a path names.
 async fn find(app: &App, session: &Session, inbound: &Inbound) -> Result<KeyRecord, Problem> {
-    let id = KeyId::parse(inbound.parameter(0)).map_err(|_| Problem::NotFound(KEY))?;
-    app.keys.get(&session.coach, &id).await?.ok_or(Problem::NotFound(KEY))
+    let id = KeyId::parse(inbound.parameter(0)).map_err(|_| Problem::not_found(IdKind::Key))?;
+    app.keys.get(&session.coach, &id).await?.ok_or(Problem::not_found(IdKind::Key))
 }
 
 /// The readers of events, for a key that becomes one.

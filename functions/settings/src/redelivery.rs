@@ -4,17 +4,16 @@
 //! The receiver may belong to a stranger, so orders are limited: test events per minute and endpoint, one recovery at a
 //! time, and all requests per minute.
 
-use axum::extract::State;
-use axum::response::Response;
 use domain::audit::{AuditAction, AuditDetail};
 use domain::delivery::{DeliveryJob, Ordered, Recovered, Recovery, RecoveryRequest, recovery_ends_in_s};
 use domain::endpoint::{Endpoint, EndpointStatus};
 use domain::event::EventName;
 use domain::fields::Fields;
 use domain::id::{DeliveryId, EventId, RecoveryId, new_uuid};
+use domain::id_kind::IdKind;
 use domain::subject::Subject;
 use domain::test_event;
-use edge::{About, Command, Decision, Inbound, Problem, Reply};
+use edge::{About, Command, Decision, Inbound, Problem, Reply, Session};
 use runtime::random_bytes;
 use store::RefusedTransaction;
 use store::delivery::{NewDelivery, ResendLookup, ResendableDelivery};
@@ -23,47 +22,39 @@ use store::endpoint_ref::EndpointRef;
 use store::outbox::Content;
 
 use crate::App;
-use crate::deliveries::{DELIVERY, delivery_id};
-use crate::session::{Session, refuse_fields};
+use crate::deliveries::delivery_id;
 use crate::webhooks::find;
 
 /// `POST /settings/webhooks/{id}/test`
-pub(crate) async fn test(State(app): State<App>, inbound: Inbound) -> Response {
-    app.sessions.run(&inbound, &Test { app: &app, inbound: &inbound, random: random_bytes() }).await
-}
-
 /// `POST /settings/webhooks/{id}/deliveries/{delivery_id}/retry`
-pub(crate) async fn retry(State(app): State<App>, inbound: Inbound) -> Response {
-    app.sessions.run(&inbound, &Retry { app: &app, inbound: &inbound }).await
-}
-
 /// `POST /settings/webhooks/{id}/recover`
-pub(crate) async fn recover(State(app): State<App>, inbound: Inbound) -> Response {
-    app.sessions.run(&inbound, &Recover { app: &app, inbound: &inbound, random: random_bytes() }).await
-}
+pub(crate) struct Test;
 
-struct Test<'a> {
-    app: &'a App,
-    inbound: &'a Inbound,
+/// The event to send, its endpoint, and the random part of its id.
+pub(crate) struct TestRead {
+    event_type: EventName,
+    endpoint: Endpoint,
     random: [u8; 12],
 }
 
-impl Command for Test<'_> {
+impl Command for Test {
+    type App = App;
     type Caller = Session;
-    type Snapshot = (EventName, Endpoint);
+    type Snapshot = TestRead;
 
-    async fn read(&self, session: &Session) -> Result<Self::Snapshot, Problem> {
-        let endpoint = find_enabled(self.app, session, self.inbound).await?;
-        let event_type = test_event::parse(self.inbound.json_if_sent()?, &endpoint.events)?;
-        Ok((event_type, endpoint))
+    async fn read(app: &App, session: &Session, inbound: &Inbound) -> Result<TestRead, Problem> {
+        let endpoint = find_enabled(app, session, inbound).await?;
+        let event_type = test_event::parse(inbound.json_if_sent()?, &endpoint.events)?;
+        Ok(TestRead { event_type, endpoint, random: random_bytes() })
     }
 
-    async fn count(&self, session: &Session, (_, endpoint): &Self::Snapshot) -> Result<(), Problem> {
-        count_test(self.app, session, endpoint).await
+    async fn count(app: &App, session: &Session, found: &TestRead) -> Result<(), Problem> {
+        count_test(app, session, &found.endpoint).await
     }
 
-    fn decide(&self, session: &Session, (event_type, endpoint): &Self::Snapshot) -> Result<Decision, Problem> {
-        let event_id = EventId::derive(session.now.ms(), &["test", &hex::encode(self.random)]);
+    fn decide(app: &App, session: &Session, found: &TestRead) -> Result<Decision, Problem> {
+        let TestRead { event_type, endpoint, random } = found;
+        let event_id = EventId::derive(session.now.ms(), &["test", &hex::encode(random)]);
         let delivery_id = DeliveryId::derive(session.now.ms(), &event_id, &endpoint.id);
         let delivery = NewDelivery {
             coach_id: &session.coach,
@@ -78,39 +69,37 @@ impl Command for Test<'_> {
             not_sent: None,
         };
         let detail = AuditDetail::of_test(endpoint, *event_type, &delivery_id);
-        let audited = self.app.audit(session, AuditAction::EndpointTestSent, &endpoint.id, detail);
-        let (write, order) = self.app.deliveries.create_test(delivery, session.now);
+        let audited = app.audit(session, AuditAction::EndpointTestSent, &endpoint.id, detail);
+        let (write, order) = app.deliveries.create_test(delivery, session.now);
         let reply = Reply::accepted(&Ordered { delivery_id })?;
         Ok(Decision::reply(About::Nobody, reply).write([write, audited]).entry(order))
     }
 }
 
-struct Retry<'a> {
-    app: &'a App,
-    inbound: &'a Inbound,
-}
+pub(crate) struct Retry;
 
-impl Command for Retry<'_> {
+impl Command for Retry {
+    type App = App;
     type Caller = Session;
     type Snapshot = (Endpoint, Box<ResendableDelivery>);
 
-    async fn read(&self, session: &Session) -> Result<Self::Snapshot, Problem> {
-        refuse_fields(self.inbound)?;
-        let endpoint = find_enabled(self.app, session, self.inbound).await?;
-        let id = delivery_id(self.inbound.parameter(1))?;
-        let kept = match self.app.deliveries.find(&endpoint.id, &id, session.now).await? {
+    async fn read(app: &App, session: &Session, inbound: &Inbound) -> Result<Self::Snapshot, Problem> {
+        inbound.refuse_fields()?;
+        let endpoint = find_enabled(app, session, inbound).await?;
+        let id = delivery_id(inbound.parameter(1))?;
+        let kept = match app.deliveries.find(&endpoint.id, &id, session.now).await? {
             ResendLookup::Ready(kept) => kept,
             ResendLookup::Erased => return Err(Problem::DeliveryErased),
-            ResendLookup::NotFound => return Err(Problem::NotFound(DELIVERY)),
+            ResendLookup::NotFound => return Err(Problem::not_found(IdKind::Delivery)),
         };
         Ok((endpoint, kept))
     }
 
-    async fn count(&self, session: &Session, (endpoint, kept): &Self::Snapshot) -> Result<(), Problem> {
-        if kept.is_test() { count_test(self.app, session, endpoint).await } else { Ok(()) }
+    async fn count(app: &App, session: &Session, (endpoint, kept): &Self::Snapshot) -> Result<(), Problem> {
+        if kept.is_test() { count_test(app, session, endpoint).await } else { Ok(()) }
     }
 
-    fn decide(&self, session: &Session, (endpoint, kept): &Self::Snapshot) -> Result<Decision, Problem> {
+    fn decide(app: &App, session: &Session, (endpoint, kept): &Self::Snapshot) -> Result<Decision, Problem> {
         let endpoint_ref = EndpointRef { coach: session.coach.clone(), id: endpoint.id.clone() };
         let detail = AuditDetail {
             endpoint_id: Some(endpoint.id.clone()),
@@ -118,42 +107,39 @@ impl Command for Retry<'_> {
             ..AuditDetail::of_endpoint(endpoint)
         };
         let delivery_id = kept.id().clone();
-        let audited = self.app.audit(session, AuditAction::DeliveryRetried, &delivery_id, detail);
-        let (write, order) = self.app.deliveries.restart(&endpoint_ref, kept, session.now);
+        let audited = app.audit(session, AuditAction::DeliveryRetried, &delivery_id, detail);
+        let (write, order) = app.deliveries.restart(&endpoint_ref, kept, session.now);
         let reply = Reply::accepted(&Ordered { delivery_id })?;
         Ok(Decision::reply(About::Nobody, reply).write([write, audited]).entry(order))
     }
 }
 
 /// Counts the failed deliveries, and starts a job that sends them again.
-struct Recover<'a> {
-    app: &'a App,
-    inbound: &'a Inbound,
-    random: [u8; 10],
-}
+pub(crate) struct Recover;
 
 /// A recovery, and the deliveries that it finds.
-struct Recoverable {
+pub(crate) struct Recoverable {
     dry_run: bool,
     endpoint: Endpoint,
     recovery: Recovery,
     found: Recovered,
 }
 
-impl Command for Recover<'_> {
+impl Command for Recover {
+    type App = App;
     type Caller = Session;
     type Snapshot = Recoverable;
 
-    async fn read(&self, session: &Session) -> Result<Recoverable, Problem> {
-        let RecoveryRequest { selection, dry_run } = RecoveryRequest::parse(Fields::body(self.inbound.json()?)?)?;
-        let endpoint = find_enabled(self.app, session, self.inbound).await?;
-        let id = RecoveryId::from_uuid(new_uuid(session.now.ms(), self.random));
+    async fn read(app: &App, session: &Session, inbound: &Inbound) -> Result<Recoverable, Problem> {
+        let RecoveryRequest { selection, dry_run } = RecoveryRequest::parse(Fields::body(inbound.json()?)?)?;
+        let endpoint = find_enabled(app, session, inbound).await?;
+        let id = RecoveryId::from_uuid(new_uuid(session.now.ms(), random_bytes()));
         let recovery = Recovery { id, selection, begun_at: session.now };
-        let found = self.app.deliveries.count_recoverable(&endpoint.id, &recovery).await?;
+        let found = app.deliveries.count_recoverable(&endpoint.id, &recovery).await?;
         Ok(Recoverable { dry_run, endpoint, recovery, found })
     }
 
-    fn decide(&self, session: &Session, recoverable: &Recoverable) -> Result<Decision, Problem> {
+    fn decide(app: &App, session: &Session, recoverable: &Recoverable) -> Result<Decision, Problem> {
         let Recoverable { dry_run, endpoint, recovery, found } = recoverable;
         if *dry_run {
             return Ok(Decision::reply(About::Nobody, Reply::ok(found)?));
@@ -162,17 +148,17 @@ impl Command for Recover<'_> {
             deliveries: Some(found.deliveries),
             ..AuditDetail::of_recovery(endpoint, &recovery.selection)
         };
-        let audited = self.app.audit(session, AuditAction::DeliveriesRecovered, &endpoint.id, detail);
+        let audited = app.audit(session, AuditAction::DeliveriesRecovered, &endpoint.id, detail);
         let decision = Decision::reply(About::Nobody, Reply::accepted(found)?).write([audited]);
         if found.is_empty() {
             return Ok(decision);
         }
-        let lock = self.app.endpoints.begin_recovery(&session.coach, &endpoint.id, recovery);
+        let lock = app.endpoints.begin_recovery(&session.coach, &endpoint.id, recovery);
         let job = DeliveryJob::recover(session.coach.clone(), endpoint.id.clone(), recovery.clone());
         Ok(decision.write([lock]).entry(Content::Job(Box::new(job))))
     }
 
-    async fn refused(&self, session: &Session, _: &Recoverable, refused: &RefusedTransaction) -> Result<(), Problem> {
+    async fn refused(_: &App, session: &Session, _: &Recoverable, refused: &RefusedTransaction) -> Result<(), Problem> {
         let Some(until) = recovery_until(refused) else { return Ok(()) };
         Err(Problem::RecoveryRunning { retry_after_s: recovery_ends_in_s(until, session.now) })
     }

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use axum::extract::State;
-use axum::response::Response;
 use domain::audit::{AuditAction, AuditDetail};
 use domain::delivery::{DELETED, DeliveryCounts};
 use domain::endpoint::{
@@ -11,86 +9,65 @@ use domain::endpoint::{
 };
 use domain::fields::Fields;
 use domain::id::{EndpointId, new_uuid};
+use domain::id_kind::IdKind;
 use domain::signature::SigningSecret;
 use domain::time::Timestamp;
-use edge::{About, Command, Decision, Inbound, Problem, Reply};
+use edge::{About, Command, Decision, Inbound, Problem, Reply, Session};
 use futures::future::try_join_all;
 use runtime::{error_chain, random_bytes};
 use store::endpoint::{ChangedEndpoint, StoredEndpoint};
 use store::{Part, RefusedTransaction, Write};
 
-use crate::session::{Session, refuse_fields};
 use crate::{App, receiver};
 
-const ENDPOINT: &str = "webhook endpoint";
 /// Time within which a change ends the pending deliveries.
 const END_PENDING_TIME: Duration = Duration::from_secs(15);
 
-pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |session: Session| {
-        let watched = app.endpoints.list_with_health(&session.coach).await?;
-        let counted = watched.into_iter().map(|watched| with_counts(&app, watched, session.now));
-        Reply::ok(&EndpointList { endpoints: try_join_all(counted).await? })
-    };
-    app.sessions.answer(&inbound, work).await
+pub(crate) async fn list(app: App, session: Session, _: Inbound) -> Result<Reply, Problem> {
+    let watched = app.endpoints.list_with_health(&session.coach).await?;
+    let counted = watched.into_iter().map(|watched| with_counts(&app, watched, session.now));
+    Reply::ok(&EndpointList { endpoints: try_join_all(counted).await? })
 }
 
-pub(crate) async fn read(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |session: Session| {
-        let found = find(&app, &session, inbound.parameter(0)).await?;
-        Reply::ok(&with_counts(&app, found.with_health(), session.now).await?)
-    };
-    app.sessions.answer(&inbound, work).await
+pub(crate) async fn read(app: App, session: Session, inbound: Inbound) -> Result<Reply, Problem> {
+    let found = find(&app, &session, inbound.parameter(0)).await?;
+    Reply::ok(&with_counts(&app, found.with_health(), session.now).await?)
 }
 
-pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response {
-    let secret = SigningSecret::new(random_bytes());
-    app.sessions.run(&inbound, &Create { app: &app, inbound: &inbound, secret, random: random_bytes() }).await
-}
+pub(crate) struct Create;
 
-pub(crate) async fn change(State(app): State<App>, inbound: Inbound) -> Response {
-    app.sessions.run(&inbound, &Change { app: &app, inbound: &inbound }).await
-}
-
-pub(crate) async fn delete(State(app): State<App>, inbound: Inbound) -> Response {
-    app.sessions.run(&inbound, &Delete { app: &app, inbound: &inbound }).await
-}
-
-pub(crate) async fn rotate_secret(State(app): State<App>, inbound: Inbound) -> Response {
-    let secret = SigningSecret::new(random_bytes());
-    app.sessions.run(&inbound, &RotateSecret { app: &app, inbound: &inbound, secret }).await
-}
-
-struct Create<'a> {
-    app: &'a App,
-    inbound: &'a Inbound,
+/// The draft, and what is random of the endpoint.
+pub(crate) struct CreateRead {
+    draft: EndpointDraft,
     secret: SigningSecret,
     random: [u8; 10],
 }
 
-impl Command for Create<'_> {
+impl Command for Create {
+    type App = App;
     type Caller = Session;
-    type Snapshot = EndpointDraft;
+    type Snapshot = CreateRead;
 
-    async fn read(&self, _: &Session) -> Result<EndpointDraft, Problem> {
-        let draft = EndpointDraft::parse(Fields::body(self.inbound.json()?)?, self.app.reach)?;
-        receiver::check(&draft.url, self.app.reach).await?;
-        Ok(draft)
+    async fn read(app: &App, _: &Session, inbound: &Inbound) -> Result<CreateRead, Problem> {
+        let draft = EndpointDraft::parse(Fields::body(inbound.json()?)?, app.reach)?;
+        receiver::check(&draft.url, app.reach).await?;
+        Ok(CreateRead { draft, secret: SigningSecret::new(random_bytes()), random: random_bytes() })
     }
 
-    fn decide(&self, session: &Session, draft: &EndpointDraft) -> Result<Decision, Problem> {
-        let id = EndpointId::from_uuid(new_uuid(session.now.ms(), self.random));
-        let (created, writes) = self.app.endpoints.create(&session.coach, draft, id, &self.secret, session.now);
+    fn decide(app: &App, session: &Session, found: &CreateRead) -> Result<Decision, Problem> {
+        let CreateRead { draft, secret, random } = found;
+        let id = EndpointId::from_uuid(new_uuid(session.now.ms(), *random));
+        let (created, writes) = app.endpoints.create(&session.coach, draft, id, secret, session.now);
         let answer = |secret| Reply::created(&new_endpoint(&created, DeliveryCounts::default(), secret, session.now));
-        Ok(Decision::secret(answer(Some(&self.secret))?, answer(None)?).write(writes).write([audit(
-            self.app,
+        Ok(Decision::secret(answer(Some(secret))?, answer(None)?).write(writes).write([audit(
+            app,
             session,
             AuditAction::EndpointCreated,
             &created.endpoint,
         )]))
     }
 
-    async fn refused(&self, _: &Session, _: &EndpointDraft, refused: &RefusedTransaction) -> Result<(), Problem> {
+    async fn refused(_: &App, _: &Session, _: &CreateRead, refused: &RefusedTransaction) -> Result<(), Problem> {
         match refused {
             refused if refused.is(Part::Workspace) => Err(Problem::WorkspaceUnknown),
             refused if refused.is(Part::EndpointCount) => Err(Problem::EndpointLimit),
@@ -114,10 +91,7 @@ impl EndpointRead {
     }
 }
 
-struct Change<'a> {
-    app: &'a App,
-    inbound: &'a Inbound,
-}
+pub(crate) struct Change;
 
 /// A change, and the changed endpoint.
 pub(crate) struct ChangeRead {
@@ -126,93 +100,89 @@ pub(crate) struct ChangeRead {
     counts: DeliveryCounts,
 }
 
-impl Command for Change<'_> {
+impl Command for Change {
+    type App = App;
     type Caller = Session;
     type Snapshot = ChangeRead;
 
-    async fn read(&self, session: &Session) -> Result<ChangeRead, Problem> {
-        let change = EndpointChange::parse(Fields::body(self.inbound.json()?)?, self.app.reach)?;
-        let EndpointRead { stored, counts } = EndpointRead::of(self.app, session, self.inbound).await?;
+    async fn read(app: &App, session: &Session, inbound: &Inbound) -> Result<ChangeRead, Problem> {
+        let change = EndpointChange::parse(Fields::body(inbound.json()?)?, app.reach)?;
+        let EndpointRead { stored, counts } = EndpointRead::of(app, session, inbound).await?;
         if let Some(url) = &change.url {
-            receiver::check(url, self.app.reach).await?;
+            receiver::check(url, app.reach).await?;
         }
-        let changed = self.app.endpoints.change(&session.coach, &stored, &change, session.now);
+        let changed = app.endpoints.change(&session.coach, &stored, &change, session.now);
         let changed = changed.map_err(|EndpointGone| Problem::EndpointGone)?;
         Ok(ChangeRead { change, changed, counts })
     }
 
-    fn decide(&self, session: &Session, found: &ChangeRead) -> Result<Decision, Problem> {
+    fn decide(app: &App, session: &Session, found: &ChangeRead) -> Result<Decision, Problem> {
         let ChangeRead { change, changed: ChangedEndpoint { endpoint: changed, write, resume }, counts } = found;
         let endpoint = &changed.endpoint;
         let status = change.enabled.map(|_| endpoint.status);
         let detail = AuditDetail { changed: Some(change.fields()), status, ..AuditDetail::of_endpoint(endpoint) };
-        let audited = self.app.audit(session, AuditAction::EndpointUpdated, &endpoint.id, detail);
+        let audited = app.audit(session, AuditAction::EndpointUpdated, &endpoint.id, detail);
         let reply = Reply::ok(&EndpointView::new(changed.clone(), *counts, session.now))?;
         let decision = Decision::reply(About::Nobody, reply).write([write.clone(), audited]);
         Ok(decision.with(|unit| unit.entries(resume.clone())))
     }
 
-    async fn committed(&self, session: &Session, found: &ChangeRead, reply: Reply) -> Reply {
+    async fn committed(app: &App, session: &Session, found: &ChangeRead, reply: Reply) -> Reply {
         match found.change.enabled {
             Some(false) => {
                 let changed = found.changed.endpoint.clone();
                 let reason = changed.endpoint.not_sent();
-                ended(self.app, changed, &reason, session.now, reply).await
+                ended(app, changed, &reason, session.now, reply).await
             }
             Some(true) | None => reply,
         }
     }
 }
 
-struct Delete<'a> {
-    app: &'a App,
-    inbound: &'a Inbound,
-}
+pub(crate) struct Delete;
 
-impl Command for Delete<'_> {
+impl Command for Delete {
+    type App = App;
     type Caller = Session;
     type Snapshot = EndpointRead;
 
-    async fn read(&self, session: &Session) -> Result<EndpointRead, Problem> {
-        EndpointRead::of(self.app, session, self.inbound).await
+    async fn read(app: &App, session: &Session, inbound: &Inbound) -> Result<EndpointRead, Problem> {
+        EndpointRead::of(app, session, inbound).await
     }
 
-    fn decide(&self, session: &Session, found: &EndpointRead) -> Result<Decision, Problem> {
+    fn decide(app: &App, session: &Session, found: &EndpointRead) -> Result<Decision, Problem> {
         let deleted = found.stored.with_health();
-        let audited = audit(self.app, session, AuditAction::EndpointDeleted, &deleted.endpoint);
-        let writes = self.app.endpoints.delete(&session.coach, &deleted.endpoint.id, session.now);
-        let remembered = self.app.deliveries.remember_deleted(&session.coach, &deleted.endpoint.id, session.now);
+        let audited = audit(app, session, AuditAction::EndpointDeleted, &deleted.endpoint);
+        let writes = app.endpoints.delete(&session.coach, &deleted.endpoint.id, session.now);
+        let remembered = app.deliveries.remember_deleted(&session.coach, &deleted.endpoint.id, session.now);
         let reply = Reply::ok(&EndpointView::new(deleted, found.counts, session.now))?;
         Ok(Decision::reply(About::Nobody, reply).write(writes).write([remembered, audited]))
     }
 
-    async fn committed(&self, session: &Session, found: &EndpointRead, reply: Reply) -> Reply {
-        ended(self.app, found.stored.with_health(), DELETED, session.now, reply).await
+    async fn committed(app: &App, session: &Session, found: &EndpointRead, reply: Reply) -> Reply {
+        ended(app, found.stored.with_health(), DELETED, session.now, reply).await
     }
 }
 
-struct RotateSecret<'a> {
-    app: &'a App,
-    inbound: &'a Inbound,
-    secret: SigningSecret,
-}
+pub(crate) struct RotateSecret;
 
-impl Command for RotateSecret<'_> {
+impl Command for RotateSecret {
+    type App = App;
     type Caller = Session;
-    type Snapshot = EndpointRead;
+    type Snapshot = (EndpointRead, SigningSecret);
 
-    async fn read(&self, session: &Session) -> Result<EndpointRead, Problem> {
-        refuse_fields(self.inbound)?;
-        EndpointRead::of(self.app, session, self.inbound).await
+    async fn read(app: &App, session: &Session, inbound: &Inbound) -> Result<Self::Snapshot, Problem> {
+        inbound.refuse_fields()?;
+        Ok((EndpointRead::of(app, session, inbound).await?, SigningSecret::new(random_bytes())))
     }
 
-    fn decide(&self, session: &Session, found: &EndpointRead) -> Result<Decision, Problem> {
+    fn decide(app: &App, session: &Session, (found, secret): &Self::Snapshot) -> Result<Decision, Problem> {
         let rotated = found.stored.with_health();
-        let write = self.app.endpoints.rotate_secret(&found.stored, &self.secret, session.now);
+        let write = app.endpoints.rotate_secret(&found.stored, secret, session.now);
         let write = write.ok_or(Problem::SecretLimit)?;
         let answer = |secret| Reply::ok(&new_endpoint(&rotated, found.counts, secret, session.now));
-        let audited = audit(self.app, session, AuditAction::EndpointSecretRotated, &rotated.endpoint);
-        Ok(Decision::secret(answer(Some(&self.secret))?, answer(None)?).write([write, audited]))
+        let audited = audit(app, session, AuditAction::EndpointSecretRotated, &rotated.endpoint);
+        Ok(Decision::secret(answer(Some(secret))?, answer(None)?).write([write, audited]))
     }
 }
 
@@ -234,7 +204,7 @@ fn new_endpoint(
 
 /// The coach's endpoint that a path names.
 pub(crate) async fn find(app: &App, session: &Session, id: &str) -> Result<StoredEndpoint, Problem> {
-    app.endpoints.find(&session.coach, &endpoint_id(id)?).await?.ok_or(Problem::NotFound(ENDPOINT))
+    app.endpoints.find(&session.coach, &endpoint_id(id)?).await?.ok_or(Problem::not_found(IdKind::Endpoint))
 }
 
 /// The counts of an endpoint's recent deliveries.
@@ -250,7 +220,7 @@ async fn with_counts(app: &App, watched: EndpointWithHealth, now: Timestamp) -> 
 
 /// The id of an endpoint that a path names.
 pub(crate) fn endpoint_id(id: &str) -> Result<EndpointId, Problem> {
-    EndpointId::parse(id).map_err(|_| Problem::NotFound(ENDPOINT))
+    EndpointId::parse(id).map_err(|_| Problem::not_found(IdKind::Endpoint))
 }
 
 /// Ends the pending deliveries of an endpoint, and answers with the counts after that. The change has succeeded even if

@@ -38,6 +38,7 @@ mod fact_values;
 pub mod fields;
 pub mod html;
 pub mod id;
+pub mod id_kind;
 pub mod idempotency;
 pub mod intake;
 pub mod key;

@@ -10,7 +10,6 @@
 use std::borrow::Cow;
 use std::future::Future;
 
-use axum::response::Response;
 use domain::change::Change;
 use domain::event::Event;
 use domain::id::{ClientId, CoachId, ContactId};
@@ -26,42 +25,48 @@ use store::unit::{Commit, Once, Unit, Units};
 use store::vault::Vault;
 use store::{Db, RefusedTransaction, Write, retry};
 
-use crate::gate::{Caller, CrmCaller, Gate};
+use crate::caller::Writer;
 use crate::idempotency::{Claimed, IdempotentRequest, Stage, key_of, once};
 use crate::inbound::Inbound;
 use crate::problem::Problem;
 use crate::reply::Reply;
 
 /// A write operation of a route.
-pub trait Command: Sync {
-    type Caller: Caller;
-    /// Everything that the decision depends on: the parsed request, and what is stored.
+pub trait Command: 'static {
+    /// The state of the function.
+    type App: Sync;
+    type Caller: Writer;
+    /// Everything that the decision depends on: the parsed request, what is stored, and random bytes.
     type Snapshot: Send + Sync;
 
     /// The payload of the request's fingerprint.
-    fn payload<'a>(&self, inbound: &'a Inbound) -> Cow<'a, Value> {
+    fn payload(inbound: &Inbound) -> Cow<'_, Value> {
         inbound.payload()
     }
 
-    /// Parses the request and reads what is stored. Writes nothing: it is called again after each conflict with another
-    /// write.
-    fn read(&self, caller: &Self::Caller) -> impl Future<Output = Result<Self::Snapshot, Problem>> + Send;
+    /// Parses the request, reads what is stored and draws what is random. Writes nothing: it is called again after each
+    /// conflict with another write.
+    fn read(
+        app: &Self::App,
+        caller: &Self::Caller,
+        inbound: &Inbound,
+    ) -> impl Future<Output = Result<Self::Snapshot, Problem>> + Send;
 
     /// Counts the request under a limit of its own, or refuses it. Called once, after the first read.
     fn count(
-        &self,
+        _app: &Self::App,
         _caller: &Self::Caller,
         _found: &Self::Snapshot,
     ) -> impl Future<Output = Result<(), Problem>> + Send {
         async { Ok(()) }
     }
 
-    /// Decides what is written and answered. Pure: no clock but the caller's, no call.
-    fn decide(&self, caller: &Self::Caller, found: &Self::Snapshot) -> Result<Decision, Problem>;
+    /// Decides what is written and answered. Pure: no clock but the caller's, no call. `app` builds the writes.
+    fn decide(app: &Self::App, caller: &Self::Caller, found: &Self::Snapshot) -> Result<Decision, Problem>;
 
     /// Gives the reason of a refused commit. `Ok` if another write was faster: the command reads and decides again.
     fn refused(
-        &self,
+        _app: &Self::App,
         _caller: &Self::Caller,
         _found: &Self::Snapshot,
         _refused: &RefusedTransaction,
@@ -71,7 +76,7 @@ pub trait Command: Sync {
 
     /// Follows a commit up, such as by a metric. Returns the answer.
     fn committed(
-        &self,
+        _app: &Self::App,
         _caller: &Self::Caller,
         _found: &Self::Snapshot,
         reply: Reply,
@@ -80,19 +85,29 @@ pub trait Command: Sync {
     }
 
     /// Brings a stage up to date that an earlier request committed.
-    fn resume(&self, _caller: &Self::Caller, stage: Stage) -> impl Future<Output = Result<Stage, Problem>> + Send {
+    fn resume(
+        _app: &Self::App,
+        _caller: &Self::Caller,
+        stage: Stage,
+    ) -> impl Future<Output = Result<Stage, Problem>> + Send {
         async { Ok(stage) }
     }
 
     /// Does the work after a committed stage, such as a mail, and records the answer under the claim.
     fn finish(
-        &self,
+        _app: &Self::App,
         _caller: &Self::Caller,
         _stage: Stage,
-        _claimed: &Claimed,
+        _recorder: Recorder<'_>,
     ) -> impl Future<Output = Result<Reply, Problem>> + Send {
         async { Err(Problem::internal("finish a command", "the command has no stage")) }
     }
+}
+
+/// A command whose first read needs no caller, so that it runs beside the check of the caller.
+pub trait EarlyCommand: Command {
+    /// Reads as [`Command::read`] does. The decision has to check who owns what was read.
+    fn read_early(app: &Self::App, inbound: &Inbound) -> impl Future<Output = Result<Self::Snapshot, Problem>> + Send;
 }
 
 /// The decision of a command.
@@ -193,94 +208,39 @@ impl Runner {
         Ok(Self { claims: Claims::new(env, db, vault)?, units: Units::new(env, db, vault)? })
     }
 
-    /// Checks the caller of a CRM write, does the write once, and answers.
-    pub async fn answer<C: Command<Caller = CrmCaller>>(
-        &self,
-        gate: &Gate,
-        inbound: &Inbound,
-        command: &C,
-    ) -> Response {
-        gate.crm(inbound, async |caller| self.run(inbound, &caller, command).await).await
-    }
-
-    /// Runs a command, once for all requests with its idempotency key. The snapshot is read while the key is claimed.
+    /// Runs a command, once for all requests with its idempotency key. The snapshot is read while the key is claimed,
+    /// unless it was read before.
     ///
     /// A repeat gets the recorded answer. Another payload under the key is refused, or replayed with a mark for
     /// partners. If the store does not answer a CRM write, the result is unknown: the caller gets
     /// [`Problem::Unconfirmed`], and the repeat learns the result.
-    pub async fn run<C: Command>(&self, inbound: &Inbound, caller: &C::Caller, command: &C) -> Result<Reply, Problem> {
-        let key = key_of(inbound, caller)?;
-        let Some(key) = key else {
-            return self.commit(command, caller, command.read(caller).await?, None).await;
-        };
-        let read_early = async { if C::Caller::READS_EARLY { Some(command.read(caller).await) } else { None } };
-        let work = async |claimed: Claimed, found: Option<Result<C::Snapshot, Problem>>| {
-            let done = async {
-                match (&claimed.stage, found) {
-                    // A committed stage is finished, whatever the payload of this request.
-                    (Some(stage), _) => {
-                        let stage = command.resume(caller, stage.clone()).await?;
-                        command.finish(caller, stage, &claimed).await
-                    }
-                    (None, Some(found)) => self.commit(command, caller, found?, Some(&claimed)).await,
-                    (None, None) => self.commit(command, caller, command.read(caller).await?, Some(&claimed)).await,
-                }
-            };
-            done.await.map_err(unconfirmed::<C>)
-        };
-        let request = IdempotentRequest { key, mismatch: C::Caller::API.mismatch(), payload: command.payload(inbound) };
-        once(&self.claims, inbound, request, caller.now(), read_early, work).await.map_err(unconfirmed::<C>)
-    }
-
-    /// Counts, decides and commits from a first snapshot. Reads and decides again after each conflict with another
-    /// write.
-    pub async fn commit<C: Command>(
+    pub(crate) async fn run<C: Command>(
         &self,
-        command: &C,
+        app: &C::App,
         caller: &C::Caller,
-        found: C::Snapshot,
-        claimed: Option<&Claimed>,
+        inbound: &Inbound,
+        read: Option<Result<C::Snapshot, Problem>>,
     ) -> Result<Reply, Problem> {
-        command.count(caller, &found).await?;
-        let mut first = Some(found);
-        retry("a command", || {
-            let found = first.take();
-            async move {
-                let found = match found {
-                    Some(found) => found,
-                    None => command.read(caller).await?,
-                };
-                let Decision { unit, then, subject } = command.decide(caller, &found)?;
-                let recorded = claimed.map(|claimed| then.recorded(claimed).about(subject));
-                match self.units.commit(unit, self.cause(claimed, recorded.as_ref()), caller.now()).await? {
-                    Commit::Done => {}
-                    Commit::Repeated(_) => return Err(Problem::IdempotencyInProgress),
-                    Commit::Refused(refused) => {
-                        command.refused(caller, &found, &refused).await?;
-                        return Ok(None);
-                    }
-                }
-                match (then, claimed) {
-                    (Then::Reply(reply, _) | Then::Secret { whole: reply, .. }, _) => {
-                        Ok(Some(command.committed(caller, &found, reply).await))
-                    }
-                    (Then::Stage(stage), Some(claimed)) => command.finish(caller, stage, claimed).await.map(Some),
-                    (Then::Stage(_), None) => Err(Problem::internal("finish a command", "its route has no claim")),
-                }
+        let key = key_of(inbound, caller)?;
+        let run = Run { runner: self, app, caller, inbound };
+        let reads = key.is_none() || C::Caller::READS_EARLY;
+        let read = async {
+            match read {
+                None if reads => Some(C::read(app, caller, inbound).await),
+                read => read,
             }
-        })
-        .await
-    }
-
-    /// Commits a unit with the answer of a claim.
-    pub async fn record(
-        &self,
-        unit: Unit,
-        claimed: &Claimed,
-        recorded: &Recorded,
-        now: Timestamp,
-    ) -> Result<Commit, Problem> {
-        Ok(self.units.commit(unit, self.cause(Some(claimed), Some(recorded)), now).await?)
+        };
+        let Some(key) = key else { return run.commit::<C>(read.await, None).await };
+        let work = async |claimed: Claimed, read: Option<Result<C::Snapshot, Problem>>| {
+            let done = match &claimed.stage {
+                // A committed stage is finished, whatever the payload of this request.
+                Some(stage) => run.resume::<C>(stage.clone(), &claimed).await,
+                None => run.commit::<C>(read, Some(&claimed)).await,
+            };
+            done.map_err(unconfirmed::<C>)
+        };
+        let request = IdempotentRequest { key, mismatch: C::Caller::API.mismatch(), payload: C::payload(inbound) };
+        once(&self.claims, inbound, request, caller.now(), read, work).await.map_err(unconfirmed::<C>)
     }
 
     fn cause<'a>(&'a self, claimed: Option<&'a Claimed>, recorded: Option<&'a Recorded>) -> Once<'a> {
@@ -288,6 +248,92 @@ impl Runner {
             Some((claimed, recorded)) => Once::Claim(&self.claims, &claimed.claim, recorded),
             None => Once::Nothing,
         }
+    }
+}
+
+/// One run of a command.
+struct Run<'a, App, Caller> {
+    runner: &'a Runner,
+    app: &'a App,
+    caller: &'a Caller,
+    inbound: &'a Inbound,
+}
+
+impl<App: Sync, C: Writer> Run<'_, App, C> {
+    /// Counts, decides and commits. Reads and decides again after each conflict with another write.
+    async fn commit<W: Command<App = App, Caller = C>>(
+        &self,
+        read: Option<Result<W::Snapshot, Problem>>,
+        claimed: Option<&Claimed>,
+    ) -> Result<Reply, Problem> {
+        let Self { runner, app, caller, inbound } = *self;
+        let found = match read {
+            Some(read) => read?,
+            None => W::read(app, caller, inbound).await?,
+        };
+        W::count(app, caller, &found).await?;
+        let mut first = Some(found);
+        retry("a command", || {
+            let found = first.take();
+            async move {
+                let found = match found {
+                    Some(found) => found,
+                    None => W::read(app, caller, inbound).await?,
+                };
+                let Decision { unit, then, subject } = W::decide(app, caller, &found)?;
+                let recorded = claimed.map(|claimed| then.recorded(claimed).about(subject));
+                match runner.units.commit(unit, runner.cause(claimed, recorded.as_ref()), caller.now()).await? {
+                    Commit::Done => {}
+                    Commit::Repeated(_) => return Err(Problem::IdempotencyInProgress),
+                    Commit::Refused(refused) => {
+                        W::refused(app, caller, &found, &refused).await?;
+                        return Ok(None);
+                    }
+                }
+                match (then, claimed) {
+                    (Then::Reply(reply, _) | Then::Secret { whole: reply, .. }, _) => {
+                        Ok(Some(W::committed(app, caller, &found, reply).await))
+                    }
+                    (Then::Stage(stage), Some(claimed)) => {
+                        W::finish(app, caller, stage, Recorder { runner, claimed }).await.map(Some)
+                    }
+                    (Then::Stage(_), None) => Err(Problem::internal("finish a command", "its route has no claim")),
+                }
+            }
+        })
+        .await
+    }
+
+    /// Finishes from the stage of an earlier request.
+    async fn resume<W: Command<App = App, Caller = C>>(
+        &self,
+        stage: Stage,
+        claimed: &Claimed,
+    ) -> Result<Reply, Problem> {
+        let Self { runner, app, caller, .. } = *self;
+        let stage = W::resume(app, caller, stage).await?;
+        W::finish(app, caller, stage, Recorder { runner, claimed }).await
+    }
+}
+
+/// Records the answer of a command that finishes after its stage.
+#[derive(Clone, Copy)]
+pub struct Recorder<'a> {
+    runner: &'a Runner,
+    claimed: &'a Claimed,
+}
+
+impl Recorder<'_> {
+    /// The record of a reply about a client, whose erasure removes the record.
+    pub fn reply_about_client(&self, reply: &Reply, kind: ReplyKind, client: &ClientId) -> Recorded {
+        let subject = RecordedSubject::Client(client.clone());
+        Recorded::reply(reply.to_recorded(), self.claimed.key.retention(kind)).about(Some(subject))
+    }
+
+    /// Commits a unit with the answer of the claim.
+    pub async fn commit(&self, unit: Unit, recorded: &Recorded, now: Timestamp) -> Result<Commit, Problem> {
+        let Self { runner, claimed } = *self;
+        Ok(runner.units.commit(unit, runner.cause(Some(claimed), Some(recorded)), now).await?)
     }
 }
 

@@ -3,6 +3,7 @@
 use domain::cursor::CursorList;
 use domain::fields::Invalid;
 use domain::id::InvalidUuid;
+use domain::id_kind::IdKind;
 use domain::list::CrmPage;
 use serde::Serialize;
 use serde_json::Value;
@@ -28,12 +29,12 @@ pub fn path_id<T>(inbound: &Inbound, parse: impl FnOnce(&str) -> Result<T, Inval
 
 /// The contact that a request names, if it is live.
 pub fn live(contact: &ContactState) -> Result<&StoredContact, Problem> {
-    contact.live().map_err(|into| into.map_or(Problem::NotFound("contact"), Problem::ContactMerged))
+    contact.live().map_err(|into| into.map_or(Problem::not_found(IdKind::Contact), Problem::ContactMerged))
 }
 
 /// The contact that a read names, if it is live. A merged contact is not found.
 pub fn found(contact: &ContactState) -> Result<&StoredContact, Problem> {
-    contact.live().map_err(|into| into.map_or(Problem::NotFound("contact"), Problem::MergedContactNotFound))
+    contact.live().map_err(|into| into.map_or(Problem::not_found(IdKind::Contact), Problem::MergedContactNotFound))
 }
 
 /// Answers with a page of the list. A page that exceeds the size of an answer is cut, and its cursor names the last

@@ -4,25 +4,25 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use axum::response::Response;
 use domain::api_key::{ApiKey, Permission, Scope};
 use domain::country::Country;
 use domain::event_access::EventAccess;
 use domain::id::{CoachId, KeyId};
 use domain::idempotency::Api;
-use domain::rate_limit::{Limit, Quota, REQUEST};
+use domain::rate_limit::{Limit, REQUEST};
 use domain::time::Timestamp;
 use domain::tz::ZoneName;
 use domain::workspace::{CrmConfiguration, Entitlements};
-use http::{HeaderMap, Method};
+use futures::future::{BoxFuture, join};
+use http::HeaderMap;
 use runtime::{BoxError, Clock, Environment, note};
 use store::Db;
 use store::key::{KeyRecord, Keys, Presented};
 
+use crate::caller::{Admitted, Caller, Refused, Writer};
 use crate::inbound::{Inbound, arrival};
 use crate::problem::Problem;
-use crate::reply::Reply;
-use crate::routes::{Access, Routed, find};
+use crate::routes::{Access, Route};
 
 mod known_keys;
 
@@ -64,30 +64,74 @@ pub struct EventReader {
     pub now: Timestamp,
 }
 
-/// The caller of a route that may write.
-pub trait Caller: Send + Sync {
-    /// The API that the caller uses.
-    const API: Api;
-    /// True: a command reads while its key is claimed, so that a write waits less. False: a repeat reads nothing.
-    const READS_EARLY: bool = true;
-    fn coach(&self) -> &CoachId;
-    /// Time of the request's arrival.
-    fn now(&self) -> Timestamp;
-}
-
-impl Caller for CrmCaller {
-    const API: Api = Api::Crm;
-
-    fn coach(&self) -> &CoachId {
-        &self.coach
-    }
-
-    fn now(&self) -> Timestamp {
-        self.now
-    }
+/// Checks keys.
+#[derive(Clone)]
+pub struct Gate {
+    keys: Keys,
+    known: KnownKeys,
+    clock: Arc<dyn Clock>,
 }
 
 impl Caller for Partner {
+    type Gate = Gate;
+
+    fn gate(env: &Environment, db: &Db) -> Result<Gate, BoxError> {
+        Gate::new(env, db)
+    }
+
+    async fn admit<T: Send>(
+        gate: &Gate,
+        inbound: &Inbound,
+        early: impl Future<Output = T> + Send,
+    ) -> Result<(Admitted<Self>, T), Refused> {
+        let Some(Route { access: Access::Partner(permission), .. }) = inbound.route else {
+            return Err(misrouted("partner").into());
+        };
+        gate.admit(inbound, early, |record, now| partner(record, *permission, now)).await
+    }
+}
+
+impl Caller for CrmCaller {
+    type Gate = Gate;
+
+    fn gate(env: &Environment, db: &Db) -> Result<Gate, BoxError> {
+        Gate::new(env, db)
+    }
+
+    async fn admit<T: Send>(
+        gate: &Gate,
+        inbound: &Inbound,
+        early: impl Future<Output = T> + Send,
+    ) -> Result<(Admitted<Self>, T), Refused> {
+        let Some(Route { access: Access::Crm(permission), .. }) = inbound.route else {
+            return Err(misrouted("crm").into());
+        };
+        let admission = gate.admit(inbound, early, |record, now| crm_caller(record, *permission, now)).await;
+        match admission {
+            // A write is to be repeated, whichever of its calls was not answered.
+            Err(refused) if permission.is_write() => Err(Refused { problem: refused.problem.unconfirmed(), ..refused }),
+            other => other,
+        }
+    }
+}
+
+impl Caller for EventReader {
+    type Gate = Gate;
+
+    fn gate(env: &Environment, db: &Db) -> Result<Gate, BoxError> {
+        Gate::new(env, db)
+    }
+
+    async fn admit<T: Send>(
+        gate: &Gate,
+        inbound: &Inbound,
+        early: impl Future<Output = T> + Send,
+    ) -> Result<(Admitted<Self>, T), Refused> {
+        gate.admit(inbound, early, event_reader).await
+    }
+}
+
+impl Writer for Partner {
     const API: Api = Api::Partner;
 
     fn coach(&self) -> &CoachId {
@@ -99,78 +143,41 @@ impl Caller for Partner {
     }
 }
 
-/// A caller that was let in.
-struct Admitted<C> {
-    caller: C,
-    key_id: KeyId,
-    quotas: Vec<Quota>,
-    stale_windows: Vec<String>,
-}
+impl Writer for CrmCaller {
+    const API: Api = Api::Crm;
 
-/// The refusal of a caller.
-struct Refused {
-    problem: Problem,
-    /// Empty while nobody knows whose key it is.
-    quotas: Vec<Quota>,
-}
+    fn coach(&self) -> &CoachId {
+        &self.coach
+    }
 
-/// Lets callers in and answers them.
-#[derive(Clone)]
-pub struct Gate {
-    keys: Keys,
-    known: KnownKeys,
-    clock: Arc<dyn Clock>,
+    fn now(&self) -> Timestamp {
+        self.now
+    }
 }
 
 impl Gate {
-    /// A gate over the keys table.
-    pub fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
+    fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
         Ok(Self { keys: Keys::new(env, db)?, known: KnownKeys::default(), clock: env.clock() })
     }
 
-    /// Checks the caller of a partner route, whose key needs the permission of the route, if there is one. Runs `read`
-    /// and answers with the result of `work`.
-    ///
-    /// If this environment has admitted the key before, `read` runs in parallel with the check, otherwise after it. So
-    /// a forged key costs its check alone, and a malformed key no call. `work` has to check who owns what was read.
-    pub async fn partner<T>(
+    /// Checks the key of a request, and makes its record a caller.
+    async fn admit<C, T>(
         &self,
         inbound: &Inbound,
-        read: impl Future<Output = T>,
-        work: impl AsyncFnOnce(Partner, T) -> Result<Reply, Problem>,
-    ) -> Response {
-        self.partner_within(inbound, REQUEST, read, work).await
-    }
-
-    /// Like [`Gate::partner`], for a route with limits of its own.
-    pub async fn partner_within<T>(
-        &self,
-        inbound: &Inbound,
-        limits: &[Limit],
-        read: impl Future<Output = T>,
-        work: impl AsyncFnOnce(Partner, T) -> Result<Reply, Problem>,
-    ) -> Response {
-        let admission = self.admit(inbound, limits, read).await;
-        self.answer(inbound, admission, work).await
-    }
-
-    async fn admit<T>(
-        &self,
-        inbound: &Inbound,
-        limits: &[Limit],
-        read: impl Future<Output = T>,
-    ) -> Result<(Admitted<Partner>, T), Refused> {
-        let Some(Access::Partner(permission)) = access_of(inbound) else { return Err(unknown(misrouted("partner"))) };
+        early: impl Future<Output = T>,
+        caller: impl FnOnce(KeyRecord, Timestamp) -> Result<C, Problem>,
+    ) -> Result<(Admitted<C>, T), Refused> {
         // The key is parsed before any read starts: without a well-formed key no table is called.
-        let key = presented(&inbound.headers).map_err(unknown)?;
+        let key = presented(&inbound.headers)?;
+        let limits = inbound.route.map_or(REQUEST, Route::limits);
         let hash = key.hash();
-        let check = self.check(&key, limits, |record, now| partner(record, permission, now));
+        let check = self.check(&key, limits, caller);
         let admission = if self.known.contains(&hash) {
-            let (admitted, read) = futures::future::join(check, read).await;
+            let (admitted, read) = join(check, early).await;
             admitted.map(|admitted| (admitted, read))
         } else {
             match check.await {
-                Ok(admitted) => Ok((admitted, read.await)),
+                Ok(admitted) => Ok((admitted, early.await)),
                 Err(refused) => Err(refused),
             }
         };
@@ -179,42 +186,6 @@ impl Gate {
             Err(_) => self.known.remove(&hash),
         }
         admission
-    }
-
-    /// Checks the caller of a CRM route, whose key needs the permission of the route. Then `work` answers.
-    pub async fn crm(
-        &self,
-        inbound: &Inbound,
-        work: impl AsyncFnOnce(CrmCaller) -> Result<Reply, Problem>,
-    ) -> Response {
-        let check = async {
-            let Some(Access::Crm(permission)) = access_of(inbound) else { return Err(unknown(misrouted("crm"))) };
-            let key = presented(&inbound.headers).map_err(unknown)?;
-            let admitted = self.check(&key, REQUEST, |record, now| crm_caller(record, permission, now)).await;
-            match admitted {
-                Ok(admitted) => Ok((admitted, ())),
-                // A write is to be repeated, whichever of its calls was not answered.
-                Err(refused) if permission.is_write() => {
-                    Err(Refused { problem: refused.problem.unconfirmed(), ..refused })
-                }
-                Err(refused) => Err(refused),
-            }
-        };
-        let admission = check.await;
-        self.answer(inbound, admission, async |caller, ()| work(caller).await).await
-    }
-
-    /// Checks the caller of the event feed, whose key of either scope may read events. Then `work` answers.
-    pub async fn events(
-        &self,
-        inbound: &Inbound,
-        work: impl AsyncFnOnce(EventReader) -> Result<Reply, Problem>,
-    ) -> Response {
-        let admission = match presented(&inbound.headers) {
-            Ok(key) => self.check(&key, REQUEST, event_reader).await.map(|admitted| (admitted, ())),
-            Err(problem) => Err(unknown(problem)),
-        };
-        self.answer(inbound, admission, async |reader, ()| work(reader).await).await
     }
 
     async fn check<C>(
@@ -226,59 +197,33 @@ impl Gate {
         let now = arrival(&*self.clock);
         let (record, quotas, stale_windows) = match self.keys.authenticate(key, limits, now).await {
             Ok(Presented::Accepted { record, quotas, stale_windows }) => (*record, quotas, stale_windows),
-            Ok(Presented::Rejected) => return Err(unknown(Problem::Unauthenticated(UNKNOWN))),
+            Ok(Presented::Rejected) => return Err(Problem::Unauthenticated(UNKNOWN).into()),
             Ok(Presented::Limited { used_up, quotas }) => {
                 return Err(Refused { problem: Problem::RateLimited(used_up), quotas });
             }
-            Err(error) => return Err(unknown(error.into())),
+            Err(error) => return Err(Problem::from(error).into()),
         };
         note("coach_id", record.coach_id.as_str());
         let key_id = record.key_id.clone();
         match caller(record, now) {
-            Ok(caller) => Ok(Admitted { caller, key_id, quotas, stale_windows }),
+            Ok(caller) => Ok(Admitted { caller, quotas, chore: self.tidy(key_id, stale_windows) }),
             Err(problem) => Err(Refused { problem, quotas }),
         }
     }
 
-    /// Does an admitted caller's work and answers it. A refused caller gets the reason.
-    async fn answer<C, T>(
-        &self,
-        inbound: &Inbound,
-        admission: Result<(Admitted<C>, T), Refused>,
-        work: impl AsyncFnOnce(C, T) -> Result<Reply, Problem>,
-    ) -> Response {
-        let (result, quotas) = match admission {
-            Err(Refused { problem, quotas }) => (Err(problem), quotas),
-            Ok((admitted, read)) => {
-                let tidy = self.tidy(&admitted.key_id, &admitted.stale_windows);
-                let work = async {
-                    // Writes check the size of the body later, after the idempotency key.
-                    if inbound.method == Method::GET {
-                        inbound.check_size()?;
-                    }
-                    work(admitted.caller, read).await
-                };
-                let (result, ()) = futures::future::join(work, tidy).await;
-                (result, admitted.quotas)
+    /// Deletes old counters. A request does not fail over it.
+    fn tidy(&self, key: KeyId, windows: Vec<String>) -> Option<BoxFuture<'static, ()>> {
+        if windows.is_empty() {
+            return None;
+        }
+        let keys = self.keys.clone();
+        let tidy = async move {
+            if let Err(error) = keys.drop_windows(&key, &windows).await {
+                tracing::warn!(%error, "could not delete the past counters of a key");
             }
         };
-        let reply = result.unwrap_or_else(|problem| Reply::problem(&problem, inbound));
-        reply.with_quotas(&quotas).into_response_for(inbound)
+        Some(Box::pin(tidy) as BoxFuture<'static, ()>)
     }
-
-    /// Deletes old counters. Nothing depends on it, and a request does not fail over it.
-    async fn tidy(&self, key_id: &KeyId, windows: &[String]) {
-        if !windows.is_empty()
-            && let Err(error) = self.keys.drop_windows(key_id, windows).await
-        {
-            tracing::warn!(%error, "could not delete the past counters of a key");
-        }
-    }
-}
-
-/// A refusal before the key is known, so without quotas.
-fn unknown(problem: Problem) -> Refused {
-    Refused { problem, quotas: Vec::new() }
 }
 
 fn partner(record: KeyRecord, permission: Option<Permission>, now: Timestamp) -> Result<Partner, Problem> {
@@ -321,14 +266,6 @@ fn entitled_to_crm(record: &KeyRecord) -> Result<(), Problem> {
         Entitlements { pro_crm: false, .. } => Err(Problem::CrmNotEntitled),
         Entitlements { gym: false, .. } => Err(Problem::GymNotEnabled),
         Entitlements { .. } => Ok(()),
-    }
-}
-
-/// The credential and permission that the table of routes asks for.
-fn access_of(inbound: &Inbound) -> Option<Access> {
-    match find(&inbound.method, &inbound.path) {
-        Routed::Known(route) => Some(route.access),
-        Routed::OtherMethods(_) | Routed::UnknownPath => None,
     }
 }
 

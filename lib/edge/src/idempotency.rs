@@ -5,7 +5,7 @@ use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use domain::id::{ClientId, CoachId, parse_uuid};
+use domain::id::{CoachId, parse_uuid};
 use domain::idempotency::{Api, Fingerprint, IdempotencyKey, Mismatch, ReplyKind};
 use domain::time::Timestamp;
 use futures::FutureExt;
@@ -13,14 +13,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use store::StoreError;
-use store::claim::{Claim, ClaimRequest, ClaimState, Claims, Recorded, RecordedSubject};
+use store::claim::{Claim, ClaimRequest, ClaimState, Claims, Recorded};
 use tokio::time::timeout_at;
 
-use crate::gate::Caller;
+use crate::caller::Writer;
 use crate::inbound::Inbound;
 use crate::problem::Problem;
 use crate::reply::Reply;
-use crate::routes::{Idempotency, Routed, find};
+use crate::routes::{Idempotency, Route};
 
 /// Time from the request's arrival to the end of the work. The time that is left afterwards suffices to release the
 /// claim before the request is answered without the work.
@@ -48,14 +48,6 @@ impl Stage {
     }
 }
 
-impl Claimed {
-    /// The record of a reply about a client, whose erasure removes the record.
-    pub fn reply_about_client(&self, reply: &Reply, kind: ReplyKind, client: &ClientId) -> Recorded {
-        let subject = RecordedSubject::Client(client.clone());
-        Recorded::reply(reply.to_recorded(), self.key.retention(kind)).about(Some(subject))
-    }
-}
-
 /// The idempotency of a request: its key, and the payload that a repeat must have.
 pub struct IdempotentRequest<'a> {
     pub key: IdempotencyKey,
@@ -66,11 +58,8 @@ pub struct IdempotentRequest<'a> {
 
 /// The request's key, by the rule of its route. The body's size and type are checked in between, in the order of
 /// checks.
-pub fn key_of<C: Caller>(inbound: &Inbound, caller: &C) -> Result<Option<IdempotencyKey>, Problem> {
-    let rule = match find(&inbound.method, &inbound.path) {
-        Routed::Known(route) => route.idempotency(),
-        Routed::OtherMethods(_) | Routed::UnknownPath => Idempotency::None,
-    };
+pub fn key_of<C: Writer>(inbound: &Inbound, caller: &C) -> Result<Option<IdempotencyKey>, Problem> {
+    let rule = inbound.route.map_or(Idempotency::None, Route::idempotency);
     let named = || named_key(inbound, caller.coach(), C::API);
     let key = match rule {
         Idempotency::None => None,
@@ -179,7 +168,7 @@ async fn refuse(
 
 /// The request's path with its UUIDs in canonical form.
 fn parsed_path(inbound: &Inbound) -> String {
-    let Routed::Known(route) = find(&inbound.method, &inbound.path) else { return inbound.path.clone() };
+    let Some(route) = inbound.route else { return inbound.path.clone() };
     let mut parameters = inbound.parameters.iter();
     let segments = route.path.split('/').zip(inbound.path.split('/')).map(|(wanted, given)| {
         let parameter = if wanted.starts_with('{') { parameters.next() } else { None };

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use bytes::Bytes;
-use domain::fields::Invalid;
+use domain::fields::{Fields, Invalid};
 pub use domain::fields::{MAX_BODY_BYTES, MAX_JSON_DEPTH};
 use domain::time::Timestamp;
 use http::{HeaderMap, Method, header};
@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use url::form_urlencoded;
 
 use crate::problem::Problem;
+use crate::routes::{Route, Routed, find};
 
 /// UTF-8's byte order mark, which some clients put before a body.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -29,6 +30,8 @@ pub struct Inbound {
     /// As sent, not decoded.
     pub path: String,
     pub headers: HeaderMap,
+    /// `None`: the path or the method is unknown.
+    pub route: Option<&'static Route>,
     /// Names the request in answers and logs.
     pub request_id: String,
     /// The time at which the request's handler began, for deadlines.
@@ -53,7 +56,12 @@ impl<S: Send + Sync> FromRequest<S> for Inbound {
         let parameters = parameters.map(|all| all.iter().map(|(_, value)| value.to_owned()).collect());
         let collected = body.collect().await.map_err(|error| Problem::internal("read the body", error))?;
         let token_claims = parts.extensions.remove().map(|TokenClaims(claims)| claims);
+        let route = match find(&parts.method, parts.uri.path()) {
+            Routed::Known(route) => Some(route),
+            Routed::OtherMethods(_) | Routed::UnknownPath => None,
+        };
         Ok(Self {
+            route,
             method: parts.method,
             path: parts.uri.path().to_owned(),
             query: parts.uri.query().unwrap_or_default().to_owned(),
@@ -162,6 +170,12 @@ impl Inbound {
     /// The JSON body of a request whose body is optional.
     pub fn json_if_sent(&self) -> Result<Option<&Value>, Problem> {
         if self.is_bodiless() { Ok(None) } else { self.json().map(Some) }
+    }
+
+    /// Refuses a body with fields, for a route that takes none. A body without fields is allowed.
+    pub fn refuse_fields(&self) -> Result<(), Problem> {
+        let Some(body) = self.json_if_sent()? else { return Ok(()) };
+        Ok(Fields::body(body)?.only(&[])?)
     }
 
     /// The body, if it is JSON of any kind. Checks nothing else.

@@ -1,5 +1,5 @@
-//! Connects the Lambda runtime to a router, with `lambda_http` in between: API Gateway's event becomes a request, and the
-//! response becomes its answer.
+//! Connects the Lambda runtime to a router, with `lambda_http` in between: API Gateway's event becomes a request, and
+//! the response becomes its answer.
 //!
 //! `lambda_http` builds the request's URI by joining strings, and panics if they make none. So the event is cleaned
 //! before. Its public functions leave no place for that, so the adapter that they hide is used, and its version pinned.
@@ -62,8 +62,8 @@ fn service(
     })
 }
 
-/// Removes from an event what makes no URI: path and query are percent-encoded where a URI demands it, and the host, which
-/// no handler reads, goes. A target that still makes none is the root, which has no route.
+/// Removes from an event what makes no URI: path and query are percent-encoded where a URI demands it, and the host,
+/// which no handler reads, goes. A target that still makes none is the root, which has no route.
 fn cleaned(mut event: ApiGatewayV2httpRequest) -> ApiGatewayV2httpRequest {
     let mut path = encoded(event.raw_path.as_deref().unwrap_or_default());
     if !path.starts_with('/') {

@@ -3,9 +3,11 @@
 //! Every route goes through the same checks in the same order: key (401), rate (429), scope and permission (403),
 //! entitlement (402), `Idempotency-Key` and body size, the claim if there is one, then the fields.
 
+pub mod caller;
 pub mod code;
 pub mod command;
 pub mod crm;
+pub mod door;
 pub mod gate;
 pub mod idempotency;
 pub mod inbound;
@@ -15,12 +17,16 @@ pub mod problem;
 pub mod reply;
 pub mod resource;
 pub mod routes;
+pub mod session;
 
+pub use caller::Caller;
 pub use code::Code;
-pub use command::{About, Command, Decision, Runner};
-pub use gate::{Caller, CrmCaller, EventReader, Gate, Partner};
+pub use command::{About, Command, Decision, EarlyCommand};
+pub use door::Door;
+pub use gate::{CrmCaller, EventReader, Partner};
 pub use inbound::Inbound;
 pub use page::Page;
 pub use problem::Problem;
 pub use reply::Reply;
 pub use resource::Resource;
+pub use session::Session;

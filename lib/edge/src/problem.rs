@@ -8,6 +8,7 @@ use domain::event::EventType;
 use domain::event_feed::FEED_RETENTION;
 use domain::fields::{Invalid, MAX_BODY_BYTES, MAX_JSON_DEPTH};
 use domain::id::{ContactId, StageId};
+use domain::id_kind::IdKind;
 use domain::idempotency::MAX_KEY_CHARS;
 use domain::key::MAX_LIVE_KEYS;
 use domain::rate_limit::{Limit, Quota};
@@ -187,6 +188,11 @@ pub struct Fault {
 }
 
 impl Problem {
+    /// The refusal of an id that names no record of the caller.
+    pub fn not_found(kind: IdKind) -> Self {
+        Self::NotFound(kind.noun())
+    }
+
     /// A fault of ours.
     pub fn internal(doing: &'static str, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Internal(Fault { doing, source: source.into() })

@@ -5,7 +5,9 @@
 
 use std::fmt;
 
-use domain::api_key::Permission;
+use domain::api_key::Permission::{self, *};
+use domain::id_kind::IdKind::{self, *};
+use domain::rate_limit::{LOGIN_LINK_REQUEST, Limit, REQUEST};
 use http::Method;
 
 /// A route of the service. Displays as `GET /v1/ping`.
@@ -15,6 +17,8 @@ pub struct Route {
     /// The template of the path.
     pub path: &'static str,
     pub access: Access,
+    /// The records that the path names, in the order of their ids.
+    pub ids: &'static [IdKind],
 }
 
 /// Credential that a caller has to present.
@@ -48,70 +52,86 @@ pub enum Idempotency {
 /// All routes.
 pub const ROUTES: &[Route] = &[
     route("GET", "/v1/ping", Access::Partner(None)),
-    route("GET", "/v1/clients", Access::Partner(Some(Permission::ClientsRead))),
-    route("POST", "/v1/clients", Access::Partner(Some(Permission::ClientsWrite))),
-    route("GET", "/v1/clients/{clientId}", Access::Partner(Some(Permission::ClientsRead))),
-    route("PATCH", "/v1/clients/{clientId}", Access::Partner(Some(Permission::ClientsWrite))),
-    route("POST", "/v1/clients/{clientId}/login-link", Access::Partner(Some(Permission::LoginLinksCreate))),
-    route("GET", "/login/{token}", Access::Public),
-    route("POST", "/login/{token}", Access::Public),
-    route("GET", "/.well-known/jwks.json", Access::Public),
-    route("GET", "/v1/clients/{clientId}/compliance", Access::Partner(Some(Permission::RecordsRead))),
-    route("GET", "/v1/clients/{clientId}/check-ins", Access::Partner(Some(Permission::RecordsRead))),
-    route("GET", "/v1/clients/{clientId}/daily-logs", Access::Partner(Some(Permission::RecordsRead))),
-    route("GET", "/v1/crm/contacts", Access::Crm(Permission::ContactsRead)),
-    route("POST", "/v1/crm/contacts", Access::Crm(Permission::ContactsWrite)),
-    route("GET", "/v1/crm/contacts/{id}", Access::Crm(Permission::ContactsRead)),
-    route("PATCH", "/v1/crm/contacts/{id}", Access::Crm(Permission::ContactsWrite)),
-    route("GET", "/v1/crm/opportunities", Access::Crm(Permission::OpportunitiesRead)),
-    route("POST", "/v1/crm/opportunities", Access::Crm(Permission::OpportunitiesWrite)),
-    route("GET", "/v1/crm/opportunities/{id}", Access::Crm(Permission::OpportunitiesRead)),
-    route("PATCH", "/v1/crm/opportunities/{id}", Access::Crm(Permission::OpportunitiesWrite)),
-    route("GET", "/v1/crm/calendars", Access::Crm(Permission::BookingsRead)),
-    route("GET", "/v1/crm/bookings", Access::Crm(Permission::BookingsRead)),
-    route("POST", "/v1/crm/bookings", Access::Crm(Permission::BookingsWrite)),
-    route("POST", "/v1/crm/bookings/availability", Access::Crm(Permission::BookingsRead)),
-    route("GET", "/v1/crm/bookings/{id}", Access::Crm(Permission::BookingsRead)),
-    route("PATCH", "/v1/crm/bookings/{id}", Access::Crm(Permission::BookingsWrite)),
-    route("DELETE", "/v1/crm/bookings/{id}", Access::Crm(Permission::BookingsWrite)),
-    route("GET", "/v1/crm/workflows", Access::Crm(Permission::WorkflowsRead)),
+    partner("GET", "/v1/clients", ClientsRead),
+    partner("POST", "/v1/clients", ClientsWrite),
+    partner("GET", "/v1/clients/{clientId}", ClientsRead).of(&[Client]),
+    partner("PATCH", "/v1/clients/{clientId}", ClientsWrite).of(&[Client]),
+    partner("POST", "/v1/clients/{clientId}/login-link", LoginLinksCreate).of(&[Client]),
+    public("GET", "/login/{token}").of(&[LoginToken]),
+    public("POST", "/login/{token}").of(&[LoginToken]),
+    public("GET", "/.well-known/jwks.json"),
+    partner("GET", "/v1/clients/{clientId}/compliance", RecordsRead).of(&[Client]),
+    partner("GET", "/v1/clients/{clientId}/check-ins", RecordsRead).of(&[Client]),
+    partner("GET", "/v1/clients/{clientId}/daily-logs", RecordsRead).of(&[Client]),
+    crm("GET", "/v1/crm/contacts", ContactsRead),
+    crm("POST", "/v1/crm/contacts", ContactsWrite),
+    crm("GET", "/v1/crm/contacts/{id}", ContactsRead).of(&[Contact]),
+    crm("PATCH", "/v1/crm/contacts/{id}", ContactsWrite).of(&[Contact]),
+    crm("GET", "/v1/crm/opportunities", OpportunitiesRead),
+    crm("POST", "/v1/crm/opportunities", OpportunitiesWrite),
+    crm("GET", "/v1/crm/opportunities/{id}", OpportunitiesRead).of(&[Opportunity]),
+    crm("PATCH", "/v1/crm/opportunities/{id}", OpportunitiesWrite).of(&[Opportunity]),
+    crm("GET", "/v1/crm/calendars", BookingsRead),
+    crm("GET", "/v1/crm/bookings", BookingsRead),
+    crm("POST", "/v1/crm/bookings", BookingsWrite),
+    crm("POST", "/v1/crm/bookings/availability", BookingsRead),
+    crm("GET", "/v1/crm/bookings/{id}", BookingsRead).of(&[Booking]),
+    crm("PATCH", "/v1/crm/bookings/{id}", BookingsWrite).of(&[Booking]),
+    crm("DELETE", "/v1/crm/bookings/{id}", BookingsWrite).of(&[Booking]),
+    crm("GET", "/v1/crm/workflows", WorkflowsRead),
     route("GET", "/v1/events", Access::Events),
     route("GET", "/v1/events/samples", Access::Events),
-    route("GET", "/settings/workspace", Access::Session),
-    route("GET", "/settings/audit", Access::Session),
-    route("GET", "/settings/event-types", Access::Session),
-    route("GET", "/settings/keys", Access::Session),
-    route("POST", "/settings/keys", Access::Session),
-    route("POST", "/settings/keys/{id}/rotate", Access::Session),
-    route("PATCH", "/settings/keys/{id}", Access::Session),
-    route("DELETE", "/settings/keys/{id}", Access::Session),
-    route("GET", "/settings/webhooks", Access::Session),
-    route("POST", "/settings/webhooks", Access::Session),
-    route("GET", "/settings/webhooks/{id}", Access::Session),
-    route("PATCH", "/settings/webhooks/{id}", Access::Session),
-    route("DELETE", "/settings/webhooks/{id}", Access::Session),
-    route("POST", "/settings/webhooks/{id}/rotate-secret", Access::Session),
-    route("POST", "/settings/webhooks/{id}/test", Access::Session),
-    route("POST", "/settings/webhooks/{id}/recover", Access::Session),
-    route("GET", "/settings/webhooks/{id}/deliveries", Access::Session),
-    route("GET", "/settings/webhooks/{id}/deliveries/{delivery_id}", Access::Session),
-    route("POST", "/settings/webhooks/{id}/deliveries/{delivery_id}/retry", Access::Session),
-    route("GET", "/settings/webhooks/{id}/activity", Access::Session),
-    route("GET", "/settings/deliveries", Access::Session),
-    route("GET", "/settings/deliveries/activity", Access::Session),
-    route("GET", "/openapi.json", Access::Public),
-    route("GET", "/openapi-3.0.json", Access::Public),
-    route("GET", "/docs", Access::Public),
-    route("GET", "/docs/{file}", Access::Public),
-    route("GET", "/docs/guides/{page}", Access::Public),
-    route("GET", "/docs/reference/{page}", Access::Public),
-    route("GET", "/llms.txt", Access::Public),
-    route("GET", "/portal", Access::Public),
-    route("GET", "/portal/assets/{file}", Access::Public),
+    session("GET", "/settings/workspace"),
+    session("GET", "/settings/audit"),
+    session("GET", "/settings/event-types"),
+    session("GET", "/settings/keys"),
+    session("POST", "/settings/keys"),
+    session("POST", "/settings/keys/{id}/rotate").of(&[Key]),
+    session("PATCH", "/settings/keys/{id}").of(&[Key]),
+    session("DELETE", "/settings/keys/{id}").of(&[Key]),
+    session("GET", "/settings/webhooks"),
+    session("POST", "/settings/webhooks"),
+    session("GET", "/settings/webhooks/{id}").of(&[Endpoint]),
+    session("PATCH", "/settings/webhooks/{id}").of(&[Endpoint]),
+    session("DELETE", "/settings/webhooks/{id}").of(&[Endpoint]),
+    session("POST", "/settings/webhooks/{id}/rotate-secret").of(&[Endpoint]),
+    session("POST", "/settings/webhooks/{id}/test").of(&[Endpoint]),
+    session("POST", "/settings/webhooks/{id}/recover").of(&[Endpoint]),
+    session("GET", "/settings/webhooks/{id}/deliveries").of(&[Endpoint]),
+    session("GET", "/settings/webhooks/{id}/deliveries/{delivery_id}").of(&[Endpoint, Delivery]),
+    session("POST", "/settings/webhooks/{id}/deliveries/{delivery_id}/retry").of(&[Endpoint, Delivery]),
+    session("GET", "/settings/webhooks/{id}/activity").of(&[Endpoint]),
+    session("GET", "/settings/deliveries"),
+    session("GET", "/settings/deliveries/activity"),
+    public("GET", "/openapi.json"),
+    public("GET", "/openapi-3.0.json"),
+    public("GET", "/docs"),
+    public("GET", "/docs/{file}"),
+    public("GET", "/docs/guides/{page}"),
+    public("GET", "/docs/reference/{page}"),
+    public("GET", "/llms.txt"),
+    public("GET", "/portal"),
+    public("GET", "/portal/assets/{file}"),
 ];
 
 const fn route(method: &'static str, path: &'static str, access: Access) -> Route {
-    Route { method, path, access }
+    Route { method, path, access, ids: &[] }
+}
+
+const fn partner(method: &'static str, path: &'static str, permission: Permission) -> Route {
+    route(method, path, Access::Partner(Some(permission)))
+}
+
+const fn crm(method: &'static str, path: &'static str, permission: Permission) -> Route {
+    route(method, path, Access::Crm(permission))
+}
+
+const fn session(method: &'static str, path: &'static str) -> Route {
+    route(method, path, Access::Session)
+}
+
+const fn public(method: &'static str, path: &'static str) -> Route {
+    route(method, path, Access::Public)
 }
 
 impl fmt::Display for Route {
@@ -121,6 +141,11 @@ impl fmt::Display for Route {
 }
 
 impl Route {
+    /// The route, whose path names these records.
+    const fn of(self, ids: &'static [IdKind]) -> Self {
+        Self { ids, ..self }
+    }
+
     /// The route's idempotency key.
     pub fn idempotency(&self) -> Idempotency {
         match self.access {
@@ -131,6 +156,11 @@ impl Route {
                 Idempotency::None
             }
         }
+    }
+
+    /// The limits of a key's requests to the route.
+    pub(crate) fn limits(&self) -> &'static [Limit] {
+        if self.path == "/v1/clients/{clientId}/login-link" { LOGIN_LINK_REQUEST } else { REQUEST }
     }
 
     /// The permission that the caller's key needs.
@@ -194,6 +224,17 @@ fn matches(template: &str, path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_route_behind_a_credential_names_the_record_of_each_id_in_its_path() {
+        for route in ROUTES.iter().filter(|route| route.access != Access::Public) {
+            assert_eq!(
+                route.ids.len(),
+                route.path.matches('{').count(),
+                "{route}: name the kinds of its ids with `of`"
+            );
+        }
+    }
 
     #[test]
     fn a_request_is_known_or_told_what_there_is() {

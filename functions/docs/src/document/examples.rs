@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use domain::endpoint::MAX_ENDPOINTS;
+use domain::id_kind::IdKind;
 use domain::key::MAX_LIVE_KEYS;
 use domain::login_link::EXPIRES_NOTE;
 use domain::openapi::referenced;
@@ -12,16 +13,16 @@ use serde_json::{Value, json};
 
 use super::components::Schemas;
 
-pub(super) const CLIENT_ID: &str = "client_019a9f0c6d5e7b3c8f1a2b3c4d5e6f70";
-pub(super) const KEY_ID: &str = "key_6f1ed002ab5595859014ebf0951522d9";
-pub(super) const DELIVERY_ID: &str = "dlv_019a9f0c6d5e8b3c8f1a2b3c4d5e6f73";
-pub(super) const ENDPOINT_ID: &str = "we_019a9f0c6d5e7b3c8f1a2b3c4d5e6f71";
+pub(super) const CLIENT_ID: &str = IdKind::Client.example();
+pub(super) const KEY_ID: &str = IdKind::Key.example();
+pub(super) const DELIVERY_ID: &str = IdKind::Delivery.example();
+pub(super) const ENDPOINT_ID: &str = IdKind::Endpoint.example();
 pub(super) const EVENT_ID: &str = "evt_019a9f0c6d5e8b3c8f1a2b3c4d5e6f72";
-pub(super) const CONTACT_ID: &str = "019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f74";
-pub(super) const OPPORTUNITY_ID: &str = "019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f75";
+pub(super) const CONTACT_ID: &str = IdKind::Contact.example();
+pub(super) const OPPORTUNITY_ID: &str = IdKind::Opportunity.example();
 pub(super) const CALENDAR_ID: &str = "019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f76";
-pub(super) const BOOKING_ID: &str = "019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f77";
-pub(super) const LOGIN_TOKEN: &str = "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA";
+pub(super) const BOOKING_ID: &str = IdKind::Booking.example();
+pub(super) const LOGIN_TOKEN: &str = IdKind::LoginToken.example();
 
 /// Returns a time (UTC) on the day of the examples.
 pub(super) fn at(time: &str) -> Timestamp {

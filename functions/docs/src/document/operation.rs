@@ -8,6 +8,7 @@ use std::fmt::Display;
 use domain::cursor::CURSOR_RULE;
 use domain::fields::Invalid;
 use domain::id::InvalidUuid;
+use domain::id_kind::IdKind;
 use domain::idempotency::{KEY_PATTERN, MAX_KEY_CHARS};
 use domain::list::PageSize;
 use domain::openapi::Body;
@@ -19,25 +20,8 @@ use serde_json::{Map, Value, json};
 use super::access::{self, GATEWAY, may_come_from_gateway};
 use super::answer::Answer;
 use super::components::{Responses, Schemas};
-use super::examples::{
-    BOOKING_ID, CLIENT_ID, CONTACT_ID, DELIVERY_ID, ENDPOINT_ID, KEY_ID, LOGIN_TOKEN, OPPORTUNITY_ID,
-};
 use super::problems;
 use super::prose::Prose;
-
-/// An id in paths: the path that ends with it, an example, and the refusal of an unknown id.
-type PathId = (&'static str, &'static str, Option<&'static str>);
-
-const PATH_IDS: [PathId; 8] = [
-    ("/v1/clients/{clientId}", CLIENT_ID, Some("client")),
-    ("/v1/crm/contacts/{id}", CONTACT_ID, Some("contact")),
-    ("/v1/crm/opportunities/{id}", OPPORTUNITY_ID, Some("opportunity")),
-    ("/v1/crm/bookings/{id}", BOOKING_ID, Some("booking")),
-    ("/settings/keys/{id}", KEY_ID, Some("key")),
-    ("/settings/webhooks/{id}", ENDPOINT_ID, Some("webhook endpoint")),
-    ("/settings/webhooks/{id}/deliveries/{delivery_id}", DELIVERY_ID, Some("delivery")),
-    ("/login/{token}", LOGIN_TOKEN, None),
-];
 
 /// An operation, built step by step.
 pub(super) struct Operation {
@@ -82,8 +66,8 @@ impl Operation {
             has_pages: false,
             schemas: Schemas::default(),
         };
-        let ids = PATH_IDS.into_iter().filter(|(start, ..)| path == *start || path.starts_with(&format!("{start}/")));
-        let operation = ids.fold(operation, Self::with_path_id);
+        let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+        let operation = names.zip(route.ids).fold(operation, |operation, (name, kind)| operation.with_id(name, *kind));
         match route.idempotency() {
             Idempotency::Required => operation.idempotent(true).refuses([
                 Problem::IdempotencyKeyRequired,
@@ -102,16 +86,14 @@ impl Operation {
         }
     }
 
-    fn with_path_id(self, (path, example, missing): PathId) -> Self {
-        let name = path.rsplit_once('{').map_or("", |(_, name)| name.trim_end_matches('}'));
-        // Outside the CRM an invalid id is 404, like an unknown one.
-        let is_uuid = path.starts_with("/v1/crm/");
-        let schema = if is_uuid { uuid() } else { json!({ "type": "string", "minLength": 1 }) };
+    fn with_id(self, name: &str, kind: IdKind) -> Self {
+        let schema = if kind.is_uuid() { uuid() } else { json!({ "type": "string", "minLength": 1 }) };
         let operation = self.parameter(json!({
-            "name": name, "in": "path", "required": true, "schema": schema, "example": example,
+            "name": name, "in": "path", "required": true, "schema": schema, "example": kind.example(),
         }));
-        let operation = operation.refuses(missing.map(Problem::NotFound));
-        operation.refuses(is_uuid.then(|| invalid("id", InvalidUuid)))
+        // Whoever opens a login link gets a page.
+        let missing = (kind != IdKind::LoginToken).then(|| Problem::not_found(kind));
+        operation.refuses(missing).refuses(kind.is_uuid().then(|| invalid("id", InvalidUuid)))
     }
 
     /// Takes an idempotency key, and replays recorded answers.

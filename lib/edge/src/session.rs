@@ -1,37 +1,77 @@
 //! The signed-in coach.
 
+use std::future::Future;
 use std::sync::Arc;
 
-use axum::response::Response;
 use domain::audit::AuditActor;
-use domain::fields::Fields;
 use domain::id::CoachId;
 use domain::idempotency::Api;
 use domain::time::Timestamp;
-use edge::inbound::arrival;
-use edge::{Caller, Command, Inbound, Problem, Reply, Runner};
 use runtime::{BoxError, Clock, Environment, note};
+use store::Db;
 use store::audit::AuditContext;
 use store::workspace::Workspaces;
 
+use crate::caller::{Admitted, Caller, Refused, Writer};
+use crate::inbound::{Inbound, arrival};
+use crate::problem::Problem;
+
 /// A signed-in coach.
 #[derive(Debug, Clone)]
-pub(crate) struct Session {
-    pub(crate) coach: CoachId,
+pub struct Session {
+    pub coach: CoachId,
     /// The subject of the token.
     actor: AuditActor,
     /// Time of the request's arrival.
-    pub(crate) now: Timestamp,
+    pub now: Timestamp,
 }
 
 impl Session {
     /// The context of a change that the coach makes.
-    pub(crate) fn context(&self) -> AuditContext<'_> {
+    pub fn context(&self) -> AuditContext<'_> {
         AuditContext { coach: &self.coach, actor: &self.actor, now: self.now }
     }
 }
 
+/// Reads sessions from tokens that the gateway has verified.
+#[derive(Clone)]
+pub struct Sessions {
+    claim: String,
+    clock: Arc<dyn Clock>,
+    workspaces: Workspaces,
+}
+
 impl Caller for Session {
+    type Gate = Sessions;
+
+    fn gate(env: &Environment, db: &Db) -> Result<Sessions, BoxError> {
+        let claim = env.config().get("COACH_CLAIM")?.to_owned();
+        Ok(Sessions { claim, clock: env.clock(), workspaces: Workspaces::new(env, db)? })
+    }
+
+    /// Counts the request. A coach without a stored workspace has no settings.
+    async fn admit<T: Send>(
+        gate: &Sessions,
+        inbound: &Inbound,
+        early: impl Future<Output = T> + Send,
+    ) -> Result<(Admitted<Self>, T), Refused> {
+        let caller = gate.session(inbound)?;
+        let counting = gate.workspaces.count_settings_request(&caller.coach, caller.now);
+        let (counted, workspace) = tokio::join!(counting, gate.workspaces.get(&caller.coach));
+        let counted = counted.map_err(Problem::from)?;
+        let quotas = counted.quotas;
+        if let Some(used_up) = counted.used_up {
+            return Err(Refused { problem: Problem::RateLimited(used_up), quotas });
+        }
+        match workspace.map_err(Problem::from) {
+            Ok(Some(_)) => Ok((Admitted { caller, quotas, chore: None }, early.await)),
+            Ok(None) => Err(Refused { problem: Problem::WorkspaceUnknown, quotas }),
+            Err(problem) => Err(Refused { problem, quotas }),
+        }
+    }
+}
+
+impl Writer for Session {
     const API: Api = Api::Settings;
     const READS_EARLY: bool = false;
 
@@ -44,66 +84,7 @@ impl Caller for Session {
     }
 }
 
-/// Refuses a body with fields, for a route that takes none. A body without fields is allowed.
-pub(crate) fn refuse_fields(inbound: &Inbound) -> Result<(), Problem> {
-    let Some(body) = inbound.json_if_sent()? else { return Ok(()) };
-    Ok(Fields::body(body)?.only(&[])?)
-}
-
-/// Reads sessions from verified tokens.
-#[derive(Clone)]
-pub(crate) struct Sessions {
-    claim: String,
-    clock: Arc<dyn Clock>,
-    workspaces: Workspaces,
-    runner: Runner,
-}
-
 impl Sessions {
-    pub(crate) fn new(env: &Environment, workspaces: &Workspaces, runner: Runner) -> Result<Self, BoxError> {
-        let claim = env.config().get("COACH_CLAIM")?.to_owned();
-        Ok(Self { claim, clock: env.clock(), workspaces: workspaces.clone(), runner })
-    }
-
-    /// Counts a signed-in coach's request, does its work and answers it. A coach without a stored workspace has no
-    /// settings.
-    pub(crate) async fn answer(
-        &self,
-        inbound: &Inbound,
-        work: impl AsyncFnOnce(Session) -> Result<Reply, Problem>,
-    ) -> Response {
-        let mut quotas = Vec::new();
-        let result = async {
-            let session = self.session(inbound)?;
-            let counting = self.workspaces.count_settings_request(&session.coach, session.now);
-            let (counted, workspace) = tokio::join!(counting, self.workspaces.get(&session.coach));
-            let counted = counted?;
-            quotas = counted.quotas;
-            if let Some(used_up) = counted.used_up {
-                return Err(Problem::RateLimited(used_up));
-            }
-            if workspace?.is_none() {
-                return Err(Problem::WorkspaceUnknown);
-            }
-            inbound.check_size()?;
-            work(session).await
-        };
-        let result = result.await;
-        // The limit of this route is not among the quotas of all routes.
-        if let Err(Problem::RateLimited(used_up)) = &result
-            && !quotas.contains(used_up)
-        {
-            quotas.push(*used_up);
-        }
-        let reply = result.unwrap_or_else(|problem| Reply::problem(&problem, inbound));
-        reply.with_quotas(&quotas).into_response_for(inbound)
-    }
-
-    /// Answers like [`Sessions::answer`], by a command.
-    pub(crate) async fn run<C: Command<Caller = Session>>(&self, inbound: &Inbound, command: &C) -> Response {
-        self.answer(inbound, async |session| self.runner.run(inbound, &session, command).await).await
-    }
-
     fn session(&self, inbound: &Inbound) -> Result<Session, Problem> {
         if !inbound.has_session() {
             return Err(Problem::NoSession);
