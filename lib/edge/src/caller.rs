@@ -15,7 +15,7 @@ use crate::problem::Problem;
 
 /// A caller of the API, by the credential that the caller's routes ask for.
 pub trait Caller: Sized + Send + Sync + 'static {
-    /// What checks callers of this kind.
+    /// The check of callers of this kind.
     type Gate: Clone + Send + Sync + 'static;
 
     /// Connects a gate to what it checks by.
@@ -47,7 +47,7 @@ pub trait Writer: Caller {
 pub struct Admitted<C> {
     pub(crate) caller: C,
     pub(crate) quotas: Vec<Quota>,
-    /// What is left to do beside the work. Nothing depends on it.
+    /// Work that is left, beside the operation. Nothing depends on it.
     pub(crate) chore: Option<BoxFuture<'static, ()>>,
 }
 

@@ -91,7 +91,7 @@ impl Operation {
         let operation = self.parameter(json!({
             "name": name, "in": "path", "required": true, "schema": schema, "example": kind.example(),
         }));
-        // Whoever opens a login link gets a page.
+        // A login link that does not work is answered with a page.
         let missing = (kind != IdKind::LoginToken).then(|| Problem::not_found(kind));
         operation.refuses(missing).refuses(kind.is_uuid().then(|| invalid("id", InvalidUuid)))
     }
