@@ -181,7 +181,7 @@ async fn merge_contacts(
     let outcome = retry("a merge", || async {
         match app.contacts.merge(coach, merge, context, is_settled).await? {
             MergeDecision::Ends(outcome) => Ok(Some(outcome)),
-            MergeDecision::Commits(unit, end) => match app.units.commit(unit, Once::Nothing, context.now).await? {
+            MergeDecision::Commits(unit, end) => match app.units.commit(unit, Once::ByVersion, context.now).await? {
                 Commit::Done => app.contacts.end_merge(coach, merge, end, context).await.map(Some),
                 Commit::Repeated(_) | Commit::Refused(_) => Ok(None),
             },

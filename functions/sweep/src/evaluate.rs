@@ -50,7 +50,7 @@ impl App {
         let count = events.len();
         let put = self.watches.put_evaluated(watch, states, rulebook.version, rulebook.is_watched());
         let unit = Unit::new().write([put]).events(events);
-        let commit = self.units.commit(unit, Once::Nothing, rulebook.as_of).await?;
+        let commit = self.units.commit(unit, Once::ByVersion, rulebook.as_of).await?;
         Ok(matches!(commit, Commit::Done).then_some(Outcome::Emitted(count)))
     }
 

@@ -2,7 +2,7 @@
 //! be tested without them. Time and randomness are arguments.
 
 pub mod account;
-pub mod address;
+
 pub mod api_key;
 pub mod assertion;
 pub mod audit;
@@ -41,6 +41,7 @@ pub mod id;
 pub mod id_kind;
 pub mod idempotency;
 pub mod intake;
+pub mod ip_ranges;
 pub mod key;
 pub mod key_ring;
 pub mod list;

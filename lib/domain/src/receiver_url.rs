@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use url::{Host, Url};
 
-use crate::address::is_public;
+use crate::ip_ranges::is_public;
 
 pub const MAX_URL_CHARS: usize = 2048;
 

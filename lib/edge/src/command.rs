@@ -246,7 +246,7 @@ impl Runner {
     fn cause<'a>(&'a self, claimed: Option<&'a Claimed>, recorded: Option<&'a Recorded>) -> Once<'a> {
         match claimed.zip(recorded) {
             Some((claimed, recorded)) => Once::Claim(&self.claims, &claimed.claim, recorded),
-            None => Once::Nothing,
+            None => Once::ByVersion,
         }
     }
 }

@@ -42,10 +42,10 @@ pub use item::{CreationRefs, StoredClient};
 pub use list::ListOrder;
 pub use lookup::{ClientLookup, ClientPage};
 
-use crate::address::{Address, Holders};
 use crate::contact::Contacts;
 use crate::db::{self, Db, ItemWrite, Part, StoreError, Table, Write, from_item, s, to_attribute};
 use crate::fact::FactContext;
+use crate::holders::{Address, Holders};
 use crate::unit::Unit;
 use crate::watch::{DueMark, WatchUpdate, Watches};
 use crate::workspace::Workspaces;

@@ -36,8 +36,8 @@ pub use item::StoredContact;
 pub(crate) use item::contact_key;
 pub use state::ContactState;
 
-use crate::address::{Address, Holders};
 use crate::db::{Db, Item, Part, StoreError, Table, Write, query_page, s, sk_of, to_attribute, to_item};
+use crate::holders::{Address, Holders};
 use crate::updated::UPDATED;
 use crate::workspace::{key_of, partition};
 use item::{ContactItem, PREFIX, email_sk, merged_email_key, phone_sk};

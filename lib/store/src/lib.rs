@@ -4,7 +4,6 @@
 //! plan, a lost race) are returned as values. Errors mean that the store did not answer, or that a stored item has an
 //! unexpected form.
 
-mod address;
 pub mod audit;
 mod automation;
 mod binary;
@@ -23,6 +22,7 @@ pub mod event_feed;
 pub mod fact;
 mod fact_order;
 mod group;
+mod holders;
 pub mod key;
 pub mod login_link;
 mod metering;

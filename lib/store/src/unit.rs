@@ -74,7 +74,7 @@ pub enum Once<'a> {
     /// A fact. Its id is marked.
     Fact(&'a SeenFacts, FactContext<'a>),
     /// A request without an idempotency key, or an evaluation, whose versions let it commit once.
-    Nothing,
+    ByVersion,
 }
 
 /// The result of a commit.
@@ -108,8 +108,8 @@ impl Units {
                 let is_ours = claims.record_alone(claim, recorded, now).await?;
                 return Ok(if is_ours { Commit::Done } else { Commit::Repeated(RefusedTransaction::of(Part::Claim)) });
             }
-            Once::Nothing if unit.is_empty() => return Ok(Commit::Done),
-            Once::Claim(..) | Once::Fact(..) | Once::Nothing => {}
+            Once::ByVersion if unit.is_empty() => return Ok(Commit::Done),
+            Once::Claim(..) | Once::Fact(..) | Once::ByVersion => {}
         }
         let mut writes = unit.writes;
         let entries = unit.entries.iter();
@@ -117,7 +117,7 @@ impl Units {
         match once {
             Once::Claim(claims, claim, recorded) => writes.extend(claims.record(claim, recorded, now)),
             Once::Fact(facts, fact) => writes.push(facts.mark_once(fact)),
-            Once::Nothing => {}
+            Once::ByVersion => {}
         }
         Ok(match self.db.transact(&writes).await? {
             Transacted::Done => Commit::Done,

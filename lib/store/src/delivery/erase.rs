@@ -8,7 +8,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::Deliveries;
 use super::record::{DeliveryItem, ENTITY, StoredAttempt};
-use crate::db::{Item, StoreError, Written, from_item, query_page, s, sk_of};
+use crate::db::{Item, MAX_ROUNDS, StoreError, Written, backoff, from_item, query_page, s, sk_of};
 
 /// Deliveries per page: each may hold excerpts of some sixty answers.
 const PAGE_ITEMS: i32 = 100;
@@ -85,13 +85,17 @@ impl Deliveries {
     /// Erases one delivery. If the delivery changes meanwhile, it is read again.
     async fn erase_body(&self, item: Item, now: Timestamp) -> Result<(), StoreError> {
         let mut record: DeliveryItem = from_item(ENTITY, item)?;
-        while !record.erased {
+        for round in 0..MAX_ROUNDS {
+            if record.erased {
+                return Ok(());
+            }
+            backoff(round).await;
             match self.replace(record.without_content(now)).put_now().await? {
                 Written::Done(()) | Written::Refused(None) => return Ok(()),
                 Written::Refused(Some(item)) => record = from_item(ENTITY, item)?,
             }
         }
-        Ok(())
+        Err(StoreError::contention("the erasure of a delivery"))
     }
 }
 

@@ -108,7 +108,7 @@ impl Deliveries {
     ) -> Result<bool, StoreError> {
         let (write, order) = self.restart_write(endpoint, record, RestartCause::Recovery, now);
         let unit = Unit::new().write([write]).entries([order]);
-        Ok(matches!(units.commit(unit, Once::Nothing, now).await?, Commit::Done))
+        Ok(matches!(units.commit(unit, Once::ByVersion, now).await?, Commit::Done))
     }
 
     /// Counts the deliveries that a recovery sends again, from the index alone.

@@ -52,7 +52,7 @@ impl Endpoints {
                     None => return Ok(Some(EndpointAfter::On)),
                 },
             };
-            Ok(matches!(units.commit(unit, Once::Nothing, now).await?, Commit::Done).then_some(after))
+            Ok(matches!(units.commit(unit, Once::ByVersion, now).await?, Commit::Done).then_some(after))
         })
         .await
     }

@@ -23,6 +23,8 @@ const START: &str = "START";
 const FIRST_TAIL_PAGE: i32 = 10;
 /// Items of each further request.
 const TAIL_PAGE: i32 = 100;
+/// Positions that are tried for an event, while others store events. Then the relay tries again later.
+const MAX_PUTS: usize = 1_000;
 
 /// The last item of a feed.
 #[derive(Debug, Clone, Copy)]
@@ -70,7 +72,9 @@ impl EventFeed {
     ) -> Result<(), StoreError> {
         let (mut last, mut known) = self.tail(coach, written_at).await?;
         for event in events {
+            let mut puts = 0..MAX_PUTS;
             while !known.contains(event.id.as_str()) {
+                puts.next().ok_or_else(|| StoreError::contention("a position in the event feed"))?;
                 let position = match self.next_position(coach, last, now).await? {
                     Next::Position(position) => position,
                     Next::Changed => {
