@@ -9,7 +9,6 @@ use domain::country::Country;
 use domain::event_access::EventAccess;
 use domain::id::{CoachId, KeyId};
 use domain::idempotency::Api;
-use domain::rate_limit::{Limit, REQUEST};
 use domain::time::Timestamp;
 use domain::tz::ZoneName;
 use domain::workspace::{CrmConfiguration, Entitlements};
@@ -72,30 +71,17 @@ pub struct Gate {
     clock: Arc<dyn Clock>,
 }
 
-impl Caller for Partner {
-    type Gate = Gate;
-
-    fn gate(env: &Environment, db: &Db) -> Result<Gate, BoxError> {
-        Gate::new(env, db)
-    }
-
-    async fn admit<T: Send>(
-        gate: &Gate,
-        inbound: &Inbound,
-        early: impl Future<Output = T> + Send,
-    ) -> Result<(Admitted<Self>, T), Refused> {
-        let Some(Route { access: Access::Partner(permission), .. }) = inbound.route else {
-            return Err(misrouted("partner").into());
-        };
-        gate.admit(inbound, early, |record, now| partner(record, *permission, now)).await
-    }
+/// A caller with an API key.
+trait KeyCaller: Sized + Send + Sync + 'static {
+    /// The caller of a key's record, if the key opens a route with this access.
+    fn of(record: KeyRecord, access: Access, now: Timestamp) -> Result<Self, Problem>;
 }
 
-impl Caller for CrmCaller {
+impl<C: KeyCaller> Caller for C {
     type Gate = Gate;
 
     fn gate(env: &Environment, db: &Db) -> Result<Gate, BoxError> {
-        Gate::new(env, db)
+        Ok(Gate { keys: Keys::new(env, db)?, known: KnownKeys::default(), clock: env.clock() })
     }
 
     async fn admit<T: Send>(
@@ -103,31 +89,50 @@ impl Caller for CrmCaller {
         inbound: &Inbound,
         early: impl Future<Output = T> + Send,
     ) -> Result<(Admitted<Self>, T), Refused> {
-        let Some(Route { access: Access::Crm(permission), .. }) = inbound.route else {
-            return Err(misrouted("crm").into());
-        };
-        let admission = gate.admit(inbound, early, |record, now| crm_caller(record, *permission, now)).await;
+        let route = inbound.route.ok_or_else(|| Problem::internal("check a caller", "the request has no route"))?;
+        let admission = gate.admit(inbound, route, early).await;
         match admission {
             // A write is to be repeated, whichever of its calls was not answered.
-            Err(refused) if permission.is_write() => Err(Refused { problem: refused.problem.unconfirmed(), ..refused }),
+            Err(refused) if route.writes_to_crm() => Err(Refused { problem: refused.problem.unconfirmed(), ..refused }),
             other => other,
         }
     }
 }
 
-impl Caller for EventReader {
-    type Gate = Gate;
-
-    fn gate(env: &Environment, db: &Db) -> Result<Gate, BoxError> {
-        Gate::new(env, db)
+impl KeyCaller for Partner {
+    fn of(record: KeyRecord, access: Access, now: Timestamp) -> Result<Self, Problem> {
+        let Access::Partner(permission) = access else { return Err(misrouted("partner")) };
+        in_scope(&record, Scope::Partner)?;
+        permission.map_or(Ok(()), |permission| permitted(&record.permissions, permission))?;
+        if !record.entitlements.partner_api {
+            return Err(Problem::NotEntitled);
+        }
+        Ok(Self { coach: record.coach_id, country: record.country, time_zone: record.time_zone, now })
     }
+}
 
-    async fn admit<T: Send>(
-        gate: &Gate,
-        inbound: &Inbound,
-        early: impl Future<Output = T> + Send,
-    ) -> Result<(Admitted<Self>, T), Refused> {
-        gate.admit(inbound, early, event_reader).await
+impl KeyCaller for CrmCaller {
+    fn of(record: KeyRecord, access: Access, now: Timestamp) -> Result<Self, Problem> {
+        let Access::Crm(permission) = access else { return Err(misrouted("crm")) };
+        in_scope(&record, Scope::Crm)?;
+        let crm = crm_of(&record)?;
+        permitted(&record.permissions, permission)?;
+        Ok(Self { coach: record.coach_id, crm, time_zone: record.time_zone, now })
+    }
+}
+
+impl KeyCaller for EventReader {
+    fn of(record: KeyRecord, _: Access, now: Timestamp) -> Result<Self, Problem> {
+        if record.scope == Scope::Crm {
+            // Events need no pipeline.
+            entitled_to_crm(&record)?;
+        }
+        let access = record.events.ok_or(Problem::EventsNotAllowed)?;
+        if record.scope == Scope::Partner && !record.entitlements.partner_api {
+            return Err(Problem::NotEntitled);
+        }
+        let since = record.events_since.unwrap_or(record.created_at);
+        Ok(Self { coach: record.coach_id, access, since, now })
     }
 }
 
@@ -156,22 +161,17 @@ impl Writer for CrmCaller {
 }
 
 impl Gate {
-    fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
-        Ok(Self { keys: Keys::new(env, db)?, known: KnownKeys::default(), clock: env.clock() })
-    }
-
     /// Checks the key of a request, and makes its record a caller.
-    async fn admit<C, T>(
+    async fn admit<C: KeyCaller, T>(
         &self,
         inbound: &Inbound,
+        route: &Route,
         early: impl Future<Output = T>,
-        caller: impl FnOnce(KeyRecord, Timestamp) -> Result<C, Problem>,
     ) -> Result<(Admitted<C>, T), Refused> {
         // The key is parsed before any read starts: without a well-formed key no table is called.
         let key = presented(&inbound.headers)?;
-        let limits = inbound.route.map_or(REQUEST, Route::limits);
         let hash = key.hash();
-        let check = self.check(&key, limits, caller);
+        let check = self.check(&key, route);
         let admission = if self.known.contains(&hash) {
             let (admitted, read) = join(check, early).await;
             admitted.map(|admitted| (admitted, read))
@@ -188,14 +188,9 @@ impl Gate {
         admission
     }
 
-    async fn check<C>(
-        &self,
-        key: &ApiKey,
-        limits: &[Limit],
-        caller: impl FnOnce(KeyRecord, Timestamp) -> Result<C, Problem>,
-    ) -> Result<Admitted<C>, Refused> {
+    async fn check<C: KeyCaller>(&self, key: &ApiKey, route: &Route) -> Result<Admitted<C>, Refused> {
         let now = arrival(&*self.clock);
-        let (record, quotas, stale_windows) = match self.keys.authenticate(key, limits, now).await {
+        let (record, quotas, stale_windows) = match self.keys.authenticate(key, route.limits(), now).await {
             Ok(Presented::Accepted { record, quotas, stale_windows }) => (*record, quotas, stale_windows),
             Ok(Presented::Rejected) => return Err(Problem::Unauthenticated(UNKNOWN).into()),
             Ok(Presented::Limited { used_up, quotas }) => {
@@ -205,7 +200,7 @@ impl Gate {
         };
         note("coach_id", record.coach_id.as_str());
         let key_id = record.key_id.clone();
-        match caller(record, now) {
+        match C::of(record, route.access, now) {
             Ok(caller) => Ok(Admitted { caller, quotas, chore: self.tidy(key_id, stale_windows) }),
             Err(problem) => Err(Refused { problem, quotas }),
         }
@@ -224,35 +219,6 @@ impl Gate {
         };
         Some(Box::pin(tidy) as BoxFuture<'static, ()>)
     }
-}
-
-fn partner(record: KeyRecord, permission: Option<Permission>, now: Timestamp) -> Result<Partner, Problem> {
-    in_scope(&record, Scope::Partner)?;
-    permission.map_or(Ok(()), |permission| permitted(&record.permissions, permission))?;
-    if !record.entitlements.partner_api {
-        return Err(Problem::NotEntitled);
-    }
-    Ok(Partner { coach: record.coach_id, country: record.country, time_zone: record.time_zone, now })
-}
-
-fn crm_caller(record: KeyRecord, permission: Permission, now: Timestamp) -> Result<CrmCaller, Problem> {
-    in_scope(&record, Scope::Crm)?;
-    let crm = crm_of(&record)?;
-    permitted(&record.permissions, permission)?;
-    Ok(CrmCaller { coach: record.coach_id, crm, time_zone: record.time_zone, now })
-}
-
-fn event_reader(record: KeyRecord, now: Timestamp) -> Result<EventReader, Problem> {
-    if record.scope == Scope::Crm {
-        // Events need no pipeline.
-        entitled_to_crm(&record)?;
-    }
-    let access = record.events.ok_or(Problem::EventsNotAllowed)?;
-    if record.scope == Scope::Partner && !record.entitlements.partner_api {
-        return Err(Problem::NotEntitled);
-    }
-    let since = record.events_since.unwrap_or(record.created_at);
-    Ok(EventReader { coach: record.coach_id, access, since, now })
 }
 
 /// The configuration of the CRM, if the workspace is entitled to the CRM.
