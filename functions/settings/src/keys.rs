@@ -29,11 +29,10 @@ pub(crate) async fn list(app: App, session: Session, inbound: Inbound) -> Result
     Reply::ok(&KeyList { keys, next_cursor })
 }
 
-/// The creation of a key.
-pub(crate) struct Create;
-
-/// The rotation of the key in the path: the new key is like the old one.
-pub(crate) struct Rotate;
+/// The creation of a key, or the rotation of the key in the path: the new key is like the old one.
+pub(crate) struct NewKeyCommand<const ROTATES: bool>;
+pub(crate) type Create = NewKeyCommand<false>;
+pub(crate) type Rotate = NewKeyCommand<true>;
 
 /// The key to create, the key that it replaces, the workspace, and the readers of events if the key becomes one.
 pub(crate) struct CreateRead {
@@ -44,19 +43,34 @@ pub(crate) struct CreateRead {
     random: [u8; 128],
 }
 
-impl CreateRead {
-    async fn of(app: &App, session: &Session, draft: KeyDraft, old: Option<KeyRecord>) -> Result<Self, Problem> {
+impl<const ROTATES: bool> Command for NewKeyCommand<ROTATES> {
+    type App = App;
+    type Caller = Session;
+    type Snapshot = CreateRead;
+
+    async fn read(app: &App, session: &Session, inbound: &Inbound) -> Result<CreateRead, Problem> {
+        let (draft, old) = if ROTATES {
+            inbound.refuse_fields()?;
+            let old = find(app, session, inbound).await?;
+            match old.status(session.now) {
+                KeyStatus::Active => (old.to_draft(), Some(old)),
+                KeyStatus::Replaced => return Err(Problem::KeyNotActive),
+                KeyStatus::Revoked | KeyStatus::Expired => return Err(Problem::KeyNotLive),
+            }
+        } else {
+            (KeyDraft::parse(Fields::body(inbound.json()?)?, session.now)?, None)
+        };
         let readers = readers(app, session, draft.events.is_some());
         let (workspace, readers) = try_join(workspace(app, session), readers).await?;
-        Ok(Self { draft, old, workspace, readers, random: random_bytes() })
+        Ok(CreateRead { draft, old, workspace, readers, random: random_bytes() })
     }
 
-    fn decide(&self, app: &App, session: &Session) -> Result<Decision, Problem> {
-        let (Self { draft, workspace, .. }, now) = (self, session.now);
-        let readers = self.readers.as_ref();
-        let key = ApiKey::generate(draft.scope, &self.random);
+    fn decide(app: &App, session: &Session, found: &CreateRead) -> Result<Decision, Problem> {
+        let (CreateRead { draft, old, workspace, random, .. }, now) = (found, session.now);
+        let readers = found.readers.as_ref();
+        let key = ApiKey::generate(draft.scope, random);
         let record = KeyRecord::new(&key, draft, workspace, readers, now);
-        let (action, target, detail) = match &self.old {
+        let (action, target, detail) = match old {
             None => {
                 let detail = AuditDetail { scope: Some(record.scope), ..record.audit_detail() };
                 (AuditAction::KeyCreated, &record.key_id, detail)
@@ -72,70 +86,22 @@ impl CreateRead {
             Reply::created(&NewKey { record: view(record.clone(), now), key })
         };
         Ok(Decision::secret(answer(Some(&key))?, answer(None)?)
-            .write(match &self.old {
+            .write(match old {
                 None => app.keys.create(&record, &key, readers),
                 Some(old) => app.keys.replace(old, &record, &key, readers, now),
             })
             .write([app.workspaces.check_unchanged(workspace), app.audit(session, action, target, detail)]))
     }
-}
 
-/// Removes expired keys from a ring that had no room. Refuses the request if all keys are live.
-async fn refuse_full_ring(app: &App, session: &Session, refused: &RefusedTransaction) -> Result<(), Problem> {
-    let has_room = !refused.is(Part::KeyRing) || app.keys.make_room(&session.coach, session.now).await?;
-    if has_room { Ok(()) } else { Err(Problem::KeyLimit) }
-}
-
-impl Command for Create {
-    type App = App;
-    type Caller = Session;
-    type Snapshot = CreateRead;
-
-    async fn read(app: &App, session: &Session, inbound: &Inbound) -> Result<CreateRead, Problem> {
-        let draft = KeyDraft::parse(Fields::body(inbound.json()?)?, session.now)?;
-        CreateRead::of(app, session, draft, None).await
-    }
-
-    fn decide(app: &App, session: &Session, found: &CreateRead) -> Result<Decision, Problem> {
-        found.decide(app, session)
-    }
-
+    /// Removes expired keys from a ring that had no room. Refuses the request if all keys are live.
     async fn refused(
         app: &App,
         session: &Session,
         _: &CreateRead,
         refused: &RefusedTransaction,
     ) -> Result<(), Problem> {
-        refuse_full_ring(app, session, refused).await
-    }
-}
-
-impl Command for Rotate {
-    type App = App;
-    type Caller = Session;
-    type Snapshot = CreateRead;
-
-    async fn read(app: &App, session: &Session, inbound: &Inbound) -> Result<CreateRead, Problem> {
-        inbound.refuse_fields()?;
-        let old = find(app, session, inbound).await?;
-        match old.status(session.now) {
-            KeyStatus::Active => CreateRead::of(app, session, old.to_draft(), Some(old)).await,
-            KeyStatus::Replaced => Err(Problem::KeyNotActive),
-            KeyStatus::Revoked | KeyStatus::Expired => Err(Problem::KeyNotLive),
-        }
-    }
-
-    fn decide(app: &App, session: &Session, found: &CreateRead) -> Result<Decision, Problem> {
-        found.decide(app, session)
-    }
-
-    async fn refused(
-        app: &App,
-        session: &Session,
-        _: &CreateRead,
-        refused: &RefusedTransaction,
-    ) -> Result<(), Problem> {
-        refuse_full_ring(app, session, refused).await
+        let has_room = !refused.is(Part::KeyRing) || app.keys.make_room(&session.coach, session.now).await?;
+        if has_room { Ok(()) } else { Err(Problem::KeyLimit) }
     }
 }
 
