@@ -1,5 +1,4 @@
-//! No circle of files: in a crate of `lib` or `functions`, no file uses a file that uses it, directly or through
-//! others.
+//! No circle of files or folders: in a crate, none uses one that uses it, directly or through others.
 //!
 //! A file uses another if its code above the unit tests names an item that the other defines: by an import, or by a
 //! path that begins at `crate`, `super`, `self`, a child module or an imported name. A name that a `use` passes on
@@ -99,13 +98,31 @@ fn definer<'a>(modules: &Modules<'a>, from: &[&'a str], path: &[&'a str]) -> Opt
     None
 }
 
-/// Finds the shortest circle through each file that is the first of its circle.
-fn circles(root: &str, modules: &Modules<'_>) -> Vec<String> {
+/// The files, or folders, that each one uses.
+type Uses<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
+
+/// Reads the uses of a crate's files.
+fn uses_of<'a>(modules: &Modules<'a>) -> Uses<'a> {
     let uses = modules.iter().map(|(path, module)| {
         let used = module.named.iter().filter_map(|named| definer(modules, path, named));
         (module.file, used.filter(|file| *file != module.file).collect())
     });
-    let uses: BTreeMap<&str, BTreeSet<&str>> = uses.collect();
+    uses.collect()
+}
+
+/// Returns the uses of the folders: a module of the crate's root, with its children.
+fn by_folder<'a>(files: &Uses<'a>) -> Uses<'a> {
+    let folder = |file: &'a str| file.split_once('/').map_or(file.trim_end_matches(".rs"), |(folder, _)| folder);
+    let mut folders = Uses::new();
+    for (file, used) in files {
+        let used = used.iter().map(|used| folder(used)).filter(|used| *used != folder(file));
+        folders.entry(folder(file)).or_default().extend(used);
+    }
+    folders
+}
+
+/// Finds the shortest circle through each file, or folder, that is the first of its circle.
+fn circles(root: &str, uses: &Uses<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for first in uses.keys() {
         let (mut ways, mut seen) = (VecDeque::from([vec![*first]]), BTreeSet::new());
@@ -123,17 +140,21 @@ fn circles(root: &str, modules: &Modules<'_>) -> Vec<String> {
 }
 
 #[test]
-fn no_file_uses_a_file_that_uses_it() {
-    let texts: BTreeMap<String, String> = rust_files(&["lib", "functions"]).into_iter().collect();
+fn no_file_or_folder_uses_one_that_uses_it() {
+    let texts: BTreeMap<String, String> = rust_files(&["lib", "functions", "infra"]).into_iter().collect();
     let mut found = Vec::new();
     for root in texts.keys().filter_map(|file| file.strip_suffix("/src/lib.rs")) {
         let mut modules = Modules::new();
         read_module(&texts, root, Vec::new(), &mut modules);
-        found.extend(circles(root, &modules));
+        let files = uses_of(&modules);
+        found.extend(circles(root, &files));
+        found.extend(circles(root, &by_folder(&files)));
     }
+    found.sort();
+    found.dedup();
     assert!(
         found.is_empty(),
-        "{}: move what the lower file takes from the higher one to the lower file, or below both",
+        "{}: move what the lower one takes from the higher one to the lower one, or below both",
         found.join(", ")
     );
 }

@@ -14,7 +14,7 @@ use local_aws::FaultPlan;
 use local_stack::demo::facts::{Fact, Start, group};
 use local_stack::demo::{self, CALENDAR_ID, COACH_ID, Demo};
 use local_stack::options::Options;
-use local_stack::stack::Running;
+use local_stack::running::Running;
 use runtime::{BoxError, Clock};
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@
 //! queues, streams -> mappings -> pools
 //! time  -> schedule, advance -> pools
 //! ```
-//! `stack` assembles and runs the parts, `control` serves `/_local/*`, `demo` seeds a workspace to play with.
+//! `running` assembles and runs the parts, `control` serves `/_local/*`, `demo` seeds a workspace to play with.
 
 pub mod advance;
 pub mod call_history;
@@ -23,6 +23,7 @@ pub mod options;
 pub mod process;
 pub mod receiver;
 mod request_id;
+pub mod running;
 pub mod schedule;
 pub mod settle;
 pub mod stack;

@@ -10,7 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::log::{self, LogState};
 use crate::options::Options;
-use crate::stack::{Running, StartError};
+use crate::running::{Running, StartError};
 use crate::{demo, linked};
 
 /// Exit code of a start that failed because of the user's options or environment.

@@ -6,6 +6,7 @@
 //! - Resources that a condition switches off are left out.
 
 mod condition;
+mod error;
 mod resolve;
 mod resources;
 mod yaml;
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+pub use error::TemplateError;
 pub use resources::{Api, Authorizer, Cors, Function, HttpRoute, ScheduleSource, SqsSource, StreamSource, Trigger};
 
 use resolve::{Identity, Names};
@@ -40,21 +42,6 @@ const INERT: [&str; 9] = [
     "AWS::SNS::",
     "AWS::ApplicationInsights::",
 ];
-
-/// The reason why the local stack does not support the template, as one line for the user.
-#[derive(Debug, thiserror::Error)]
-#[error("template.yaml {0}")]
-pub struct TemplateError(String);
-
-impl TemplateError {
-    pub(crate) fn new(message: impl std::fmt::Display) -> Self {
-        Self(message.to_string().replace('\n', " "))
-    }
-
-    fn of(resource: &str) -> impl Fn(Self) -> Self {
-        move |error| Self(format!("{resource}: {}", error.0))
-    }
-}
 
 /// Parses the template's text to JSON without resolving anything: `!Ref x` is `{"Ref": "x"}`.
 pub fn document(text: &str) -> Result<Value, TemplateError> {

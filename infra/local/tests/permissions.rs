@@ -11,7 +11,7 @@ use http::Request;
 use local_aws::Policy;
 use local_stack::linked;
 use local_stack::options::Options;
-use local_stack::stack::{Running, policies};
+use local_stack::running::{Running, policies};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 

@@ -50,7 +50,7 @@ fn lines<T: std::fmt::Display>(permissions: impl IntoIterator<Item = T>) -> Stri
 
 #[test]
 fn functions_used_nothing_that_the_template_does_not_allow() {
-    let (recording, policies) = (recording(), local_stack::stack::policies().unwrap());
+    let (recording, policies) = (recording(), local_stack::running::policies().unwrap());
     let missing = missing(&recording.used, &policies);
     assert!(
         missing.is_empty(),
@@ -61,7 +61,7 @@ fn functions_used_nothing_that_the_template_does_not_allow() {
 
 #[test]
 fn the_template_allows_nothing_that_no_function_used() {
-    let (recording, policies) = (recording(), local_stack::stack::policies().unwrap());
+    let (recording, policies) = (recording(), local_stack::running::policies().unwrap());
     let idle = idle(&recording.used, &policies);
     assert!(
         idle.is_empty(),
@@ -73,7 +73,7 @@ fn the_template_allows_nothing_that_no_function_used() {
 
 #[test]
 fn the_template_uses_wildcards_only_for_a_reason() {
-    let broad = broad(&local_stack::stack::policies().unwrap());
+    let broad = broad(&local_stack::running::policies().unwrap());
     let excused = |permission: &Permission| {
         WILDCARDS.iter().any(|(action, end, _)| permission.action == *action && permission.resource.ends_with(end))
     };

@@ -17,7 +17,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use crate::answer::ServiceError;
 use crate::error::SetupError;
 
-pub(crate) use permission::{Permission, arn, on_each, required_permissions};
+pub(crate) use permission::{Permission, on_each, required_permissions};
 pub use policy::{Grant, Policy};
 
 use recording::Recording;

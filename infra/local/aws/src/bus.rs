@@ -11,12 +11,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::account::{ACCOUNT, REGION};
 use crate::answer::{Answer, ServiceError};
 use crate::error::{SetupError, StoreError};
 use crate::sqlite::Sqlite;
 use crate::sqs::{NewMessage, Sqs, insert};
 use crate::time::StackTime;
-use crate::{ACCOUNT, REGION};
 
 pub use pattern::Pattern;
 

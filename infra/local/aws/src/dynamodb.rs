@@ -6,13 +6,12 @@
 //! dynoxide was chosen because it runs in process, with streams, transactions and capacity figures, on a file that
 //! survives `kill -9`.
 
+mod checkpoints;
 mod engine;
-mod request;
-mod request_names;
+mod expiry;
 mod stream;
 mod table;
 mod ttl;
-mod units;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,16 +19,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
 
+use crate::account::{ACCOUNT, REGION};
+use crate::changes::Changes;
 use crate::error::{OpenError, StoreError};
 use crate::sqlite::Sqlite;
 use crate::time::StackTime;
-use crate::{ACCOUNT, Changes, REGION};
 
-pub(crate) use stream::CHECKPOINTS_SCHEMA;
+pub(crate) use checkpoints::CHECKPOINTS_SCHEMA;
+pub(crate) use engine::EngineAnswer;
 pub use stream::{StreamBatch, StreamPosition};
 pub(crate) use table::DEFINITIONS_SCHEMA;
 
+use checkpoints::Streams;
 use engine::Engine;
+use expiry::ExpiryCache;
 
 /// DynamoDB and its streams.
 pub struct DynamoDb {
@@ -39,8 +42,8 @@ pub struct DynamoDb {
     file: Sqlite,
     /// Holds the checkpoints. In dynoxide's file, writing them would block its own writes.
     services: Sqlite,
-    streams: stream::Streams,
-    expiry: ttl::ExpiryCache,
+    streams: Streams,
+    expiry: ExpiryCache,
     /// Increases with every write, so that values computed from the tables can be invalidated.
     writes: AtomicU64,
     time: StackTime,
@@ -55,15 +58,15 @@ impl DynamoDb {
         changes: Changes,
     ) -> Result<Self, OpenError> {
         let engine = Engine::open(path)?;
-        let file = Sqlite::open(path, stream::INDEX)?;
-        let streams = stream::Streams::open(&services, &file).await?;
+        let file = Sqlite::open(path, checkpoints::INDEX)?;
+        let streams = Streams::open(&services, &file).await?;
         Ok(Self {
             engine,
             path: path.to_owned(),
             file,
             streams,
             services,
-            expiry: ttl::ExpiryCache::default(),
+            expiry: ExpiryCache::default(),
             writes: AtomicU64::new(0),
             time,
             changes,
@@ -94,7 +97,13 @@ impl DynamoDb {
         Err(StoreError::DynamoDb(format!("{operation}: {kind} {message}")))
     }
 
-    fn notify_write(&self) {
+    /// Carries out an operation of dynoxide.
+    pub(crate) async fn operate(&self, operation: &str, body: &[u8]) -> Result<EngineAnswer, StoreError> {
+        self.engine.call(operation, body).await
+    }
+
+    /// Wakes pollers after a write.
+    pub(crate) fn notify_write(&self) {
         self.writes.fetch_add(1, Ordering::Release);
         self.changes.notify();
     }

@@ -1,6 +1,10 @@
 //! The HTTP endpoint of all services. `X-Amz-Target` selects a JSON service, regardless of the path. SES has its own
 //! path.
 
+mod dynamodb;
+mod request_names;
+mod units;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,11 +18,11 @@ use http::request::Parts;
 use http::{Method, StatusCode};
 use tokio::task::AbortHandle;
 
-use crate::Aws;
 use crate::access::required_permissions;
 use crate::answer::{Answer, ServiceError};
 use crate::calls::Units;
 use crate::faults::CallFault;
+use crate::services::Aws;
 
 const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
 
@@ -27,8 +31,12 @@ const SEND_EMAIL_PATH: &str = "/v2/email/outbound-emails";
 const SUPPORTED_SERVICES: &str = "The local stack's AWS endpoint serves DynamoDB, SQS, EventBridge, Secrets Manager (JSON protocols, \
     with an X-Amz-Target header) and POST /v2/email/outbound-emails of SES v2";
 
-pub(crate) fn router(aws: Aws) -> Router {
-    Router::new().fallback(handle).with_state(aws)
+impl Aws {
+    /// Returns the endpoint's router: `/` and `/v2/email/..`, and the same below `/env/{environment}/`, where
+    /// `environment` is the calling function environment. Bodies are limited to 16 MiB.
+    pub fn router(&self) -> Router {
+        Router::new().fallback(handle).with_state(self.clone())
+    }
 }
 
 async fn handle(State(aws): State<Aws>, request: Request) -> Response {
@@ -179,18 +187,4 @@ fn split_environment(path: &str) -> (Option<&str>, &str) {
     let end = below.find('/').unwrap_or(below.len());
     let (environment, rest) = below.split_at(end);
     (Some(environment), if rest.is_empty() { "/" } else { rest })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_prefix_names_the_environment_that_calls() {
-        assert_eq!(split_environment("/"), (None, "/"));
-        assert_eq!(split_environment("/env/ping-1"), (Some("ping-1"), "/"));
-        assert_eq!(split_environment("/env/ping-1/"), (Some("ping-1"), "/"));
-        assert_eq!(split_environment("/env/ping-1/v2/email/x"), (Some("ping-1"), "/v2/email/x"));
-        assert_eq!(split_environment("/000000000000/queue"), (None, "/000000000000/queue"));
-    }
 }

@@ -151,7 +151,7 @@ impl Faults {
     }
 
     /// Notes that a transaction with this token was committed and its answer is lost.
-    pub(crate) fn note_lost(&self, token: &str) {
+    pub(crate) fn remember_lost(&self, token: &str) {
         self.lost_tokens().insert(token.to_owned());
     }
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use crate::access::arn;
+use crate::account::arn;
 use crate::answer::{Answer, ServiceError};
 use crate::error::{SetupError, StoreError};
 use crate::sqlite::Sqlite;

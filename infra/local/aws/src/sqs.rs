@@ -22,10 +22,12 @@ use md5::{Digest, Md5};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
+use crate::account::{ACCOUNT, REGION};
+use crate::changes::Changes;
 use crate::error::{SetupError, StoreError};
+use crate::faults::Faults;
 use crate::sqlite::Sqlite;
 use crate::time::{StackTime, from_ms};
-use crate::{ACCOUNT, Changes, Faults, REGION};
 
 pub(crate) use messages::{NewMessage, insert};
 

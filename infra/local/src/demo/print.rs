@@ -8,7 +8,7 @@ use super::seed::load_or_create;
 use super::{COACH_ID, Demo};
 use crate::log::LogState;
 use crate::options::Options;
-use crate::stack::Running;
+use crate::running::Running;
 use crate::template::REGION;
 
 /// Width of the left column.

@@ -11,7 +11,7 @@ use tower::ServiceExt;
 
 use super::facts::{self, Fact, Start};
 use super::{COACH_ID, Demo, FILE, HOOK};
-use crate::stack::Running;
+use crate::running::Running;
 use crate::template::STACK_NAME;
 use runtime::Clock;
 

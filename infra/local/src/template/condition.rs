@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::TemplateError;
+use super::error::TemplateError;
 use super::resolve::{Names, text};
 
 /// Maximum nesting of conditions. A longer chain is taken for a cycle.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::TemplateError;
+use super::error::TemplateError;
 
 /// The values by which other resources refer to a resource: its `Ref` and its attributes.
 #[derive(Debug, Clone, Default)]

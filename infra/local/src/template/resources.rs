@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::TemplateError;
+use super::error::TemplateError;
 use super::resolve::{Names, text};
 
 /// Lambda's default time-out.

@@ -5,7 +5,7 @@
 use saphyr::{LoadableYamlNode, Scalar, Yaml};
 use serde_json::{Map, Value, json};
 
-use super::TemplateError;
+use super::error::TemplateError;
 
 /// Parses the document to JSON.
 pub(super) fn parse(text: &str) -> Result<Value, TemplateError> {

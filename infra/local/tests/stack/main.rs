@@ -15,7 +15,7 @@ use lambda_runtime::Context;
 use local_stack::functions::{Functions, Handler};
 use local_stack::linked;
 use local_stack::options::Options;
-use local_stack::stack::Running;
+use local_stack::running::Running;
 use runtime::{BoxError, Clock, Environment};
 use serde_json::{Value, json};
 use tower::ServiceExt;

@@ -1,7 +1,7 @@
 //! Each service's response to a request without permission.
 
 use super::permission::Permission;
-use crate::ACCOUNT;
+use crate::account::ACCOUNT;
 use crate::answer::ServiceError;
 
 /// The error's shape in DynamoDB and SQS, which comes from their framework.

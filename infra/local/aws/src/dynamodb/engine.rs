@@ -19,9 +19,9 @@ use crate::error::{OpenError, StoreError};
 pub(super) struct Engine(Mutex<Option<Database>>);
 
 /// A response of dynoxide.
-pub(super) struct EngineAnswer {
-    pub(super) status: StatusCode,
-    pub(super) body: Bytes,
+pub(crate) struct EngineAnswer {
+    pub(crate) status: StatusCode,
+    pub(crate) body: Bytes,
 }
 
 impl Engine {

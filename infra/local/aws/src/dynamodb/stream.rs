@@ -3,23 +3,12 @@
 //! Records are read from dynoxide's table. They have another region and lack the template's view type, so this module
 //! builds the records that a function receives.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use rusqlite::{Connection, Row};
 use serde_json::{Value, json};
 
 use super::DynamoDb;
-use crate::REGION;
+use crate::account::REGION;
 use crate::error::StoreError;
-use crate::sqlite::Sqlite;
-
-/// An index for dynoxide's file. Without it, each write and each idle poll would scan the whole table.
-pub(super) const INDEX: &str = "CREATE INDEX IF NOT EXISTS stream_positions \
-    ON _stream_records(table_name, CAST(sequence_number AS INTEGER));";
-
-pub(crate) const CHECKPOINTS_SCHEMA: &str = "CREATE TABLE IF NOT EXISTS checkpoints (table_name TEXT NOT NULL, \
-    consumer TEXT NOT NULL, position INTEGER NOT NULL, PRIMARY KEY (table_name, consumer)) WITHOUT ROWID;";
 
 /// Added to sequence numbers, which have 21 digits in AWS.
 const SEQUENCE_NUMBER_OFFSET: u128 = 100_000_000_000_000_000_000;
@@ -37,18 +26,6 @@ pub struct StreamBatch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StreamPosition(i64);
 
-type Consumer = (String, String);
-
-/// In-memory state of the streams.
-pub(super) struct Streams(Mutex<StreamsState>);
-
-struct StreamsState {
-    /// Checkpoints by table and consumer, those of earlier runs included.
-    positions: HashMap<Consumer, i64>,
-    /// The view type of each table of the template.
-    views: HashMap<String, String>,
-}
-
 struct StoredRecord {
     event_name: String,
     keys: String,
@@ -57,36 +34,6 @@ struct StoredRecord {
     sequence: i64,
     user_identity: Option<String>,
     event_id: Option<String>,
-}
-
-impl Streams {
-    /// Reads the checkpoints, and deletes the records that every consumer has passed.
-    pub(super) async fn open(services: &Sqlite, file: &Sqlite) -> Result<Self, StoreError> {
-        let positions: HashMap<Consumer, i64> = services
-            .run(|connection| {
-                connection
-                    .prepare("SELECT table_name, consumer, position FROM checkpoints")?
-                    .query_map([], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?
-                    .collect::<rusqlite::Result<_>>()
-            })
-            .await?;
-        let mut slowest: HashMap<&str, i64> = HashMap::new();
-        for ((table, _), position) in &positions {
-            slowest.entry(table).and_modify(|slowest| *slowest = (*slowest).min(*position)).or_insert(*position);
-        }
-        for (table, slowest) in slowest {
-            file.run(|connection| trim(connection, table, slowest)).await?;
-        }
-        Ok(Self(Mutex::new(StreamsState { positions, views: HashMap::new() })))
-    }
-
-    pub(super) fn set_view(&self, table: &str, view: &str) {
-        self.lock().views.insert(table.to_owned(), view.to_owned());
-    }
-
-    fn lock(&self) -> MutexGuard<'_, StreamsState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl DynamoDb {
@@ -220,17 +167,4 @@ fn read(connection: &Connection, table: &str, behind: i64, limit: usize) -> rusq
         )?
         .query_map((table, behind, i64::try_from(limit).unwrap_or(i64::MAX)), StoredRecord::from_row)?
         .collect()
-}
-
-/// Deletes the records that every consumer has passed. The last record stays, since dynoxide derives the next sequence
-/// number from it.
-fn trim(connection: &Connection, table: &str, slowest: i64) -> rusqlite::Result<()> {
-    connection
-        .prepare_cached(
-            "DELETE FROM _stream_records WHERE table_name = ?1 AND CAST(sequence_number AS INTEGER) <= ?2 \
-             AND CAST(sequence_number AS INTEGER) < \
-             (SELECT MAX(CAST(sequence_number AS INTEGER)) FROM _stream_records WHERE table_name = ?1)",
-        )?
-        .execute((table, slowest))?;
-    Ok(())
 }

@@ -4,7 +4,6 @@
 //! earliest expiry is cached until the next write.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, PoisonError};
 
 use dynoxide::DynoxideError;
 use dynoxide::storage::Storage;
@@ -13,10 +12,6 @@ use rusqlite::Connection;
 
 use super::{DynamoDb, TtlClock};
 use crate::error::StoreError;
-
-/// Cache of the write count and the earliest expiry at that count. `i64::MAX` means that no item expires.
-#[derive(Default)]
-pub(super) struct ExpiryCache(Mutex<Option<(u64, i64)>>);
 
 impl DynamoDb {
     /// Deletes expired items as DynamoDB does, with stream records whose `userIdentity` is DynamoDB. Returns their
@@ -39,16 +34,6 @@ impl DynamoDb {
         let deleted = swept.map_err(|error| StoreError::DynamoDb(error.to_string()))?;
         self.notify_write();
         Ok(deleted)
-    }
-}
-
-impl ExpiryCache {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<(u64, i64)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn set(&self, known: (u64, i64)) {
-        *self.lock() = Some(known);
     }
 }
 

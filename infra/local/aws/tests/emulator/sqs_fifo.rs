@@ -84,32 +84,35 @@ fn opened(records: &[Value]) -> (Vec<String>, Vec<String>) {
     (texts("body"), texts("receiptHandle"))
 }
 
-#[rstest]
-#[case("q", json!({ "FifoQueue": true }), "the name of a FIFO queue ends in .fifo")]
-#[case("q.fifo", json!({}), "the name of a FIFO queue ends in .fifo")]
-#[case("q", json!({ "DeduplicationScope": "queue" }), "DeduplicationScope and FifoThroughputLimit are for FIFO queues")]
-#[case("q.fifo", json!({ "FifoQueue": true, "FifoThroughputLimit": "perMessageGroupId" }), "needs the DeduplicationScope")]
-#[case("q.fifo", json!({ "FifoQueue": true, "DeduplicationScope": "group" }), "unknown variant `group`")]
-#[case(
-    "q.fifo",
-    json!({ "FifoQueue": true, "RedrivePolicy": { "deadLetterTargetArn": "a:b:dlq", "maxReceiveCount": 1 } }),
-    "a FIFO queue needs a FIFO dead-letter queue"
-)]
-#[case(
-    "q",
-    json!({ "RedrivePolicy": { "deadLetterTargetArn": "a:b:dlq.fifo", "maxReceiveCount": 1 } }),
-    "another a standard one"
-)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_queue_that_aws_would_refuse_is_refused(
-    #[case] name: &str,
-    #[case] mut properties: Value,
-    #[case] reason: &str,
-) {
+async fn a_queue_that_aws_would_refuse_is_refused() {
     let world = World::new().await;
-    properties["QueueName"] = name.into();
-    let message = world.aws.sqs().add_queue(&properties).unwrap_err().to_string();
-    assert!(message.contains(reason), "{message}");
+    let dead_letters = |arn: &str| json!({ "deadLetterTargetArn": arn, "maxReceiveCount": 1 });
+    for (name, mut properties, reason) in [
+        ("q", json!({ "FifoQueue": true }), "the name of a FIFO queue ends in .fifo"),
+        ("q.fifo", json!({}), "the name of a FIFO queue ends in .fifo"),
+        (
+            "q",
+            json!({ "DeduplicationScope": "queue" }),
+            "DeduplicationScope and FifoThroughputLimit are for FIFO queues",
+        ),
+        (
+            "q.fifo",
+            json!({ "FifoQueue": true, "FifoThroughputLimit": "perMessageGroupId" }),
+            "needs the DeduplicationScope",
+        ),
+        ("q.fifo", json!({ "FifoQueue": true, "DeduplicationScope": "group" }), "unknown variant `group`"),
+        (
+            "q.fifo",
+            json!({ "FifoQueue": true, "RedrivePolicy": dead_letters("a:b:dlq") }),
+            "a FIFO queue needs a FIFO dead-letter queue",
+        ),
+        ("q", json!({ "RedrivePolicy": dead_letters("a:b:dlq.fifo") }), "another a standard one"),
+    ] {
+        properties["QueueName"] = name.into();
+        let message = world.aws.sqs().add_queue(&properties).unwrap_err().to_string();
+        assert!(message.contains(reason), "{message}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -133,42 +136,32 @@ async fn a_fifo_queue_is_described() {
     assert_eq!(plain.attribute(QueueAttributeName::FifoThroughputLimit).await, "perQueue");
 }
 
-#[rstest]
-#[case("jobs.fifo", None, Some("d"), None, "MissingParameter", "MessageGroupId")]
-#[case("jobs.fifo", Some("g"), None, None, "InvalidParameterValueException", "MessageDeduplicationId is required")]
-#[case("jobs.fifo", Some("g"), Some("d"), Some(0), "InvalidParameterValueException", "DelaySeconds")]
-#[case("jobs.fifo", Some(""), Some("d"), None, "InvalidParameterValueException", "MessageGroupId can only be 1 to 128")]
-#[case("jobs.fifo", Some("g"), Some("ü"), None, "InvalidParameterValueException", "MessageDeduplicationId can only be")]
-#[case(
-    "jobs",
-    Some("g"),
-    Some("d"),
-    None,
-    "InvalidParameterValueException",
-    "parameter MessageDeduplicationId is invalid"
-)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_message_that_does_not_suit_its_queue_is_refused(
-    #[case] queue: &str,
-    #[case] group: Option<&str>,
-    #[case] id: Option<&str>,
-    #[case] delay_s: Option<i32>,
-    #[case] code: &str,
-    #[case] reason: &str,
-) {
+async fn a_message_that_does_not_suit_its_queue_is_refused() {
+    const INVALID: &str = "InvalidParameterValueException";
     let world = World::new().await;
-    let url = world.queue(queue, json!({ "FifoQueue": queue.ends_with(".fifo") }));
+    let queue = |name: &str| world.queue(name, json!({ "FifoQueue": name.ends_with(".fifo") }));
+    let (fifo, plain) = (queue("jobs.fifo"), queue("jobs"));
     let sqs = Client::new(&world.sdk());
-    let (group, id) = (group.map(str::to_owned), id.map(str::to_owned));
-    let send = sqs.send_message().queue_url(&url).message_body("x").set_delay_seconds(delay_s);
-    let sent = send.set_message_group_id(group.clone()).set_message_deduplication_id(id.clone()).send().await;
-    let refused = sent.unwrap_err();
-    assert_eq!(refused.code(), Some(code), "{refused:?}");
-    assert!(refused.message().unwrap().contains(reason), "{refused:?}");
-    let entry = SendMessageBatchRequestEntry::builder().id("1").message_body("x").set_delay_seconds(delay_s);
-    let entry = entry.set_message_group_id(group).set_message_deduplication_id(id).build().unwrap();
-    let sent = sqs.send_message_batch().queue_url(&url).entries(entry).send().await.unwrap();
-    assert_eq!((sent.failed()[0].code(), sent.failed()[0].message()), (code, refused.message()));
+    for (url, group, id, delay_s, code, reason) in [
+        (&fifo, None, Some("d"), None, "MissingParameter", "MessageGroupId"),
+        (&fifo, Some("g"), None, None, INVALID, "MessageDeduplicationId is required"),
+        (&fifo, Some("g"), Some("d"), Some(0), INVALID, "DelaySeconds"),
+        (&fifo, Some(""), Some("d"), None, INVALID, "MessageGroupId can only be 1 to 128"),
+        (&fifo, Some("g"), Some("ü"), None, INVALID, "MessageDeduplicationId can only be"),
+        (&plain, Some("g"), Some("d"), None, INVALID, "parameter MessageDeduplicationId is invalid"),
+    ] {
+        let (group, id) = (group.map(str::to_owned), id.map(str::to_owned));
+        let send = sqs.send_message().queue_url(url).message_body("x").set_delay_seconds(delay_s);
+        let sent = send.set_message_group_id(group.clone()).set_message_deduplication_id(id.clone()).send().await;
+        let refused = sent.unwrap_err();
+        assert_eq!(refused.code(), Some(code), "{refused:?}");
+        assert!(refused.message().unwrap().contains(reason), "{refused:?}");
+        let entry = SendMessageBatchRequestEntry::builder().id("1").message_body("x").set_delay_seconds(delay_s);
+        let entry = entry.set_message_group_id(group).set_message_deduplication_id(id).build().unwrap();
+        let sent = sqs.send_message_batch().queue_url(url).entries(entry).send().await.unwrap();
+        assert_eq!((sent.failed()[0].code(), sent.failed()[0].message()), (code, refused.message()));
+    }
 }
 
 #[rstest]

@@ -6,12 +6,13 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::engine::EngineAnswer;
 use super::request_names::RequestNames;
 use super::units;
-use crate::Aws;
+use crate::account::{ACCOUNT, REGION};
 use crate::answer::{JSON_1_0, ServiceError, respond};
 use crate::calls::Units;
+use crate::dynamodb::EngineAnswer;
+use crate::services::Aws;
 
 const NAMESPACE: &str = "com.amazonaws.dynamodb.v20120810";
 
@@ -70,7 +71,7 @@ impl Aws {
         let outcome = self.forward(operation, body).await;
         if self.faults().take_store_lost_answer() {
             if matches!(&outcome, Outcome::Answer(answer) if answer.status.is_success()) {
-                token.iter().for_each(|token| self.faults().note_lost(token));
+                token.iter().for_each(|token| self.faults().remember_lost(token));
             }
             return Outcome::Refused(internal_server_error());
         }
@@ -80,11 +81,11 @@ impl Aws {
     async fn forward(&self, operation: &str, body: Bytes) -> Outcome {
         let dynamodb = self.dynamodb();
         let names_arns = names_arns(operation);
-        let body = if names_arns { with_region(&body, crate::REGION, ENGINE_REGION) } else { body };
-        match dynamodb.engine.call(operation, &body).await {
+        let body = if names_arns { with_region(&body, REGION, ENGINE_REGION) } else { body };
+        match dynamodb.operate(operation, &body).await {
             Ok(mut answer) => {
                 if names_arns {
-                    answer.body = with_region(&answer.body, ENGINE_REGION, crate::REGION);
+                    answer.body = with_region(&answer.body, ENGINE_REGION, REGION);
                 }
                 if answer.status.is_success() && writes(operation) {
                     dynamodb.notify_write();
@@ -173,7 +174,7 @@ fn names_arns(operation: &str) -> bool {
 
 fn with_region(body: &Bytes, from: &str, to: &str) -> Bytes {
     let Ok(text) = std::str::from_utf8(body) else { return body.clone() };
-    let arn = |region: &str| format!("arn:aws:dynamodb:{region}:{}:", crate::ACCOUNT);
+    let arn = |region: &str| format!("arn:aws:dynamodb:{region}:{}:", ACCOUNT);
     let field = |region: &str| format!(r#""awsRegion":"{region}""#);
     Bytes::from(text.replace(&arn(from), &arn(to)).replace(&field(from), &field(to)))
 }
@@ -181,12 +182,6 @@ fn with_region(body: &Bytes, from: &str, to: &str) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_conflict_names_one_reason_for_each_item() {
-        let error = conflict("TransactWriteItems", br#"{"TransactItems": [{}, {}, {}]}"#);
-        assert!(error.message().ends_with("[TransactionConflict, None, None]"), "{}", error.message());
-    }
 
     #[test]
     fn regions_are_rewritten_both_ways() {

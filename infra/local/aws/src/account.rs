@@ -1,0 +1,15 @@
+//! The account and region of all resources, and their ARNs.
+
+/// The region of all resources.
+pub const REGION: &str = "us-east-1";
+
+/// The account of all resources.
+pub const ACCOUNT: &str = "000000000000";
+
+/// Returns the ARN of a resource of this account. An ARN is returned unchanged.
+pub(crate) fn arn(service: &str, resource: &str) -> String {
+    if resource.starts_with("arn:") {
+        return resource.to_owned();
+    }
+    format!("arn:aws:{service}:{REGION}:{ACCOUNT}:{resource}")
+}
