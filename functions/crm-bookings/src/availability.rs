@@ -11,7 +11,7 @@ use domain::availability::{
 use domain::booking::{self, AvailabilityRequest, BookingRefusal};
 use domain::calendar::Calendar;
 use domain::fields::Invalid;
-use domain::id::CalendarEventId;
+use domain::id::CalendarEntryId;
 use domain::time::Timestamp;
 use edge::{CrmCaller, Inbound, Problem, Reply, crm};
 use futures::future::try_join;
@@ -72,7 +72,7 @@ async fn for_move(
     app: &App,
     caller: &CrmCaller,
     request: &AvailabilityRequest,
-    booking: CalendarEventId,
+    booking: CalendarEntryId,
 ) -> Result<Availability, Problem> {
     let read = app.bookings.read_change(&caller.coach, booking, request.lead_id, None).await?;
     let found = read.event.as_ref().map(|found| &found.event);

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use domain::booking::{self, BookingOutcome, BookingRefusal, CancelDraft};
 use domain::change::Change;
 use domain::fields::Invalid;
-use domain::id::CalendarEventId;
+use domain::id::CalendarEntryId;
 use edge::{About, Command, CrmCaller, Decision, Inbound, Problem, Reply, crm};
 use serde_json::{Value, json};
 use store::booking::ChangeRead;
@@ -45,7 +45,7 @@ impl Command for Cancel {
     }
 
     async fn read(app: &App, caller: &CrmCaller, inbound: &Inbound) -> Result<Self::Snapshot, Problem> {
-        let booking = crm::path_id(inbound, CalendarEventId::parse)?;
+        let booking = crm::path_id(inbound, CalendarEntryId::parse)?;
         let draft = CancelDraft::parse(&request_body(inbound)?)?;
         Ok(app.bookings.read_change(&caller.coach, booking, draft.lead_id, None).await?)
     }

@@ -1,8 +1,8 @@
 //! `POST /v1/crm/bookings`: books a slot if the calendar offers it.
 
-use domain::booking::{self, BookingDraft, BookingOutcome, CalendarEvent};
+use domain::booking::{self, BookingDraft, BookingOutcome, CalendarEntry};
 use domain::change::Change;
-use domain::id::{CalendarEventId, new_uuid};
+use domain::id::{CalendarEntryId, new_uuid};
 use edge::{About, Command, CrmCaller, Decision, Inbound, Problem, Reply, crm};
 use runtime::random_bytes;
 use store::booking::BookingRead;
@@ -36,8 +36,8 @@ impl Command for Create {
         let calendar = found.calendar.as_ref().map(|found| &found.calendar);
         let busy =
             booking::create(draft, found.lead.lead(), calendar, &found.busy.all(), caller.now).map_err(problem_of)?;
-        let id = CalendarEventId(new_uuid(caller.now.ms(), *random));
-        let event = CalendarEvent::booked(id, draft, &busy, caller.now);
+        let id = CalendarEntryId(new_uuid(caller.now.ms(), *random));
+        let event = CalendarEntry::booked(id, draft, &busy, caller.now);
         let view = booking_view(&event, found.calendar.as_slice(), caller)?;
         let change = Change::booking_created(&caller.coach, &view);
         let emitted = booking_event(caller, (draft.lead_id, &found.lead), None, &event, found.calendar.as_slice())?;

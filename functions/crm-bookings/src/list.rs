@@ -2,7 +2,7 @@
 //!
 //! The list by id leaves cancelled bookings out, the list by update has them.
 
-use domain::booking::{BookingFilter, CalendarEvent};
+use domain::booking::{BookingFilter, CalendarEntry};
 use domain::crm_list::{PageRequest, Walk};
 use domain::cursor::CursorList;
 use edge::{CrmCaller, Inbound, Problem, Reply, crm};
@@ -19,6 +19,6 @@ pub(crate) async fn list(app: App, caller: CrmCaller, inbound: Inbound) -> Resul
     let page = app.bookings.page(&caller.coach, &request, &filter);
     let (page, calendars) = try_join(page, app.calendars.all(&caller.coach)).await?;
     let workspace_zone = caller.time_zone.zone()?;
-    let view = |event: CalendarEvent| event.view(zone_of(&calendars, event.calendar_id, workspace_zone));
+    let view = |event: CalendarEntry| event.view(zone_of(&calendars, event.calendar_id, workspace_zone));
     crm::page_reply(&list, page, view)
 }

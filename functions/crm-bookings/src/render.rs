@@ -1,6 +1,6 @@
 //! Renders bookings, their events, and the problems of refusals.
 
-use domain::booking::{Booking, BookingRefusal, CalendarEvent};
+use domain::booking::{Booking, BookingRefusal, CalendarEntry};
 use domain::event::{Event, Person};
 use domain::id::ContactId;
 use domain::id_kind::IdKind;
@@ -25,7 +25,7 @@ pub(crate) fn problem_of(refusal: BookingRefusal) -> Problem {
 /// A booking in the time zone of its calendar, or of the workspace if the calendar is unknown. A private entry is not a
 /// booking.
 pub(crate) fn booking_view(
-    event: &CalendarEvent,
+    event: &CalendarEntry,
     calendars: &[StoredCalendar],
     caller: &CrmCaller,
 ) -> Result<Booking, Problem> {
@@ -38,8 +38,8 @@ pub(crate) fn booking_view(
 pub(crate) fn booking_event(
     caller: &CrmCaller,
     lead: (ContactId, &ContactState),
-    before: Option<&CalendarEvent>,
-    event: &CalendarEvent,
+    before: Option<&CalendarEntry>,
+    event: &CalendarEntry,
     calendars: &[StoredCalendar],
 ) -> Result<Option<Event>, Problem> {
     let zone = zone_of(calendars, event.calendar_id, caller.time_zone.zone()?);

@@ -2,7 +2,7 @@
 
 use domain::booking::{self, BookingOutcome, BookingRefusal, Move, RescheduleDraft};
 use domain::change::Change;
-use domain::id::CalendarEventId;
+use domain::id::CalendarEntryId;
 use domain::time::Timestamp;
 use domain::tz::Tz;
 use edge::{About, Command, CrmCaller, Decision, Inbound, Problem, Reply, crm};
@@ -20,7 +20,7 @@ impl Command for Reschedule {
     type Snapshot = (RescheduleDraft, ChangeRead);
 
     async fn read(app: &App, caller: &CrmCaller, inbound: &Inbound) -> Result<Self::Snapshot, Problem> {
-        let booking = crm::path_id(inbound, CalendarEventId::parse)?;
+        let booking = crm::path_id(inbound, CalendarEntryId::parse)?;
         let draft = RescheduleDraft::parse(crm::body(inbound)?)?;
         let read = app.bookings.read_change(&caller.coach, booking, draft.lead_id, Some(draft.date)).await?;
         Ok((draft, read))

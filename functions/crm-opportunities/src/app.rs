@@ -18,6 +18,6 @@ impl App {
     pub(crate) fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
         let contacts = Contacts::new(env, db)?;
         let pipelines = Pipelines::new(env, db)?;
-        Ok(Self { opportunities: Opportunities::new(env, db, &contacts, &pipelines)?, contacts, pipelines })
+        Ok(Self { opportunities: Opportunities::new(env, db, &contacts)?, contacts, pipelines })
     }
 }

@@ -106,7 +106,7 @@ impl App {
             breaker: endpoint.health.breaker,
             ended_at: self.now(),
         };
-        match self.endpoints.note(&self.units, coach, endpoint, &attempt).await {
+        match self.endpoints.record_attempt(&self.units, coach, endpoint, &attempt).await {
             Err(error) if !line.result.is_gone() => {
                 let (coach_id, endpoint_id) = (coach.as_str(), order.endpoint_id.as_str());
                 tracing::warn!(coach_id, endpoint_id, %error, "could not record the health of an endpoint");

@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use domain::time::Timestamp;
+use futures::future::{BoxFuture, FutureExt};
 use lambda_runtime::LambdaEvent;
 use outbound::delivery::{DeliveryQueue, NotAnOrder, RetryQueue};
 use outbound::queue::QueueError;
@@ -89,9 +90,11 @@ impl App {
     }
 
     /// Handles a batch of one of the queues. The answer names the messages to redeliver.
-    pub async fn handle(&self, event: LambdaEvent<SqsEvent>) -> SqsBatchResponse {
+    ///
+    /// The future is boxed, so that this crate is compiled once, and not again in each program that runs it.
+    pub fn handle(&self, event: LambdaEvent<SqsEvent>) -> BoxFuture<'_, SqsBatchResponse> {
         let LambdaEvent { payload, context } = event;
-        self.observer.event(&context.request_id, self.take_all(payload)).await
+        async move { self.observer.event(&context.request_id, self.take_all(payload)).await }.boxed()
     }
 
     async fn take_all(&self, event: SqsEvent) -> SqsBatchResponse {

@@ -17,9 +17,9 @@ use store::opportunity::Opportunities;
 use store::outbox::Outbox;
 use store::pipeline::Pipelines;
 use store::record::Records;
-use store::rules::Rules;
 use store::unit::Units;
 use store::vault::Vault;
+use store::watch::Watches;
 use store::workflow::Workflows;
 use store::workspace::Workspaces;
 
@@ -37,7 +37,7 @@ pub struct App {
     pub(crate) pipelines: Pipelines,
     pub(crate) workflows: Workflows,
     pub(crate) records: Records,
-    pub(crate) rules: Rules,
+    pub(crate) watches: Watches,
     pub(crate) units: Units,
     pub(crate) facts: SeenFacts,
     pub(crate) claims: ClaimEraser,
@@ -63,11 +63,11 @@ impl App {
             keys: Keys::new(env, &db)?,
             bookings: Bookings::new(env, &db, &calendars, &contacts, &outbox)?,
             calendars,
-            opportunities: Opportunities::new(env, &db, &contacts, &pipelines)?,
+            opportunities: Opportunities::new(env, &db, &contacts)?,
             pipelines,
             workflows: Workflows::new(env, &db)?,
             records: Records::new(env, &db, &vault, &clients)?,
-            rules: Rules::new(env, &db, &workspaces)?,
+            watches: Watches::new(env, &db)?,
             units: Units::new(env, &db, &vault)?,
             facts: SeenFacts::new(env, &db)?,
             claims: ClaimEraser::new(env, &db)?,

@@ -6,32 +6,31 @@
 
 mod app;
 mod batch;
+mod command;
 mod envelope;
 mod erase;
+mod facts;
 mod outcome;
 mod queues;
 mod retry_limits;
-mod store_fact;
 
-use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use domain::fact::Fact;
 use domain::fields::Invalid;
-use domain::id::{CoachId, FactId};
+use domain::id::CoachId;
 use domain::time::Timestamp;
-use futures::future::FutureExt;
+use futures::future::{BoxFuture, FutureExt};
 use lambda_runtime::LambdaEvent;
 use runtime::{BoxError, Metric, Unit, add, error_chain, note_each};
 
 pub use app::App;
 
 use crate::envelope::Envelope;
+use crate::facts::{coach_of, store_fact};
 use crate::outcome::{Next, Outcome};
-use crate::store_fact::{coach_of, marks_itself, store_fact};
 
 /// Time of a fact in the queue. A fact that goes round again is delayed on purpose and not measured.
 const QUEUE_WAIT_MS: Metric = Metric::logged("queue_wait_ms", Unit::Milliseconds);
@@ -40,18 +39,17 @@ const MESSAGES_FAILED: Metric = Metric::new("messages_failed", Unit::Count);
 
 impl App {
     /// Stores the facts of a batch, in the order in which they came.
-    pub async fn handle(&self, event: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, BoxError> {
+    ///
+    /// The future is boxed, so that this crate is compiled once, and not again in each program that runs it.
+    pub fn handle(&self, event: LambdaEvent<SqsEvent>) -> BoxFuture<'_, Result<SqsBatchResponse, BoxError>> {
         let LambdaEvent { payload, context } = event;
-        self.observer.event(&context.request_id, self.take_all(payload)).await
+        async move { self.observer.event(&context.request_id, self.take_all(payload)).await }.boxed()
     }
 
     async fn take_all(&self, event: SqsEvent) -> Result<SqsBatchResponse, BoxError> {
         let incoming: Vec<Incoming> = event.records.into_iter().map(Incoming::new).collect();
-        let ids = incoming.iter().filter_map(Incoming::fact_id).collect();
-        let seen = Mutex::new(self.facts.seen(&ids, Timestamp::new(self.clock.now())).await?);
         let mut response = SqsBatchResponse::default();
-        for (index, taken) in batch::take_each(&incoming, Incoming::client, |incoming| self.take(incoming, &seen)).await
-        {
+        for (index, taken) in batch::take_each(&incoming, Incoming::client, |incoming| self.take(incoming)).await {
             let Err(error) = taken else { continue };
             let message_id = incoming[index].message.message_id.clone().unwrap_or_default();
             tracing::error!(
@@ -65,13 +63,13 @@ impl App {
         Ok(response)
     }
 
-    async fn take(&self, incoming: &Incoming, seen: &Mutex<HashSet<FactId>>) -> Result<(), BoxError> {
+    async fn take(&self, incoming: &Incoming) -> Result<(), BoxError> {
         let receives = receives(&incoming.message);
         if retry_limits::is_over(receives) {
             return self.give_up(&incoming.envelope).await;
         }
         // A panic, a fault of ours, fails this fact only.
-        let stored = AssertUnwindSafe(self.store(incoming, seen)).catch_unwind().await;
+        let stored = AssertUnwindSafe(self.store(incoming)).catch_unwind().await;
         match stored.unwrap_or_else(|_| Err("the function panicked while storing a fact".into())) {
             Err(error) if retry_limits::is_final(&*error, receives) => {
                 tracing::error!(error = error_chain(&*error), receives, "a fact cannot be stored");
@@ -85,11 +83,7 @@ impl App {
         self.queues.set_aside(envelope, "it could not be stored", Timestamp::new(self.clock.now())).await
     }
 
-    async fn store(
-        &self,
-        Incoming { message, envelope, fact }: &Incoming,
-        seen: &Mutex<HashSet<FactId>>,
-    ) -> Result<(), BoxError> {
+    async fn store(&self, Incoming { message, envelope, fact }: &Incoming) -> Result<(), BoxError> {
         let now = Timestamp::new(self.clock.now());
         if (envelope.rounds, envelope.passes) == (0, 0)
             && let Some(sent_at) = sent_at(message)
@@ -106,40 +100,37 @@ impl App {
             note_each("coach_ids", coach_id);
         }
         let (fact_id, detail_type) = (fact.id.as_str(), envelope.detail_type.as_str());
-        let is_seen = |id: &FactId| seen.lock().unwrap_or_else(PoisonError::into_inner).contains(id);
-        if is_seen(&fact.id) {
-            tracing::debug!(fact_id, coach_id, detail_type, "a fact was stored before");
-            return Ok(());
-        }
         let since = envelope.first_seen.or(sent_at(message)).unwrap_or(now);
         let began = Instant::now();
         let outcome = store_fact(self, fact, envelope, now).await?;
         let duration_ms = began.elapsed().as_millis() as u64;
+        let unknown = |field: &str| {
+            let id = envelope.detail.get(field).and_then(|id| id.as_str()).unwrap_or_default();
+            format!("{field} {id} has not been seen")
+        };
         let (words, reason) = match &outcome {
-            Outcome::Stored { .. } => ("a fact was stored", None),
+            Outcome::Stored => ("a fact was stored", None),
             Outcome::Continues(Next::Rest(_)) => ("a fact was stored in part", None),
             Outcome::Continues(Next::Pass) => ("a fact was stored and is repeated later", None),
-            Outcome::Waits(reason) => ("a fact waits", Some(reason.as_str())),
-            Outcome::Refused(reason) => ("a fact was refused", Some(*reason)),
+            Outcome::Unknown(field) => ("a fact waits", Some(unknown(field))),
+            Outcome::Waits(reason) => ("a fact waits", Some((*reason).to_owned())),
+            Outcome::Refused(reason) => ("a fact was refused", Some((*reason).to_owned())),
         };
         tracing::debug!(fact_id, coach_id, detail_type, reason, duration_ms, "{words}");
         match outcome {
-            Outcome::Stored { is_marked: true } => Ok(()),
-            Outcome::Stored { is_marked: false } => {
-                self.facts.mark(&fact.id, now).await?;
-                seen.lock().unwrap_or_else(PoisonError::into_inner).insert(fact.id.clone());
-                Ok(())
-            }
+            Outcome::Stored => Ok(()),
             Outcome::Continues(Next::Rest(after)) => self.queues.send_rest(envelope, after).await,
             Outcome::Continues(Next::Pass) => self.queues.send_next_pass(envelope).await,
             Outcome::Refused(reason) => self.queues.set_aside(envelope, reason, now).await,
-            Outcome::Waits(_) if retry_limits::still_waits(since, now) => {
+            Outcome::Unknown(_) | Outcome::Waits(_) if retry_limits::still_waits(since, now) => {
                 // Of several copies of a message only one continues: otherwise copies would double with each round. A
                 // redelivered message always continues: the function that had it may have died before sending.
                 let is_ours = self.facts.begin_round(&fact.id, since, envelope.rounds, now).await?;
                 if is_ours || receives(message) > 1 { self.queues.send_round(envelope, since).await } else { Ok(()) }
             }
-            Outcome::Waits(reason) => self.queues.set_aside(envelope, &reason, now).await,
+            Outcome::Unknown(_) | Outcome::Waits(_) => {
+                self.queues.set_aside(envelope, &reason.unwrap_or_default(), now).await
+            }
         }
     }
 }
@@ -160,12 +151,6 @@ impl Incoming {
     /// The client that the fact is about.
     fn client(&self) -> Option<&str> {
         self.envelope.detail.get("client_id")?.as_str()
-    }
-
-    /// The fact's id, unless the fact's mark is written with its change.
-    fn fact_id(&self) -> Option<FactId> {
-        let fact = self.fact.as_ref().ok()?;
-        (!marks_itself(&fact.body)).then(|| fact.id.clone())
     }
 }
 

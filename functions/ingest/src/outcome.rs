@@ -2,13 +2,14 @@
 
 /// The result of storing a fact.
 pub(crate) enum Outcome {
-    /// The fact is stored, or a newer record is. `is_marked`: its mark was written with it.
-    Stored { is_marked: bool },
+    /// The fact is stored, or a newer record is.
+    Stored,
     /// The fact is stored so far.
     Continues(Next),
-    /// The fact cannot be stored yet, for this reason: a record that it refers to is unknown, or another fact comes
-    /// first.
-    Waits(String),
+    /// The record that this field names is not stored yet.
+    Unknown(&'static str),
+    /// Another fact comes first, for this reason.
+    Waits(&'static str),
     /// The fact is refused, for this reason.
     Refused(&'static str),
 }

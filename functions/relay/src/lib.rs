@@ -22,6 +22,7 @@ use aws_lambda_events::event::dynamodb::EventRecord;
 use aws_lambda_events::event::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
 use chrono::TimeDelta;
 use domain::time::Timestamp;
+use futures::future::{BoxFuture, FutureExt};
 use lambda_runtime::LambdaEvent;
 use outbound::bus::Bus;
 use outbound::delivery::{DeliveryQueue, RetryQueue};
@@ -85,9 +86,11 @@ impl App {
     }
 
     /// Handles a batch of the stream, or the schedule's call.
-    pub async fn handle(&self, event: LambdaEvent<Invocation>) -> Result<DynamoDbEventResponse, BoxError> {
+    ///
+    /// The future is boxed, so that this crate is compiled once, and not again in each program that runs it.
+    pub fn handle(&self, event: LambdaEvent<Invocation>) -> BoxFuture<'_, Result<DynamoDbEventResponse, BoxError>> {
         let LambdaEvent { payload, context } = event;
-        let work = async {
+        let work = async move {
             match payload {
                 Invocation::Stream(stream) => self.publish_stream(stream.records).await,
                 Invocation::Scheduled { .. } => {
@@ -96,7 +99,7 @@ impl App {
                 }
             }
         };
-        self.observer.event(&context.request_id, work).await
+        async move { self.observer.event(&context.request_id, work).await }.boxed()
     }
 
     /// Publishes a batch of the stream. The answer names the first record that failed, and Lambda redelivers that

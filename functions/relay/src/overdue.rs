@@ -66,7 +66,7 @@ impl App {
         for group in overdue.chunks(GROUP) {
             let orders = self.deliveries.next_orders(group, now).await?;
             self.retries.send_all(&orders, now).await.into_iter().collect::<Result<(), _>>()?;
-            let noting = join_all(orders.iter().map(|order| self.deliveries.note_reordered(order, now))).await;
+            let noting = join_all(orders.iter().map(|order| self.deliveries.mark_reordered(order, now))).await;
             noting.into_iter().collect::<Result<(), _>>()?;
             for DeliveryOrder { coach_id, endpoint_id, delivery_id, attempt, .. } in &orders {
                 let lags = flow_of(endpoint_id) == OrderFlow::Lags;

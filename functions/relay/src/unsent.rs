@@ -4,7 +4,8 @@ use chrono::TimeDelta;
 use domain::time::Timestamp;
 use futures::future::join_all;
 use runtime::{BoxError, Metric, Unit, add, error_chain};
-use store::outbox::{Entry, SHARDS};
+use store::outbox::Entry;
+use store::shard::SHARDS;
 
 use crate::App;
 

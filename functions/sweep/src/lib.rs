@@ -14,7 +14,7 @@ mod shard;
 use std::sync::Arc;
 
 use domain::time::Timestamp;
-use futures::future::join_all;
+use futures::future::{BoxFuture, FutureExt, join_all};
 use lambda_runtime::LambdaEvent;
 use outbound::queue::Queue;
 use outbound::sweep::ShardOrder;
@@ -22,9 +22,10 @@ use runtime::{BoxError, Clock, Environment, Metric, Observer, Unit, add, error_c
 use store::Db;
 use store::client::ClientLookup;
 use store::record::RecordReader;
+use store::shard::SHARDS;
 use store::unit::Units;
 use store::vault::Vault;
-use store::watch::{SHARDS, Watches};
+use store::watch::Watches;
 use store::workspace::Workspaces;
 use tokio::sync::Semaphore;
 
@@ -69,9 +70,11 @@ impl App {
     }
 
     /// Handles the schedule's call, or sweeps the shards of a batch.
-    pub async fn handle(&self, event: LambdaEvent<Invocation>) -> Result<(), BoxError> {
+    ///
+    /// The future is boxed, so that this crate is compiled once, and not again in each program that runs it.
+    pub fn handle(&self, event: LambdaEvent<Invocation>) -> BoxFuture<'_, Result<(), BoxError>> {
         let LambdaEvent { payload, context } = event;
-        self.observer.event(&context.request_id, self.take(payload)).await
+        async move { self.observer.event(&context.request_id, self.take(payload)).await }.boxed()
     }
 
     async fn take(&self, invocation: Invocation) -> Result<(), BoxError> {

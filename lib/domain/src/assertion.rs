@@ -153,68 +153,35 @@ impl fmt::Debug for AssertionSigner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
     use ring::signature::{ED25519, UnparsedPublicKey};
 
     const NOW_S: i64 = 1_790_000_000;
 
-    fn signer(current: u8, keys: &[(u8, char)]) -> AssertionSigner {
-        let mut secret = json!({ "current": current.to_string() });
-        for (id, letter) in keys {
-            secret[id.to_string()] = letter.to_string().repeat(64).into();
-        }
-        AssertionSigner::from_secret(&secret.to_string()).unwrap()
-    }
-
-    fn sign(signer: &AssertionSigner, client: &str, coach: &str) -> String {
+    #[test]
+    fn an_assertion_names_client_audience_and_expiry() {
+        let secret = json!({ "current": "1", "1": "a".repeat(64) });
+        let signer = AssertionSigner::from_secret(&secret.to_string()).unwrap();
         let signed = signer.sign(&Assertion {
             issuer: "https://api.example.com",
             audience: &CanonicalHost::parse("https://coach.example.com").unwrap(),
-            client: &ClientId::parse(client).unwrap(),
-            coach: &CoachId::parse(coach).unwrap(),
+            client: &ClientId::parse("client_1").unwrap(),
+            coach: &CoachId::parse("coach_1").unwrap(),
             issued_at: Timestamp::from_ms(NOW_S * 1000 + 999),
             id: Uuid::from_u128(7),
         });
         assert_eq!(format!("{signed:?}"), "SignedAssertion(..)");
-        signed.0.to_string()
-    }
-
-    /// Returns header and claims if one of the published keys signed them.
-    fn verified(token: &str, keys: &JwkSet) -> Option<(Value, Value)> {
-        let (signed, signature) = token.rsplit_once('.')?;
-        let (header, claims) = signed.split_once('.')?;
+        let (text, signature) = signed.0.rsplit_once('.').unwrap();
+        let (header, claims) = text.split_once('.').unwrap();
         let decoded = |part: &str| URL_SAFE_NO_PAD.decode(part).unwrap();
-        let header: Value = serde_json::from_slice(&decoded(header)).unwrap();
-        let key = keys.keys.iter().find(|key| header["kid"] == *key.kid)?;
-        let key = UnparsedPublicKey::new(&ED25519, decoded(&key.x));
-        key.verify(signed.as_bytes(), &decoded(signature)).ok()?;
-        Some((header, serde_json::from_slice(&decoded(claims)).unwrap()))
-    }
-
-    #[test]
-    fn an_assertion_names_client_audience_and_expiry() {
-        let signer = signer(1, &[(1, 'a')]);
-        let (header, claims) = verified(&sign(&signer, "client_1", "coach_1"), signer.jwk_set()).unwrap();
-        assert_eq!(header, json!({ "alg": "EdDSA", "kid": signer.jwk_set().keys[0].kid, "typ": "JWT" }));
+        let key = &signer.jwk_set().keys[0];
+        UnparsedPublicKey::new(&ED25519, decoded(&key.x)).verify(text.as_bytes(), &decoded(signature)).unwrap();
+        let object = |part: &str| serde_json::from_slice::<Value>(&decoded(part)).unwrap();
+        assert_eq!(object(header), json!({ "alg": "EdDSA", "kid": key.kid, "typ": "JWT" }));
         let expected = json!({
             "iss": "https://api.example.com", "aud": "https://coach.example.com", "sub": "client_1", "coach_id": "coach_1",
             "iat": NOW_S, "exp": NOW_S + 60, "jti": "00000000-0000-0000-0000-000000000007",
         });
-        assert_eq!(claims, expected);
-    }
-
-    #[test]
-    fn a_key_is_published_before_it_signs_and_after() {
-        let [before, between, after] =
-            [signer(1, &[(1, 'a')]), signer(1, &[(1, 'a'), (2, 'b')]), signer(2, &[(1, 'a'), (2, 'b')])];
-        let sets = [&before, &between, &after].map(|signer| signer.jwk_set().keys.len());
-        assert_eq!(sets, [1, 2, 2]);
-        let (old, new) = (sign(&between, "c", "o"), sign(&after, "c", "o"));
-        assert_ne!(old, new);
-        for keys in [between.jwk_set(), after.jwk_set()] {
-            assert!(verified(&old, keys).is_some() && verified(&new, keys).is_some());
-        }
-        assert!(verified(&old, before.jwk_set()).is_some() && verified(&new, before.jwk_set()).is_none());
+        assert_eq!(object(claims), expected);
     }
 
     #[test]
@@ -237,24 +204,5 @@ mod tests {
             URL_SAFE_NO_PAD.encode(signature),
             "hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg"
         );
-    }
-
-    proptest! {
-        #[test]
-        fn a_changed_assertion_does_not_verify(at in 0usize..400, to in "[A-Za-z0-9_-]") {
-            let signer = signer(1, &[(1, 'a')]);
-            let token = sign(&signer, "client_1", "coach_1");
-            let signed_until = token.rfind('.').unwrap();
-            let claims_from = token.find('.').unwrap() + 1;
-            let at = claims_from + at % (signed_until - claims_from);
-            let mut changed = token.clone();
-            changed.replace_range(at..=at, &to);
-            prop_assume!(changed != token);
-            let (signed, signature) = changed.rsplit_once('.').unwrap();
-            let key = URL_SAFE_NO_PAD.decode(&signer.jwk_set().keys[0].x).unwrap();
-            let verdict = UnparsedPublicKey::new(&ED25519, key)
-                .verify(signed.as_bytes(), &URL_SAFE_NO_PAD.decode(signature).unwrap());
-            prop_assert!(verdict.is_err());
-        }
     }
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::busy::{Busy, Span};
 use crate::calendar::{Buffers, Calendar};
 use crate::fact_time::FactTime;
-use crate::id::{CalendarEventId, CalendarId, CoachId, ContactId};
+use crate::id::{CalendarEntryId, CalendarId, CoachId, ContactId};
 use crate::register::{Register, registers};
 use crate::time::Timestamp;
 use crate::tz::Tz;
@@ -34,8 +34,8 @@ crate::named! {
 
 /// An event on a coach's calendars.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CalendarEvent {
-    pub id: CalendarEventId,
+pub struct CalendarEntry {
+    pub id: CalendarEntryId,
     /// `None`: a private entry.
     pub calendar_id: Option<CalendarId>,
     /// The contact that the event is with.
@@ -59,7 +59,7 @@ registers! {
 /// The whole record of an event on a coach's calendars, as the application has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CalendarEventSaved {
-    pub event_id: CalendarEventId,
+    pub event_id: CalendarEntryId,
     pub coach_id: CoachId,
     /// `None`: a private entry, which takes time and is never shown.
     pub calendar_id: Option<CalendarId>,
@@ -69,9 +69,9 @@ pub struct CalendarEventSaved {
     pub status: BookingStatus,
 }
 
-impl CalendarEvent {
+impl CalendarEntry {
     /// A confirmed event that is on no calendar and with no contact.
-    fn new(id: CalendarEventId, span: Span, now: Timestamp) -> Self {
+    fn new(id: CalendarEntryId, span: Span, now: Timestamp) -> Self {
         Self {
             id,
             calendar_id: None,
@@ -86,7 +86,7 @@ impl CalendarEvent {
     }
 
     /// Creates a booking through the API.
-    pub fn booked(id: CalendarEventId, draft: &BookingDraft, busy: &Busy, now: Timestamp) -> Self {
+    pub fn booked(id: CalendarEntryId, draft: &BookingDraft, busy: &Busy, now: Timestamp) -> Self {
         Self {
             calendar_id: Some(draft.calendar_id),
             lead_id: Some(draft.lead_id),
@@ -218,7 +218,7 @@ impl CalendarEvent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Booking {
-    pub id: CalendarEventId,
+    pub id: CalendarEntryId,
     pub calendar_id: CalendarId,
     /// The contact of the booking. Null if there is none.
     #[schema(required, value_type = Option<String>, format = Uuid)]

@@ -237,22 +237,6 @@ mod tests {
     use crate::availability::tests::{closed, date, hours};
     use crate::tz::tests::zone;
 
-    #[rstest::rstest]
-    #[case::none("", "")]
-    #[case::apart("13:00-14:00 09:00-10:00", "09:00-10:00 13:00-14:00")]
-    #[case::touching("09:00-12:00 12:00-15:00", "09:00-12:00 12:00-15:00")]
-    #[case::overlapping("09:00-12:00 11:59-15:00", "09:00-15:00")]
-    #[case::the_same_twice("09:00-12:00 09:00-12:00", "09:00-12:00")]
-    #[case::one_in_another("10:00-11:00 09:00-12:00", "09:00-12:00")]
-    #[case::opening_together("09:00-10:00 09:00-12:00", "09:00-12:00")]
-    #[case::closing_together("11:00-12:00 09:00-12:00", "09:00-12:00")]
-    #[case::touching_with_one_across("09:00-12:00 12:00-15:00 11:00-13:00", "09:00-15:00")]
-    #[case::a_row("09:00-11:00 10:00-12:00 11:30-13:00 13:00-14:00", "09:00-13:00 13:00-14:00")]
-    #[case::until_midnight("20:00-24:00 22:00-23:00", "20:00-24:00")]
-    fn hours_that_share_time_are_one_opening(#[case] given: &str, #[case] expected: &str) {
-        assert_eq!(merged(&hours(given)), hours(expected));
-    }
-
     proptest! {
         #[test]
         fn openings_hold_the_minutes_of_their_hours_and_part_where_no_hours_go_on(
@@ -276,24 +260,6 @@ mod tests {
                 prop_assert_eq!(holds(&openings, next.clone()), holds(&hours, next), "{} goes on", minute);
             }
         }
-    }
-
-    #[test]
-    fn a_calendar_is_shown_with_its_zones_name_and_its_booking_length() {
-        let calendar = Calendar { price_cents: 1, slot_minutes: 45, ..closed(zone("America/Argentina/Buenos_Aires")) };
-        assert!(calendar.is_paid() && !closed(zone("UTC")).is_paid());
-        assert_eq!(
-            serde_json::to_value(calendar.view()).unwrap(),
-            serde_json::json!({
-                "id": "0197a6a0-5c3b-7000-8000-2f1d3c4b5a69",
-                "name": "Consultation",
-                "timezone": "America/Argentina/Buenos_Aires",
-                "priceCents": 1,
-                "currency": "EUR",
-                "bookingUrl": "https://book.example/c",
-                "durationMinutes": 45
-            })
-        );
     }
 
     #[test]

@@ -196,20 +196,22 @@ mod tests {
         CheckInId::parse(text).unwrap()
     }
 
-    fn grades(pairs: &[(&str, f64)]) -> BTreeMap<String, f64> {
-        pairs.iter().map(|(system, grade)| ((*system).to_owned(), *grade)).collect()
+    /// Applies a check-in of a day, of a backfill or not.
+    fn apply_as(latest: &mut Grades, check_in: &str, day: i64, grades: &[(&str, f64)], backfill: bool) -> GradeDrops {
+        let grades = grades.iter().map(|(system, grade)| ((*system).to_owned(), *grade)).collect();
+        let times = SubmissionTimes::at(Timestamp::from_ms(day * 86_400_000));
+        latest.apply(&id(check_in), times, &grades, backfill)
+    }
+
+    fn apply(latest: &mut Grades, check_in: &str, day: i64, grades: &[(&str, f64)]) -> GradeDrops {
+        apply_as(latest, check_in, day, grades, false)
     }
 
     #[test]
     fn a_grade_falls_against_the_latest_of_its_own_system() {
         let mut latest = Grades::default();
-        let mut fell = |check_in: &str, days: i64, pairs: &[(&str, f64)]| {
-            let drops = latest.apply(
-                &id(check_in),
-                SubmissionTimes::at(Timestamp::from_ms(days * 86_400_000)),
-                &grades(pairs),
-                false,
-            );
+        let mut fell = |check_in: &str, day: i64, grades: &[(&str, f64)]| {
+            let drops = apply(&mut latest, check_in, day, grades);
             assert!(drops.later.is_empty());
             drops.here.0.into_iter().collect::<Vec<_>>()
         };
@@ -224,9 +226,8 @@ mod tests {
     #[test]
     fn a_late_check_in_reveals_later_drops_unless_one_between_is_known() {
         let mut latest = Grades::default();
-        let mut fell = |check_in: &str, days: i64, gut: f64| {
-            let at = Timestamp::from_ms(days * 86_400_000);
-            let drops = latest.apply(&id(check_in), SubmissionTimes::at(at), &grades(&[("gut", gut)]), false);
+        let mut fell = |check_in: &str, day: i64, gut: f64| {
+            let drops = apply(&mut latest, check_in, day, &[("gut", gut)]);
             assert!(!drops.here.any(), "nothing that is older is known");
             let later = drops.later.into_iter();
             let later = later.map(|(id, later)| (id.to_string(), later.systems.includes("gut")));
@@ -243,49 +244,37 @@ mod tests {
     fn a_late_check_in_reveals_no_drop_of_a_backfill() {
         for (first, again, is_emitted) in [(true, false, false), (false, true, true)] {
             let mut latest = Grades::default();
-            let at = |days: i64| Timestamp::from_ms(days * 86_400_000);
-            latest.apply(&id("second"), SubmissionTimes::at(at(2)), &grades(&[("gut", 4.0)]), first);
             // A repetition does not lift the silence of a backfill.
-            latest.apply(&id("second"), SubmissionTimes::at(at(2)), &grades(&[("gut", 4.0)]), again);
-            let drops = latest.apply(&id("first"), SubmissionTimes::at(at(1)), &grades(&[("gut", 5.0)]), false);
+            for backfill in [first, again] {
+                apply_as(&mut latest, "second", 2, &[("gut", 4.0)], backfill);
+            }
+            let drops = apply(&mut latest, "first", 1, &[("gut", 5.0)]);
             assert_eq!(!drops.later.is_empty(), is_emitted, "a backfill at first: {first}");
-            assert!(
-                latest.apply(&id("third"), SubmissionTimes::at(at(3)), &grades(&[("gut", 3.0)]), false).here.any(),
-                "and compared with"
-            );
+            assert!(apply(&mut latest, "third", 3, &[("gut", 3.0)]).here.any(), "and compared with");
         }
     }
 
     #[test]
     fn the_oldest_grades_are_dropped_beyond_the_limit_of_systems() {
         let mut latest = Grades::default();
-        let at = |days: i64| Timestamp::from_ms(days * 86_400_000);
         let many: Vec<String> = (0..MAX_SYSTEMS).map(|number| format!("system-{number}")).collect();
         let many: Vec<(&str, f64)> = many.iter().map(|system| (system.as_str(), 3.0)).collect();
-        latest.apply(&id("a"), SubmissionTimes::at(at(1)), &grades(&[("sleep", 4.0), ("gut", 4.0)]), false);
-        latest.apply(&id("b"), SubmissionTimes::at(at(2)), &grades(&many[1..]), false);
-        latest.apply(&id("c"), SubmissionTimes::at(at(3)), &grades(&[("gut", 4.0)]), false);
+        apply(&mut latest, "a", 1, &[("sleep", 4.0), ("gut", 4.0)]);
+        apply(&mut latest, "b", 2, &many[1..]);
+        apply(&mut latest, "c", 3, &[("gut", 4.0)]);
         assert_eq!(latest.0.len(), MAX_SYSTEMS);
-        let systems = latest
-            .apply(
-                &id("d"),
-                SubmissionTimes::at(at(4)),
-                &grades(&[("sleep", 1.0), ("gut", 1.0), ("system-7", 1.0)]),
-                false,
-            )
-            .here;
+        let systems = apply(&mut latest, "d", 4, &[("sleep", 1.0), ("gut", 1.0), ("system-7", 1.0)]).here;
         assert!(!systems.includes("sleep") && systems.includes("gut") && systems.includes("system-7"));
     }
 
     #[test]
     fn a_deleted_check_in_is_nothing_to_compare_with() {
         let mut latest = Grades::default();
-        let at = |days: i64| Timestamp::from_ms(days * 86_400_000);
-        latest.apply(&id("a"), SubmissionTimes::at(at(1)), &grades(&[("gut", 2.0), ("sleep", 4.0)]), false);
-        latest.apply(&id("b"), SubmissionTimes::at(at(2)), &grades(&[("gut", 1.0)]), false);
+        apply(&mut latest, "a", 1, &[("gut", 2.0), ("sleep", 4.0)]);
+        apply(&mut latest, "b", 2, &[("gut", 1.0)]);
         latest.forget(&id("b"));
-        assert!(!latest.apply(&id("c"), SubmissionTimes::at(at(3)), &grades(&[("gut", 0.0)]), false).here.any());
-        let systems = latest.apply(&id("d"), SubmissionTimes::at(at(4)), &grades(&[("sleep", 3.9)]), false).here;
+        assert!(!apply(&mut latest, "c", 3, &[("gut", 0.0)]).here.any());
+        let systems = apply(&mut latest, "d", 4, &[("sleep", 3.9)]).here;
         assert!(systems.any() && systems.includes("sleep") && !systems.includes("gut"));
         assert_eq!(format!("{systems:?}"), "DroppedSystems(..)");
     }

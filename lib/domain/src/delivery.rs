@@ -16,6 +16,7 @@ mod overdue;
 mod recovery;
 mod request;
 
+pub use crate::outcome::{AttemptResult, DeliveryCounts};
 pub use activity::{
     ACTIVITY_PARAMETER, ACTIVITY_RETENTION, Activity, ActivityPeriod, Hour, HourCounts, MAX_ACTIVITY_HOURS,
     MIN_ACTIVITY_HOURS,
@@ -41,35 +42,12 @@ pub const ATTEMPT_TIMEOUT: TimeDelta = TimeDelta::seconds(15);
 /// Size limit of the stored part of a receiver's answer.
 pub const EXCERPT_BYTES: usize = 1024;
 
-const GONE: u16 = 410;
-
 crate::named! {
     /// The state of a delivery.
     DeliveryStatus {
         Pending = "pending",
         Delivered = "delivered",
         Failed = "failed",
-    }
-}
-
-/// The result of an attempt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AttemptResult {
-    /// The receiver answered.
-    StatusCode(u16),
-    /// The receiver did not answer, for this reason.
-    Error(String),
-}
-
-impl AttemptResult {
-    pub fn is_success(&self) -> bool {
-        matches!(self, Self::StatusCode(code) if (200..300).contains(code))
-    }
-
-    /// Returns true if the receiver answered 410 Gone.
-    pub fn is_gone(&self) -> bool {
-        *self == Self::StatusCode(GONE)
     }
 }
 
@@ -118,17 +96,6 @@ pub const MAX_READ_DELIVERIES: usize = 2_000;
 /// The most waiting deliveries that are counted.
 pub const MAX_COUNTED_PENDING: i32 = 1_000;
 
-/// The deliveries of an endpoint that ended in this hour or in the 23 before, and those that wait. Test events count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, utoipa::ToSchema)]
-pub struct DeliveryCounts {
-    /// Deliveries that were delivered.
-    pub delivered: u64,
-    /// Deliveries that failed for good.
-    pub failed: u64,
-    /// Deliveries that wait now, whenever they were created. At most 1,000 are counted.
-    pub pending: u64,
-}
-
 /// The log line for a delivery whose endpoint was deleted.
 pub const DELETED: &str = "not sent: endpoint deleted";
 
@@ -176,19 +143,4 @@ pub struct DeliveryPage {
     /// The `cursor` of the next page. Null on the last page.
     #[schema(required)]
     pub next_cursor: Option<String>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_log_line_has_a_status_code_or_an_error() {
-        let line = |result| {
-            let attempt = Attempt { at: Timestamp::from_ms(0), result, duration_ms: 3, response_excerpt: None };
-            serde_json::to_value(attempt).unwrap()
-        };
-        assert_eq!(line(AttemptResult::StatusCode(500))["status_code"], 500);
-        assert_eq!(line(AttemptResult::Error("refused".to_owned()))["error"], "refused");
-    }
 }

@@ -142,32 +142,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn date(text: &str) -> NaiveDate {
-        crate::time::parse_date(text).unwrap()
-    }
-
     fn id(text: &str) -> DoseId {
         DoseId::parse(text).unwrap()
-    }
-
-    #[test]
-    fn a_dose_is_scheduled_from_its_first_date_to_its_last_both_included() {
-        let entry = |per_day, from: &str, until: Option<&str>| ScheduledDose {
-            dose_id: id("d"),
-            per_day,
-            from: date(from),
-            until: until.map(date),
-        };
-        let schedule = DoseSchedule(vec![
-            entry(2, "2026-01-10", Some("2026-01-12")),
-            entry(1, "2026-01-12", None),
-            entry(0, "2025-01-01", None),
-        ]);
-        let expected =
-            ["2026-01-09", "2026-01-10", "2026-01-12", "2026-01-13"].map(|day| schedule.expected_on(date(day)));
-        assert_eq!(expected, [0, 2, 3, 1]);
-        assert!(!schedule.has(&id("d"), date("2026-01-09")) && schedule.has(&id("d"), date("2027-01-01")));
-        assert!(!schedule.has(&id("e"), date("2026-01-12")));
     }
 
     proptest! {

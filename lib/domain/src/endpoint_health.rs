@@ -7,8 +7,8 @@ use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
 use crate::breaker::Breaker;
-use crate::delivery::AttemptResult;
 use crate::id::EventId;
+use crate::outcome::AttemptResult;
 use crate::pace::Pace;
 use crate::time::Timestamp;
 
@@ -117,10 +117,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn event(n: usize) -> EventId {
-        EventId::parse(&format!("evt_{n}")).unwrap()
-    }
-
     fn at(hours: i64) -> Timestamp {
         Timestamp::from_ms(hours * 3_600_000)
     }
@@ -134,15 +130,20 @@ mod tests {
     }
 
     /// The effect of an attempt that began with the breaker as it is.
-    fn after(health: &EndpointHealth, result: AttemptResult, event: &EventId, ended_at: Timestamp) -> HealthEffect {
-        health.after(&EndedAttempt {
-            result: &result,
-            took: TimeDelta::zero(),
-            event,
-            is_test: false,
-            breaker: health.breaker,
-            ended_at,
-        })
+    fn after(health: &EndpointHealth, result: AttemptResult, number: usize, ended_at: Timestamp) -> HealthEffect {
+        after_of(health, &result, number, false, ended_at)
+    }
+
+    fn after_of(
+        health: &EndpointHealth,
+        result: &AttemptResult,
+        number: usize,
+        is_test: bool,
+        ended_at: Timestamp,
+    ) -> HealthEffect {
+        let event = EventId::parse(&format!("evt_{number}")).unwrap();
+        let (took, breaker) = (TimeDelta::zero(), health.breaker);
+        health.after(&EndedAttempt { result, took, event: &event, is_test, breaker, ended_at })
     }
 
     /// Returns the hour at which the endpoint is disabled. It fails at these events at these hours; `None` is a
@@ -151,7 +152,7 @@ mod tests {
         let mut health = EndpointHealth::default();
         for (hours, failed) in attempts {
             let result = status(if failed.is_some() { 500 } else { 204 });
-            match after(&health, result, &event(failed.unwrap_or_default()), at(*hours)) {
+            match after(&health, result, failed.unwrap_or_default(), at(*hours)) {
                 HealthEffect::Health(next) | HealthEffect::Warn(next, _) => health = next,
                 HealthEffect::TooLong(_) | HealthEffect::Gone => return Some(*hours),
             }
@@ -175,7 +176,7 @@ mod tests {
         let mut health = EndpointHealth::default();
         let mut warnings = Vec::new();
         for hours in [0, 1, 23, 24, 25, 100] {
-            match after(&health, status(500), &event(1), at(hours)) {
+            match after(&health, status(500), 1, at(hours)) {
                 HealthEffect::Warn(worse, since) => {
                     warnings.push((hours, since));
                     health = worse;
@@ -200,50 +201,33 @@ mod tests {
         let mut health = EndpointHealth::default();
         for number in 0..3 {
             assert_eq!(health.breaker.open_until(at(0)), None);
-            let effect = after(&health, silence(), &event(number), at(0));
+            let effect = after(&health, silence(), number, at(0));
             let HealthEffect::Health(next) = effect else { panic!("{number}") };
             health = next;
         }
         assert!(health.breaker.open_until(at(0)).is_some());
         for code in [204, 302, 500] {
-            let effect = after(&health, status(code), &event(9), at(1));
+            let effect = after(&health, status(code), 9, at(1));
             let HealthEffect::Health(closed) = effect else { panic!("{code}") };
             assert_eq!((closed.breaker, closed.failing_since.is_some()), (Breaker::default(), code != 204));
         }
-        assert_eq!(after(&health, status(410), &event(9), at(1)), HealthEffect::Gone);
+        assert_eq!(after(&health, status(410), 9, at(1)), HealthEffect::Gone);
     }
 
     #[test]
     fn a_test_event_changes_the_breaker_and_its_failures_end_nothing() {
-        let HealthEffect::Health(failing) = after(&EndpointHealth::default(), status(500), &event(0), at(0)) else {
+        let HealthEffect::Health(failing) = after(&EndpointHealth::default(), status(500), 0, at(0)) else {
             panic!("one failure");
         };
         for (result, number) in [(status(500), 1), (status(404), 2), (silence(), 3), (silence(), 4), (silence(), 5)] {
-            let (event, breaker) = (event(number), failing.breaker);
-            let test = EndedAttempt {
-                result: &result,
-                took: TimeDelta::zero(),
-                event: &event,
-                is_test: true,
-                breaker,
-                ended_at: at(200),
-            };
-            let HealthEffect::Health(tested) = failing.after(&test) else { panic!("{result:?}") };
+            let effect = after_of(&failing, &result, number, true, at(200));
+            let HealthEffect::Health(tested) = effect else { panic!("{result:?}") };
             let is_silent = matches!(result, AttemptResult::Error(_));
             assert_eq!(tested.breaker != Breaker::default(), is_silent);
-            assert_eq!(EndpointHealth { breaker, ..tested }, failing);
+            assert_eq!(EndpointHealth { breaker: failing.breaker, ..tested }, failing);
         }
-        let success = status(204);
-        let (event, breaker) = (event(6), failing.breaker);
-        let test = EndedAttempt {
-            result: &success,
-            took: TimeDelta::zero(),
-            event: &event,
-            is_test: true,
-            breaker,
-            ended_at: at(200),
-        };
-        assert_eq!(failing.after(&test), HealthEffect::Health(EndpointHealth::default()));
+        let success = after_of(&failing, &status(204), 6, true, at(200));
+        assert_eq!(success, HealthEffect::Health(EndpointHealth::default()));
     }
 
     proptest! {

@@ -293,7 +293,7 @@ uuid_id! {
     /// A calendar that takes bookings.
     CalendarId
     /// An event on a coach's calendars: a booking, or a private entry.
-    CalendarEventId
+    CalendarEntryId
     /// A workflow of a coach.
     WorkflowId
 }
@@ -311,22 +311,6 @@ mod tests {
         assert_eq!(ClientId::parse(&"a".repeat(129)), Err(InvalidId));
         for bad in ["a b", "a/b", "ä", "a\0", "a#b"] {
             assert_eq!(ClientId::parse(bad), Err(InvalidId), "{bad:?}");
-        }
-    }
-
-    #[test]
-    fn a_uuid_is_hyphenated_in_either_case_and_renders_in_lower_case() {
-        let text = "0197A6A0-5C3B-7000-8000-2F1D3C4B5A69";
-        assert_eq!(ContactId::parse(text).unwrap().to_string(), text.to_lowercase());
-        for bad in [
-            "",
-            "0197a6a05c3b700080002f1d3c4b5a69",
-            "{0197a6a0-5c3b-7000-8000-2f1d3c4b5a69}",
-            "urn:uuid:0197a6a0-5c3b-7000-8000-2f1d3c4b5a69",
-            "0197a6a0-5c3b-7000-8000-2f1d3c4b5a6g",
-            "0197a6a0-5c3b-7000-8000-2f1d3c4b5a69 ",
-        ] {
-            assert_eq!(ContactId::parse(bad), Err(InvalidUuid), "{bad:?}");
         }
     }
 

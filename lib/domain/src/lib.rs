@@ -50,6 +50,7 @@ pub mod names;
 pub mod notice;
 pub mod openapi;
 pub mod opportunity;
+pub mod outcome;
 pub mod pace;
 pub mod phone;
 pub mod ping;

@@ -111,8 +111,7 @@ impl LoginGrant {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::{Origin, Phase, Profile};
-    use crate::email::Email;
+    use crate::event::tests::client;
     use proptest::prelude::*;
 
     const NOW: i64 = 1_790_000_000_000;
@@ -120,29 +119,6 @@ mod tests {
     #[test]
     fn the_note_states_the_life_of_a_link() {
         assert!(EXPIRES_NOTE.contains(&format!("within {} minutes", LOGIN_LINK_LIFE.num_minutes())), "{EXPIRES_NOTE}");
-    }
-
-    fn client() -> Client {
-        Client {
-            id: ClientId::parse("client_1").unwrap(),
-            coach_id: CoachId::parse("coach_1").unwrap(),
-            profile: Profile {
-                email: Some(Email::parse("ada@example.com").unwrap()),
-                full_name: "Ada".to_owned(),
-                phone: None,
-                goals: None,
-                health_notes: None,
-                height_in: None,
-                weight_lbs: None,
-                external_id: None,
-            },
-            is_active: true,
-            phase: Phase::default(),
-            created_at: Timestamp::from_ms(0),
-            updated_at: Timestamp::from_ms(0),
-            origin: Origin::Application,
-            latest_check_in_at: None,
-        }
     }
 
     fn at(ms: i64) -> Timestamp {

@@ -9,9 +9,9 @@ mod rule;
 
 use serde::{Deserialize, Serialize};
 
-use crate::fact::OpportunitySaved;
 use crate::fact_time::FactTime;
-use crate::id::{ContactId, OpportunityId, PipelineId, StageId};
+use crate::fact_values::{cents, name, optional_text};
+use crate::id::{CoachId, ContactId, OpportunityId, PipelineId, StageId};
 use crate::pipeline::{Pipeline, StageKind};
 use crate::register::{Register, registers};
 use crate::time::Timestamp;
@@ -20,6 +20,26 @@ pub use draft::{
     MAX_LOST_REASON_CHARS, MAX_OPPORTUNITY_NAME_CHARS, MAX_VALUE_CENTS, OpportunityDraft, OpportunityPatch,
 };
 pub use rule::{OpportunityRefusal, apply};
+
+/// Limit of the reason in a fact.
+const MAX_REASON_CHARS: usize = 10_000;
+
+/// The whole record of an opportunity, as the application has it.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+pub struct OpportunitySaved {
+    pub opportunity_id: OpportunityId,
+    pub coach_id: CoachId,
+    pub contact_id: ContactId,
+    #[serde(deserialize_with = "name")]
+    pub name: String,
+    #[serde(deserialize_with = "cents")]
+    pub value_cents: u64,
+    pub pipeline_id: PipelineId,
+    pub stage: StageId,
+    #[serde(deserialize_with = "optional_text::<MAX_REASON_CHARS, _>")]
+    pub lost_reason: Option<String>,
+}
+crate::discreet! { OpportunitySaved }
 
 /// An opportunity as stored.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -197,13 +197,4 @@ mod tests {
         let at = found.timestamp().after(One::whole(Register::by_application(found)).last_write());
         assert!(FactTime::from(at) > found);
     }
-
-    #[rstest::rstest]
-    #[case(Register::default(), serde_json::json!({}))]
-    #[case(Register::by_application(at(1)), serde_json::json!({ "at": at(1) }))]
-    #[case(Register::by_api(Timestamp::from_ms(1)), serde_json::json!({ "at": at(1), "by_api": true }))]
-    fn a_register_reads_back_from_its_stored_form(#[case] register: Register, #[case] stored: serde_json::Value) {
-        assert_eq!(serde_json::to_value(register).unwrap(), stored);
-        assert_eq!(serde_json::from_value::<Register>(stored).unwrap(), register);
-    }
 }

@@ -27,39 +27,3 @@ impl Subject {
         Self { contact_id: Some(contact_id), ..Self::default() }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_subject_is_stored_beside_other_members_and_read_back() {
-        #[derive(Debug, PartialEq, Serialize, Deserialize)]
-        struct Carrier {
-            n: u8,
-            #[serde(flatten)]
-            subject: Subject,
-        }
-        let client_id = ClientId::parse("c1").unwrap();
-        let contact_id = ContactId::parse("018f0000-0000-7000-8000-000000000001").unwrap();
-        for (subject, stored) in [
-            (Subject::default(), json!({ "n": 1 })),
-            (Subject::client(client_id.clone()), json!({ "n": 1, "client_id": "c1" })),
-            (Subject::contact(contact_id), json!({ "n": 1, "contact_id": contact_id })),
-            (
-                Subject {
-                    client_id: Some(client_id),
-                    contact_id: Some(contact_id),
-                    merged_contact_id: Some(contact_id),
-                },
-                json!({ "n": 1, "client_id": "c1", "contact_id": contact_id, "merged_contact_id": contact_id }),
-            ),
-        ] {
-            let carrier = Carrier { n: 1, subject };
-            assert_eq!(serde_json::to_value(&carrier).unwrap(), stored);
-            assert_eq!(serde_json::from_value::<Carrier>(stored).unwrap(), carrier);
-        }
-    }
-}

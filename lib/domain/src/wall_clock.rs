@@ -105,57 +105,6 @@ mod tests {
         assert_eq!(TZ_DATABASE, "2026f");
     }
 
-    #[test]
-    fn a_time_of_day_has_two_digits_a_colon_and_two_digits() {
-        for (text, hour, minute) in [("00:00", 0, 0), ("09:05", 9, 5), ("23:59", 23, 59)] {
-            let time = parse_time(text).unwrap();
-            assert_eq!(time, NaiveTime::from_hms_opt(hour, minute, 0).unwrap());
-            assert_eq!(show_time(time), text);
-        }
-        for bad in [
-            "",
-            "9:00",
-            "24:00",
-            "12:60",
-            "12:5",
-            "12:345",
-            "12-30",
-            " 9:00",
-            "+9:00",
-            "09:00 ",
-            "٠٩:٠٠",
-            "09:0\u{a0}",
-            "1:2:3",
-        ] {
-            assert_eq!(parse_time(bad), None, "{bad:?}");
-        }
-    }
-
-    #[rstest::rstest]
-    #[case::plain(zone("Europe/Berlin"), "2026-07-01T12:00", Some("2026-07-01T10:00Z"), "2026-07-01T10:00Z")]
-    #[case::in_a_gap(zone("Europe/Berlin"), "2026-03-29T02:30", None, "2026-03-29T01:00Z")]
-    #[case::where_a_gap_begins(zone("Europe/Berlin"), "2026-03-29T02:00", None, "2026-03-29T01:00Z")]
-    #[case::where_a_gap_ends(zone("Europe/Berlin"), "2026-03-29T03:00", Some("2026-03-29T01:00Z"), "2026-03-29T01:00Z")]
-    #[case::in_an_overlap(zone("Europe/Berlin"), "2026-10-25T02:30", Some("2026-10-25T00:30Z"), "2026-10-25T00:30Z")]
-    #[case::where_an_overlap_ends(
-        zone("Europe/Berlin"),
-        "2026-10-25T03:00",
-        Some("2026-10-25T02:00Z"),
-        "2026-10-25T02:00Z"
-    )]
-    #[case::in_a_skipped_day(zone("Pacific/Apia"), "2011-12-30T12:00", None, "2011-12-30T10:00Z")]
-    fn a_wall_clock_time_names_an_instant(
-        #[case] zone: Tz,
-        #[case] at: &str,
-        #[case] start: Option<&str>,
-        #[case] reached: &str,
-    ) {
-        let at = local(at);
-        let instant = |text: &str| Timestamp::parse(&text.replace('Z', ":00Z")).unwrap();
-        assert_eq!(local_start(zone, at.date(), at.time()), start.map(instant));
-        assert_eq!(reached_at(zone, at), Some(instant(reached)));
-    }
-
     #[rstest::rstest]
     #[case::british_columbia("America/Vancouver", "2027-12-01T17:00Z")]
     #[case::alberta("America/Edmonton", "2027-12-01T16:00Z")]

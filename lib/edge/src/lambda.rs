@@ -220,10 +220,14 @@ mod tests {
         Environment::new(config, std::sync::Arc::new(runtime::SystemClock)).unwrap()
     }
 
+    async fn answer(router: &Router, event: &str) -> Value {
+        invoke(router, &environment().observer(), event, Context::default()).await.unwrap()
+    }
+
     async fn call(method: &str, path: &str, query: &str, host: &str) -> Value {
         let read = |inbound: Inbound| async move { format!("{} {:?}", inbound.path, inbound.query("q")) };
         let router = Router::new().route("/v1/clients/{id}", get(read));
-        invoke(&router, &environment().observer(), &event(method, path, query, host), Context::default()).await.unwrap()
+        answer(&router, &event(method, path, query, host)).await
     }
 
     #[tokio::test]
@@ -256,8 +260,7 @@ mod tests {
             let router = Router::new().route("/v1/clients", any(read));
             let mut event: Value = serde_json::from_str(&event("POST", "/v1/clients", "", "h")).unwrap();
             (event["body"], event["isBase64Encoded"]) = (json!(body), json!(is_base64));
-            let answer =
-                invoke(&router, &environment().observer(), &event.to_string(), Context::default()).await.unwrap();
+            let answer = answer(&router, &event.to_string()).await;
             let one = json!({ "a": 1 });
             assert_eq!(answer["body"], json!([[one, one, one], one]).to_string(), "{body}");
         }
@@ -275,15 +278,10 @@ mod tests {
             ("application/json", None, &[], false, ""),
         ] {
             let encoding = encoding.map(|encoding| [(header::CONTENT_ENCODING, encoding)]);
-            let answer = async move || ([(header::CONTENT_TYPE, content_type)], encoding, body.to_vec());
-            let router = Router::new().route("/v1/ping", get(answer));
-            let event = event("GET", "/v1/ping", "", "h");
-            let answer = invoke(&router, &environment().observer(), &event, Context::default()).await.unwrap();
-            assert_eq!(
-                (&answer["isBase64Encoded"], &answer["body"]),
-                (&json!(is_base64), &json!(sent)),
-                "{content_type}"
-            );
+            let text = async move || ([(header::CONTENT_TYPE, content_type)], encoding, body.to_vec());
+            let answer = answer(&Router::new().route("/v1/ping", get(text)), &event("GET", "/v1/ping", "", "h")).await;
+            let shown = (&answer["isBase64Encoded"], &answer["body"]);
+            assert_eq!(shown, (&json!(is_base64), &json!(sent)), "{content_type}");
         }
     }
 
@@ -300,17 +298,14 @@ mod tests {
             (&["access-control-request-method"], 405),
             (&[], 405),
         ] {
-            let router = Router::new();
-            let answer = invoke(&router, &environment().observer(), &asks(headers), Context::default()).await.unwrap();
-            assert_eq!(answer["statusCode"], status, "{headers:?}");
+            assert_eq!(answer(&Router::new(), &asks(headers)).await["statusCode"], status, "{headers:?}");
         }
     }
 
     #[tokio::test]
     async fn a_panic_is_answered_as_a_fault() {
         let router = Router::new().route("/v1/ping", get(|| async { panic!("a bug") as &str }));
-        let event = event("GET", "/v1/ping", "", "h");
-        let answer = invoke(&router, &environment().observer(), &event, Context::default()).await.unwrap();
+        let answer = answer(&router, &event("GET", "/v1/ping", "", "h")).await;
         let body: Value = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
         assert_eq!((answer["statusCode"].as_u64(), body["code"].as_str()), (Some(500), Some("internal")));
         assert!(body["event_id"].is_string() && !body.to_string().contains("bug"));
@@ -327,9 +322,8 @@ mod tests {
             ("DELETE", "/v1/crm/bookings/{id}", 503, "unconfirmed"),
         ] {
             let router = Router::new().route(path, any(never));
-            let event = event(method, path, "", "h");
             let began = tokio::time::Instant::now();
-            let answer = invoke(&router, &environment().observer(), &event, Context::default()).await.unwrap();
+            let answer = answer(&router, &event(method, path, "", "h")).await;
             assert!(began.elapsed() < Duration::from_secs(24));
             let body: Value = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
             assert_eq!((answer["statusCode"].as_u64(), body["code"].as_str()), (Some(status), Some(code)), "{path}");

@@ -67,16 +67,16 @@ struct AutomationTombstone {
 
 /// The items of an automation under its two keys.
 #[derive(Debug, Default)]
-pub(crate) struct FoundAutomation {
+pub struct FoundAutomation {
     active: Option<StoredAutomation>,
     inactive: Option<StoredAutomation>,
 }
 
 /// The next state of an automation.
-pub(crate) struct NextAutomation {
+pub struct NextAutomation {
     stored: StoredAutomation,
     /// Clients have to be evaluated again: another revision emits a computed event, or none does any more.
-    pub(crate) changes_rules: bool,
+    pub changes_rules: bool,
 }
 
 impl StoredAutomation {
@@ -118,12 +118,7 @@ impl FoundAutomation {
 
     /// The state that a fact sets; `to` is `None` for a deletion. Returns `None` if the stored state is newer, or the
     /// same.
-    pub(crate) fn next(
-        &self,
-        to: Option<&Automation>,
-        occurred_at: FactTime,
-        now: Timestamp,
-    ) -> Option<NextAutomation> {
+    pub fn next(&self, to: Option<&Automation>, occurred_at: FactTime, now: Timestamp) -> Option<NextAutomation> {
         let found = self.latest();
         if found.is_some_and(|found| found.occurred_at() > occurred_at) {
             return None;
@@ -151,7 +146,7 @@ impl FoundAutomation {
 
 impl Workspaces {
     /// Reads the stored state of a coach's automation.
-    pub(crate) async fn automation(&self, coach: &CoachId, id: &AutomationId) -> Result<FoundAutomation, StoreError> {
+    pub async fn automation(&self, coach: &CoachId, id: &AutomationId) -> Result<FoundAutomation, StoreError> {
         let keys = [ACTIVE_PREFIX, INACTIVE_PREFIX].map(|prefix| key(coach, prefix, id));
         let mut found = FoundAutomation::default();
         for item in self.table.read(keys.into()).await? {
@@ -164,7 +159,7 @@ impl Workspaces {
 
     /// Parts of a transaction: store an automation under the key of its state and delete the other key. Both items must
     /// be as they were read.
-    pub(crate) fn put_automation(
+    pub fn put_automation(
         &self,
         coach: &CoachId,
         id: &AutomationId,

@@ -9,7 +9,8 @@
 //!    `read_change` The same with the event, for a move, and Query of all calendars.
 //! 3. `book`, `change` Parts of a transaction: the event, its buckets under the versions read, checks of calendar and
 //!    contact (module `change`).
-//! 4. `save` Transaction on the event's version alone: facts of the application (module `feed`).
+//! 4. `event_in_context`, `context_of` Reads of a fact. `put_event` Parts of its transaction, on the event's version
+//!    alone (module `feed`).
 //! 5. `emit_conflicts` Reads the buckets again. Transaction: emits the overlaps, removes the mark (module `conflict`).
 //! 6. `give_buffers` Query of up to 40 events that wait for a calendar, then a transaction each (module
 //!    `pending_buffers`).
@@ -21,35 +22,36 @@ mod conflict;
 mod feed;
 mod pending_buffers;
 
-use domain::booking::{BookingFilter, CalendarEvent};
+use domain::booking::{BookingFilter, CalendarEntry};
 use domain::crm_list::{PageRequest, Walk};
-use domain::id::{CalendarEventId, CoachId, ContactId};
-use domain::time::Timestamp;
+use domain::id::{CalendarEntryId, CoachId, ContactId};
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
+use crate::about_contact::{EVENT_PREFIX, LISTED_PREFIX, first_updated};
 use crate::calendar::Calendars;
 use crate::contact::Contacts;
 use crate::contact_ref::ContactRef;
-use crate::db::{Db, Item, ItemWrite, Part, StoreError, Table, Write, from_item, n, s, to_attribute, to_item};
+use crate::db::{Db, Item, Part, StoreError, Table, Write, from_item, n, s, to_item};
 use crate::outbox::Outbox;
 use crate::page::{Filter, Listing, Page};
-use crate::updated::{UPDATED, Updated};
+use crate::updated::Updated;
 use crate::workspace::{key_of, partition};
 
 pub use bucket::BusyTimes;
 pub use change::{BookingRead, ChangeRead};
+pub use feed::EventContext;
 
 /// An event as stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StoredEvent {
+pub struct StoredEntry {
     #[serde(flatten)]
-    pub event: CalendarEvent,
+    pub event: CalendarEntry,
     /// `None`: a private entry, which no list shows.
     updated: Option<Updated>,
     version: u64,
     /// The fact that moved the event to its time, until its overlaps are emitted.
-    conflict_check: Option<String>,
+    pub conflict_check: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -59,7 +61,7 @@ struct EventItem<'a> {
     listed: Option<String>,
     contact_ref: Option<String>,
     #[serde(flatten)]
-    stored: &'a StoredEvent,
+    stored: &'a StoredEntry,
 }
 
 /// Bookings and private entries in the CRM table.
@@ -90,28 +92,28 @@ impl Bookings {
         coach: &CoachId,
         request: &PageRequest<Walk>,
         filter: &BookingFilter,
-    ) -> Result<Page<CalendarEvent>, StoreError> {
+    ) -> Result<Page<CalendarEntry>, StoreError> {
         let listing = Listing { table: &self.table, index: Some("listed"), prefix: LISTED_PREFIX };
         let leads = match filter.lead_id {
             Some(lead) => Some(self.contacts.same_person(coach, lead).await?),
             None => None,
         };
         let page = listing.filtered_page(coach, request, filter_of(filter, leads)).await?;
-        page.try_map(|item| StoredEvent::from_item(item).map(|stored| Some(stored.event)))
+        page.try_map(|item| StoredEntry::from_item(item).map(|stored| Some(stored.event)))
     }
 
     /// Reads an event of a coach.
-    pub async fn get(&self, coach: &CoachId, id: CalendarEventId) -> Result<Option<CalendarEvent>, StoreError> {
+    pub async fn get(&self, coach: &CoachId, id: CalendarEntryId) -> Result<Option<CalendarEntry>, StoreError> {
         Ok(self.event(coach, id).await?.map(|stored| stored.event))
     }
 
-    async fn event(&self, coach: &CoachId, id: CalendarEventId) -> Result<Option<StoredEvent>, StoreError> {
+    async fn event(&self, coach: &CoachId, id: CalendarEntryId) -> Result<Option<StoredEntry>, StoreError> {
         let found = self.table.read(vec![event_key(coach, id)]).await?.pop();
-        found.map(StoredEvent::from_item).transpose()
+        found.map(StoredEntry::from_item).transpose()
     }
 
     /// Stores an event, on condition that the item is as it was found.
-    fn put(&self, coach: &CoachId, stored: &StoredEvent, found: Option<&StoredEvent>) -> Write {
+    fn put(&self, coach: &CoachId, stored: &StoredEntry, found: Option<&StoredEntry>) -> Write {
         let put = self.table.write(stored.to_item(coach)).when_version(found.map(|found| found.version));
         match found.map(|found| &found.conflict_check) {
             None => put,
@@ -122,18 +124,15 @@ impl Bookings {
     }
 }
 
-/// Prefix of the index `listed`, which lists read.
-const LISTED_PREFIX: &str = "BOOKING#";
-
-impl StoredEvent {
+impl StoredEntry {
     /// A new event.
-    fn new(event: CalendarEvent) -> Self {
+    pub fn new(event: CalendarEntry) -> Self {
         let updated = event.is_booking().then(|| first_updated(event.id, event.updated_at));
         Self { event, updated, version: 1, conflict_check: None }
     }
 
     /// The event after a change. An event's `updated_at` is the service's time.
-    fn changed(&self, event: CalendarEvent) -> Self {
+    pub fn changed(&self, event: CalendarEntry) -> Self {
         let is_change = event.updated_at != self.event.updated_at;
         let next = || match &self.updated {
             Some(updated) => updated.next_if(is_change, event.updated_at),
@@ -159,10 +158,6 @@ impl StoredEvent {
     }
 }
 
-fn first_updated(id: CalendarEventId, now: Timestamp) -> Updated {
-    Updated::first(LISTED_PREFIX, id.0, now)
-}
-
 /// The condition of a filter. `leads` are the contacts that live as the filter's contact.
 fn filter_of(filter: &BookingFilter, leads: Option<Vec<ContactId>>) -> Filter {
     Filter::default()
@@ -172,26 +167,10 @@ fn filter_of(filter: &BookingFilter, leads: Option<Vec<ContactId>>) -> Filter {
         .one_of("lead_id", leads.map(|leads| leads.iter().map(|id| s(id.to_string())).collect()))
 }
 
-/// Removes an erased contact from an event, which stays as busy time. A booking that is listed shows the change.
-pub(crate) async fn forget_contact(event: ItemWrite<'_>, sk: &str, now: Timestamp) -> Result<(), StoreError> {
-    let event = event.remove(["lead_id", "contact_ref"]).count("version");
-    if let Some(Ok(id)) = sk.strip_prefix(EVENT_PREFIX).map(CalendarEventId::parse) {
-        let listed = event.clone().set(UPDATED, to_attribute(&first_updated(id, now)));
-        if listed.when("#updated < :updated", []).update_now().await?.is_done() {
-            return Ok(());
-        }
-    }
-    // A private entry, or a booking that is updated already.
-    event.update_now().await?;
-    Ok(())
-}
-
-pub(crate) const EVENT_PREFIX: &str = "EVENT#";
-
-fn event_sk(id: CalendarEventId) -> String {
+fn event_sk(id: CalendarEntryId) -> String {
     format!("{EVENT_PREFIX}{id}")
 }
 
-fn event_key(coach: &CoachId, id: CalendarEventId) -> Item {
+fn event_key(coach: &CoachId, id: CalendarEntryId) -> Item {
     key_of(coach, &event_sk(id))
 }

@@ -4,7 +4,7 @@
 //! 1. `get` GetItem, consistent.
 //! 2. `all` Query, consistent.
 //! 3. `page` Query of the active calendars after a cursor, consistent.
-//! 4. `save` UpdateItem, unless the stored state is newer.
+//! 4. `put` Part of a transaction, unless the stored state is newer.
 //! 5. `check`, `check_unseen` Parts of transactions: the calendar is as it was read, or is not stored yet.
 
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -81,11 +81,10 @@ impl Calendars {
         query_up_to(query, most).await?.into_iter().map(|item| from_item("calendar", item)).collect()
     }
 
-    /// Stores a calendar from a fact, unless the stored state is newer. A fact of the same time applies.
-    pub async fn save(&self, coach: &CoachId, calendar: &Calendar, occurred_at: FactTime) -> Result<(), StoreError> {
+    /// Part of a transaction: stores a calendar, unless the stored state is newer.
+    pub fn put(&self, coach: &CoachId, calendar: &Calendar, at: FactTime) -> Write {
         let write = self.table.write(key(coach, calendar.id)).set("calendar", to_attribute(calendar)).count("version");
-        set_by_fact(write, occurred_at).update_now().await?;
-        Ok(())
+        set_by_fact(write, at).update(Part::LaterFact)
     }
 
     /// Part of a transaction: checks that the calendar is not stored yet.

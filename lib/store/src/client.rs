@@ -13,17 +13,17 @@
 //!    `with_external_id` GetItem of the lock, then of its holder.
 //! 4. `create` Parts of a transaction: address, external id, record, watch, intake, seats under both caps, lead.
 //! 5. `update` Parts of a transaction on the version read: record, external id, watch, counts.
-//! 6. `save` Reads, then a transaction on the versions read: record, external id, watch, address, seats and counts,
-//!    outbox.
+//! 6. `put`, `move_seats`, `move_address`, `set_phase`, `set_latest_check_in` Parts of a fact's transaction on the version
+//!    read. `move_address` reads the holders of the addresses.
 //! 7. `erase` Read, then a transaction: only a tombstone stays, which later facts find.
 
 mod create;
 mod erase;
 mod external_id;
-mod feed;
 mod item;
 mod list;
 mod lookup;
+mod seats;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::NaiveDate;
@@ -31,20 +31,20 @@ use domain::change::Change;
 use domain::client::{Client, Phase};
 use domain::client_draft::ClientPatch;
 use domain::email::{Email, EmailKey};
+use domain::fact_time::FactTime;
 use domain::id::ClientId;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 
 pub use create::NewClient;
 pub use erase::ErasedClient;
-pub(crate) use item::ClientState;
-pub use item::{CreationRefs, StoredClient};
+pub use item::{ClientState, CreationRefs, StoredClient};
 pub use list::ListOrder;
 pub use lookup::{ClientLookup, ClientPage};
+pub use seats::Seats;
 
 use crate::contact::Contacts;
-use crate::db::{self, Db, ItemWrite, Part, StoreError, Table, Write, from_item, s, to_attribute};
-use crate::fact::FactContext;
+use crate::db::{self, Db, ItemWrite, Part, StoreError, Table, Write, from_item, s, to_attribute, to_item};
 use crate::holders::{Address, Holders};
 use crate::unit::Unit;
 use crate::watch::{DueMark, WatchUpdate, Watches};
@@ -79,6 +79,23 @@ impl Clients {
         self.lookup.get(id).await
     }
 
+    /// Reads the state of a client.
+    pub async fn state(&self, id: &ClientId) -> Result<ClientState, StoreError> {
+        self.lookup.state(id).await
+    }
+
+    /// Part of a transaction: checks that the client is not erased.
+    pub fn check_not_erased(&self, id: &ClientId) -> Write {
+        self.lookup.check_not_erased(id)
+    }
+
+    /// Parts of a transaction: store the next state of a client, with the lock of its external id.
+    pub fn put(&self, next: &StoredClient, found: Option<&StoredClient>) -> Vec<Write> {
+        let put = self.table.write(to_item(next)).when_version(found.map(|found| found.version));
+        let moved = self.move_external_id(found.map(|found| &found.client), Some(&next.client));
+        std::iter::once(put.put(Part::Client)).chain(moved).collect()
+    }
+
     /// Part of a transaction: checks that the client is as it was read.
     fn check_unchanged(&self, found: &StoredClient) -> Write {
         let client = self.table.write(db::pk(client_pk(&found.client.id)));
@@ -87,26 +104,27 @@ impl Clients {
 
     /// Part of a transaction: sets the time of the latest check-in, if the client is as it was read. The version rises
     /// in any case: a concurrent search for the latest check-in has not seen the present change.
-    pub(crate) fn set_latest_check_in(&self, found: &StoredClient, latest: Option<Timestamp>) -> Write {
+    pub fn set_latest_check_in(&self, found: &StoredClient, latest: Option<Timestamp>) -> Write {
         let latest = latest.map(|latest| s(latest.to_string()));
         self.update_of(found).set_or_remove("latest_check_in_at", latest).update(Part::Client)
     }
 
     /// Part of a transaction: sets the phase, if the client is as it was read, unless the stored phase is newer. Also
     /// returns the changed client.
-    pub(crate) fn set_phase(
+    pub fn set_phase(
         &self,
         found: &StoredClient,
         phase: &str,
         started_on: NaiveDate,
-        fact: FactContext<'_>,
+        occurred_at: FactTime,
+        now: Timestamp,
     ) -> (Write, Client) {
         let (mut client, mut registers) = (found.client.clone(), found.registers);
         let entered = Phase { current: Some(phase.to_owned()), started_on: Some(started_on), ..client.phase.clone() };
-        if !registers.phase.offer(&mut client.phase, entered, fact.occurred_at) {
+        if !registers.phase.offer(&mut client.phase, entered, occurred_at) {
             return (self.check_unchanged(found), client);
         }
-        client.mark_update(&found.client, fact.now);
+        client.mark_update(&found.client, now);
         let update = set_updated(self.update_of(found), &client)
             .set("current_phase", s(phase))
             .set("phase_started_on", s(started_on.to_string()))
@@ -180,6 +198,27 @@ impl Clients {
 
     async fn holders(&self, email: &EmailKey) -> Result<Option<Holders>, StoreError> {
         self.table.item(db::pk(email_pk(email))).await?.map(Holders::from_item).transpose()
+    }
+
+    /// Parts of a transaction: move a client from the address that it had to another. Reads the holders of both.
+    pub async fn move_address(
+        &self,
+        id: &ClientId,
+        old: Option<&Email>,
+        new: Option<&Email>,
+    ) -> Result<Vec<Write>, StoreError> {
+        let (old, new) = (old.map(Email::key), new.map(Email::key));
+        let mut writes = Vec::new();
+        if old == new {
+            return Ok(writes);
+        }
+        if let Some(old) = old {
+            writes.extend(self.leave_address(&old, id).await?);
+        }
+        if let Some(new) = new {
+            writes.extend(self.address(&new).join(self.holders(&new).await?.as_ref(), id.as_str()));
+        }
+        Ok(writes)
     }
 
     /// Part of a transaction: removes the client from the holders of an address.

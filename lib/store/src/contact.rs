@@ -9,17 +9,20 @@
 //! 2. `with_email` Query of `by_email`, consistent; without a live contact, reads along the aliases.
 //! 3. `state`, `survivor` Reads along the aliases.
 //! 4. `create`, `change` Parts of a transaction: record, address.
-//! 5. `save` Read, then a transaction on the version read: record and addresses. First a Query of `by_contact`.
-//! 6. `merge` Reads along the aliases. Parts of a transaction: alias, addresses, and checks of what was read.
+//! 5. `find`, `holders`, `client_of`, `chain`, `former_end` Reads of a fact, along the aliases.
+//! 6. `put_live`, `put_alias`, `keep_merge`, `move_addresses`, `extend_chain`, `link_merged` Parts of its transaction on
+//!    the versions read.
 //! 7. `find_lead` BatchGetItem of the addresses, then of the contacts. `link` Part of a client's creation.
 //! 8. `erase` Reads along the aliases, then a transaction per contact, then writes of the items about it.
 
 mod erase;
-mod feed;
 mod item;
 mod list;
+mod merge;
 mod state;
 mod write;
+
+use std::collections::BTreeMap;
 
 use domain::contact::Contact;
 use domain::country::Country;
@@ -31,22 +34,25 @@ use runtime::{BoxError, Environment};
 use serde::Serialize;
 
 pub use erase::ErasedContacts;
-pub use feed::{MergeDecision, MergeEnd, MergeOutcome};
-pub use item::StoredContact;
 pub(crate) use item::contact_key;
-pub use state::ContactState;
+pub use item::{Addresses, ContactItem, FormerContact, Merged, StoredContact};
+pub use state::{Chain, ContactState, MAX_FOLLOWED, end_of};
 
+use crate::contact_ref::ContactRef;
 use crate::db::{Db, Item, Part, StoreError, Table, Write, query_page, s, sk_of, to_attribute, to_item};
 use crate::holders::{Address, Holders};
 use crate::updated::UPDATED;
 use crate::workspace::{key_of, partition};
-use item::{ContactItem, PREFIX, email_sk, merged_email_key, phone_sk};
+use item::{PREFIX, email_sk, merged_email_key, phone_sk};
 
 /// Contacts of one address that a request reads.
 const MAX_NAMESAKES: usize = 100;
 
 /// Merged contacts of one address whose surviving contacts a request reads.
 const MAX_MERGED: usize = 10;
+
+/// The holders of addresses, by sort key.
+pub type AddressHolders = BTreeMap<String, Holders>;
 
 /// The contacts in the CRM table.
 #[derive(Clone)]
@@ -142,33 +148,43 @@ impl Contacts {
         self.table.write(to_item(record)).when_version(version).put(Part::Contact)
     }
 
-    /// Parts of a transaction: move a contact from its old addresses to its new ones.
-    async fn move_addresses(
+    /// Part of a transaction: stores a live contact in the place of what was found.
+    pub fn put_live(&self, contact: &StoredContact, found: &ContactItem) -> Write {
+        self.put(contact, found.version())
+    }
+
+    /// Reads the holders of the addresses that a contact leaves or joins.
+    pub async fn holders(
         &self,
         coach: &CoachId,
-        contact: ContactId,
-        old: [Option<String>; 2],
-        new: [Option<String>; 2],
-    ) -> Result<Vec<Write>, StoreError> {
-        let left = old.iter().filter(|sk| !new.contains(sk)).flatten().map(|sk| (sk, false));
-        let joined = new.iter().filter(|sk| !old.contains(sk)).flatten().map(|sk| (sk, true));
-        let moves: Vec<_> = left.chain(joined).collect();
-        if moves.is_empty() {
-            return Ok(Vec::new());
+        old: &Addresses,
+        new: &Addresses,
+    ) -> Result<AddressHolders, StoreError> {
+        let sks: Vec<String> = moves(old, new).map(|(sk, _)| sk.clone()).collect();
+        let mut holders = AddressHolders::new();
+        if !sks.is_empty() {
+            for item in self.read(coach, sks).await? {
+                holders.insert(sk_of(&item).to_owned(), Holders::from_item(item)?);
+            }
         }
-        let items = self.read(coach, moves.iter().map(|(sk, _)| (*sk).clone()).collect()).await?;
-        let id = contact.to_string();
-        let mut writes = Vec::new();
-        for (sk, is_joined) in moves {
-            let found = items.iter().find(|item| sk_of(item) == sk).cloned().map(Holders::from_item).transpose()?;
-            let address = self.address(coach, sk);
-            writes.extend(if is_joined {
-                address.join(found.as_ref(), &id)
-            } else {
-                address.leave(found.as_ref(), &id)
-            });
-        }
-        Ok(writes)
+        Ok(holders)
+    }
+
+    /// Parts of a transaction: move a contact from its old addresses to its new ones, if their holders are as they were
+    /// read.
+    pub fn move_addresses(
+        &self,
+        contact: &ContactRef,
+        old: &Addresses,
+        new: &Addresses,
+        holders: &AddressHolders,
+    ) -> Vec<Write> {
+        let id = contact.contact_id.to_string();
+        let writes = moves(old, new).filter_map(|(sk, is_joined)| {
+            let (address, found) = (self.address(&contact.coach_id, sk), holders.get(sk));
+            if is_joined { address.join(found, &id) } else { address.leave(found, &id) }
+        });
+        writes.collect()
     }
 
     fn address(&self, coach: &CoachId, sk: &str) -> Address<'_> {
@@ -179,6 +195,12 @@ impl Contacts {
     async fn read(&self, coach: &CoachId, sks: Vec<String>) -> Result<Vec<Item>, StoreError> {
         self.table.read(sks.iter().map(|sk| key_of(coach, sk)).collect()).await
     }
+}
+
+/// The addresses that `new` lacks of `old`, and those (true) that it adds.
+fn moves<'a>(old: &'a Addresses, new: &'a Addresses) -> impl Iterator<Item = (&'a String, bool)> {
+    let left = old.iter().filter(|sk| !new.contains(sk)).flatten().map(|sk| (sk, false));
+    left.chain(new.iter().filter(|sk| !old.contains(sk)).flatten().map(|sk| (sk, true)))
 }
 
 /// The order of contacts that share an address: the one that was known first.

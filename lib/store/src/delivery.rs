@@ -18,7 +18,7 @@
 //!    `last_day` the same, and a count of `pending`: module `counts`.
 //! 8. `resume_page` Query of `pending`, BatchGetItem. `recover_page` the same of `failed`, then a transaction each.
 //!    `count_recoverable` Query of `failed`: module `job`.
-//! 9. `overdue_page` Scan of `pending`. `next_orders` BatchGetItem. `note_reordered` UpdateItem: module `overdue`.
+//! 9. `overdue_page` Scan of `pending`. `next_orders` BatchGetItem. `mark_reordered` UpdateItem: module `overdue`.
 
 mod activity;
 mod attempt;
@@ -99,7 +99,7 @@ impl Deliveries {
 
     /// Stores a delivery. Its first attempt is due at once.
     pub async fn create(&self, delivery: NewDelivery<'_>, now: Timestamp) -> Result<DeliveryCreation, StoreError> {
-        self.note_event_time(&delivery, now).await?;
+        self.put_event_time(&delivery, now).await?;
         if delivery.may_repeat {
             return self.create_with_mark(delivery, now).await;
         }

@@ -23,11 +23,11 @@ pub struct Doses {
 
 /// A client's dose schedule, as stored.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct DoseScheduleItem {
+pub struct StoredDoseSchedule {
     pub(crate) pk: String,
     pub(crate) sk: String,
     pub(crate) doses: DoseSchedule,
-    pub(crate) saved_at: FactTime,
+    pub saved_at: FactTime,
     pub(crate) version: u64,
 }
 
@@ -43,7 +43,7 @@ impl Doses {
     pub(crate) fn add(&mut self, item: Item) -> Result<(), StoreError> {
         let sk = sk_of(&item).to_owned();
         if sk == SCHEDULE {
-            self.schedule = from_item::<DoseScheduleItem>("dose schedule", item)?.doses;
+            self.schedule = from_item::<StoredDoseSchedule>("dose schedule", item)?.doses;
             return Ok(());
         }
         let month = sk.strip_prefix(DOSES_PREFIX).and_then(Month::parse);

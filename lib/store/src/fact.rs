@@ -1,26 +1,20 @@
 //! Table `facts`: ids of the application's facts that have been stored. pk `FACT#<fact_id>`. A fact that arrives twice
 //! has one effect, even if another fact of the same time arrives in between.
 //!
-//! 1. `seen` BatchGetItem, consistent: the facts of a batch.
-//! 2. `mark` PutItem. Two functions that store the same fact at once both mark it.
-//! 3. `mark_once` Part of the transaction that applies a fact about a client, so the fact is applied once. The mark
-//!    costs one write unit and saves two calls. The daily log is the exception: a year of dates is too large for a
-//!    transaction with every date, so its facts are looked up first.
+//! 1. `mark_once` Part of the transaction that stores a fact, so the fact is stored once.
+//! 2. `mark` PutItem: a fact that had nothing to write, or that no transaction stores. Two functions that store the same
+//!    fact at once both mark it.
+//! 3. `is_seen` BatchGetItem, consistent: a fact that no transaction stores.
 //! 4. `begin_round` PutItem at pk `ROUND#<fact_id>#<since when it waits>#<round>`, unless it exists: a waiting fact is
 //!    enqueued again once, however many copies of its message there are.
 
-use std::collections::HashSet;
-
 use chrono::TimeDelta;
-use domain::event::Event;
-use domain::fact_time::FactTime;
 use domain::id::FactId;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment, random_bytes};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::db::{self, Db, Item, ItemWrite, Part, StoreError, Table, Write, from_item, n, s, to_item};
-use crate::watch::DueMark;
+use crate::db::{self, Db, Item, ItemWrite, Part, StoreError, Table, Write, n, number, s, to_item};
 
 /// Retention of the mark of a fact.
 const RETENTION: TimeDelta = TimeDelta::days(14);
@@ -28,56 +22,7 @@ const RETENTION: TimeDelta = TimeDelta::days(14);
 /// Retention of the mark of a round: longer than the fact waits.
 const ROUND_RETENTION: TimeDelta = TimeDelta::hours(1);
 
-const PREFIX: &str = "FACT#";
-
-/// The id and time of a fact, and the time at which it is applied.
-#[derive(Debug, Clone, Copy)]
-pub struct FactContext<'a> {
-    pub id: &'a FactId,
-    pub occurred_at: FactTime,
-    /// The fact is stored without events.
-    pub backfill: bool,
-    /// True if the workspace has the CRM: only then do its receivers get events of the CRM.
-    pub has_crm: bool,
-    pub now: Timestamp,
-}
-
-impl FactContext<'_> {
-    /// The mark with which the fact makes a client, or all clients of a coach, due.
-    pub(crate) fn due_mark(self) -> DueMark {
-        DueMark { now: self.now, silent: self.backfill }
-    }
-
-    /// Returns true if the fact emits events of the CRM.
-    pub(crate) fn emits_crm_events(self) -> bool {
-        self.has_crm && !self.backfill
-    }
-
-    /// Returns an event of the CRM if the fact emits one.
-    pub(crate) fn crm_event(self, event: impl FnOnce() -> Option<Event>) -> Option<Event> {
-        if self.emits_crm_events() { event() } else { None }
-    }
-}
-
-/// The reason why a fact ends without a commit.
-#[derive(Debug)]
-pub enum Halt {
-    /// Nothing is left to commit: what is stored is newer or the same, is erased for good, or is written by now.
-    Done,
-    /// The fact was applied before.
-    Repeated,
-    /// The record that this field names is not stored yet.
-    Unknown(&'static str),
-    Failed(StoreError),
-}
-
-impl From<StoreError> for Halt {
-    fn from(error: StoreError) -> Self {
-        Self::Failed(error)
-    }
-}
-
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 struct FactMark {
     pk: String,
     /// The token of the function that began a round.
@@ -96,19 +41,6 @@ impl SeenFacts {
     /// The table that `FACTS_TABLE` names.
     pub fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
         Ok(Self { table: Table::new(env, db, "FACTS_TABLE")? })
-    }
-
-    /// Reads which of these facts have been stored.
-    pub async fn seen(&self, facts: &HashSet<FactId>, now: Timestamp) -> Result<HashSet<FactId>, StoreError> {
-        let keys = facts.iter().map(|id| db::pk(pk(id))).collect();
-        let mut seen = HashSet::new();
-        for item in self.table.read(keys).await? {
-            let mark: FactMark = from_item("fact", item)?;
-            let id = mark.pk.strip_prefix(PREFIX).and_then(|id| FactId::parse(id).ok());
-            // TTL deletes late.
-            seen.extend(id.filter(|_| mark.expires_at > now.unix_s()));
-        }
-        Ok(seen)
     }
 
     /// Begins a round of a fact that has waited since then. Returns true if no other copy of the message has begun the
@@ -130,13 +62,15 @@ impl SeenFacts {
     }
 
     /// Returns true if a fact has been stored.
-    pub async fn is_seen(&self, fact: FactContext<'_>) -> Result<bool, StoreError> {
-        Ok(!self.seen(&HashSet::from([fact.id.clone()]), fact.now).await?.is_empty())
+    pub async fn is_seen(&self, fact: &FactId, now: Timestamp) -> Result<bool, StoreError> {
+        let mark = self.table.read(vec![db::pk(pk(fact))]).await?.pop();
+        // TTL deletes late.
+        Ok(mark.and_then(|mark| number(&mark, "expires_at")).is_some_and(|expires_at: i64| expires_at > now.unix_s()))
     }
 
-    /// Part of a transaction: marks a fact as applied. Refused if the fact is marked already.
-    pub(crate) fn mark_once(&self, fact: FactContext<'_>) -> Write {
-        unless_alive(self.table.write(mark_item(fact.id, fact.now)), fact.now).put(Part::Fact)
+    /// Part of a transaction: marks a fact as stored. Refused if the fact is marked already.
+    pub(crate) fn mark_once(&self, fact: &FactId, now: Timestamp) -> Write {
+        unless_alive(self.table.write(mark_item(fact, now)), now).put(Part::Fact)
     }
 
     /// Marks a fact as stored.
@@ -156,5 +90,5 @@ fn mark_item(fact: &FactId, now: Timestamp) -> Item {
 }
 
 fn pk(fact: &FactId) -> String {
-    format!("{PREFIX}{fact}")
+    format!("FACT#{fact}")
 }

@@ -17,7 +17,7 @@ const MAX_HOLDERS: usize = 1_000;
 
 /// The holders of an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Holders {
+pub struct Holders {
     pub(crate) holder: String,
     pub(crate) others: Vec<String>,
 }

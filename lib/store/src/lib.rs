@@ -4,8 +4,9 @@
 //! plan, a lost race) are returned as values. Errors mean that the store did not answer, or that a stored item has an
 //! unexpected form.
 
+mod about_contact;
 pub mod audit;
-mod automation;
+pub mod automation;
 mod binary;
 pub mod booking;
 pub mod calendar;
@@ -30,10 +31,10 @@ pub mod opportunity;
 pub mod outbox;
 pub mod page;
 pub mod pipeline;
-mod programme;
+pub mod programme;
 pub mod record;
-pub mod rules;
 mod settings_limit;
+pub mod shard;
 pub mod unit;
 mod updated;
 pub mod vault;

@@ -28,10 +28,8 @@ use crate::db::{
     self, Db, Item, MeteredRequest, Part, StoreError, Table, Write, b, failed, n, number, query_page, s, text, to_item,
 };
 use crate::group::Bounds;
+use crate::shard::shard_of;
 use crate::vault::Vault;
-
-/// Partitions of the `unsent` index.
-pub const SHARDS: u8 = 4;
 
 /// Events of one cause that have an entry each. A transaction takes 100 writes, and one check-in may match 300
 /// automations. Events beyond the first 40 share entries.
@@ -255,9 +253,4 @@ fn first(events: &[Event]) -> &Event {
 
 fn context(id: &str) -> String {
     format!("outbox/{id}")
-}
-
-fn shard_of(id: &str) -> String {
-    let sum: u32 = id.bytes().map(u32::from).sum();
-    (sum % u32::from(SHARDS)).to_string()
 }

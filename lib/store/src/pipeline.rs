@@ -3,7 +3,8 @@
 //!
 //! 1. `get` GetItem, consistent.
 //! 2. `all` Query, consistent.
-//! 3. `save` UpdateItem, unless the stored state is newer; then only the won stages are added.
+//! 3. `set_at` GetItem, consistent. `put` Part of a transaction on the state read: if that is newer, only the won stages
+//!    are added.
 
 use std::collections::BTreeSet;
 
@@ -14,8 +15,8 @@ use domain::pipeline::Pipeline;
 use runtime::{BoxError, Environment};
 use serde::Deserialize;
 
-use crate::db::{Db, Item, StoreError, Table, from_item, query_all, s, to_attribute};
-use crate::fact_order::set_by_fact;
+use crate::db::{Db, Item, Part, StoreError, Table, Write, from_item, query_all, s, to_attribute};
+use crate::fact_order::as_found;
 use crate::workspace::{key_of, partition};
 
 const PREFIX: &str = "PIPELINE#";
@@ -25,6 +26,7 @@ struct PipelineItem {
     pipeline: Pipeline,
     #[serde(default)]
     won_once: BTreeSet<StageId>,
+    saved_at: FactTime,
 }
 
 /// The pipelines in the workspaces table.
@@ -51,26 +53,35 @@ impl Pipelines {
         query_all(query).await?.into_iter().map(pipeline).collect()
     }
 
-    /// Stores a pipeline from a fact, unless the stored state is newer. A fact of the same time applies.
-    pub async fn save(&self, coach: &CoachId, pipeline: &Pipeline, occurred_at: FactTime) -> Result<(), StoreError> {
+    /// Reads the time of the fact that set a pipeline.
+    pub async fn set_at(&self, coach: &CoachId, id: &PipelineId) -> Result<Option<FactTime>, StoreError> {
+        let found: Option<PipelineItem> = self.table.get("pipeline", key(coach, id)).await?;
+        Ok(found.map(|found| found.saved_at))
+    }
+
+    /// Part of a transaction: stores a pipeline in the place of the one that a fact set at `found`. Of an older state,
+    /// only the stages that were won still count. `None`: nothing counts.
+    pub fn put(&self, coach: &CoachId, pipeline: &Pipeline, at: FactTime, found: Option<FactTime>) -> Option<Write> {
         let won: Vec<String> = pipeline.won().map(|stage| stage.as_str().to_owned()).collect();
-        let mut add_won = self.table.write(key(coach, &pipeline.pipeline_id));
+        let is_newer = found <= Some(at);
+        if won.is_empty() && !is_newer {
+            return None;
+        }
+        let mut write = as_found(self.table.write(key(coach, &pipeline.pipeline_id)), found);
         // DynamoDB has no empty sets.
         if !won.is_empty() {
-            add_won = add_won.add("won_once", AttributeValue::Ss(won.clone()));
+            write = write.add("won_once", AttributeValue::Ss(won));
         }
-        let save = set_by_fact(add_won.clone().set("pipeline", to_attribute(pipeline)), occurred_at);
-        if !save.update_now().await?.is_done() && !won.is_empty() {
-            // The stages that were won in an older state still count.
-            add_won.when_present().update_now().await?;
+        if is_newer {
+            write = write.set("pipeline", to_attribute(pipeline)).set("saved_at", s(at.to_string()));
         }
-        Ok(())
+        Some(write.update(Part::Pipeline))
     }
 }
 
 fn pipeline(item: Item) -> Result<Pipeline, StoreError> {
     from_item::<PipelineItem>("pipeline", item)
-        .map(|PipelineItem { pipeline, won_once }| Pipeline { won_once, ..pipeline })
+        .map(|PipelineItem { pipeline, won_once, .. }| Pipeline { won_once, ..pipeline })
 }
 
 fn key(coach: &CoachId, id: &PipelineId) -> Item {

@@ -15,14 +15,14 @@ use crate::workspace::{Workspaces, key_of};
 
 /// A programme as stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct StoredProgramme {
-    pub(crate) phases: Vec<ProgrammePhase>,
+pub struct StoredProgramme {
+    pub phases: Vec<ProgrammePhase>,
     saved_at: FactTime,
 }
 
 impl StoredProgramme {
     /// The time of the fact that set the programme.
-    pub(crate) fn occurred_at(&self) -> FactTime {
+    pub fn occurred_at(&self) -> FactTime {
         self.saved_at
     }
 }
@@ -34,7 +34,7 @@ impl Workspaces {
     }
 
     /// Reads a coach's programme.
-    pub(crate) async fn stored_programme(
+    pub async fn stored_programme(
         &self,
         coach: &CoachId,
         id: &ProgrammeId,
@@ -43,7 +43,7 @@ impl Workspaces {
     }
 
     /// Part of a transaction: stores a programme in the place of the one that was read.
-    pub(crate) fn put_programme(
+    pub fn put_programme(
         &self,
         programme: &Programme,
         occurred_at: FactTime,

@@ -10,32 +10,33 @@
 //! Doses are counted per month: 90 days are one query of a few hundred bytes. A dose log costs a transaction of three
 //! items.
 //! 1. `check_ins`, `logged_dates`, `doses` Query, newest first.
-//! 2. `submit_check_in`, `log_dose`, `advance_phase` and others: reads, then a transaction on the versions read.
-//! 3. `save_daily_log`, `delete_daily_log` UpdateItem, unless a later fact has set the date.
+//! 2. `check_in`, `dose_log`, `dose_schedule` Reads. `put_check_in`, `put_grades`, `put_dose_log`, `put_dose_schedule`
+//!    Parts of a transaction on the versions read. `mark_emitted` Part of a transaction.
+//! 3. `save_date_now` UpdateItem, `delete_date` part of a transaction: unless a later fact has set the date.
 //! 4. `erase` Query and BatchWriteItem of the partition.
 
 mod check_in;
 mod daily_log;
 mod dose;
-mod emitted;
 
 use aws_sdk_dynamodb::types::{DeleteRequest, WriteRequest};
 use chrono::TimeDelta;
 use domain::delivery::DELIVERY_RETENTION;
 use domain::id::ClientId;
 use domain::time::Timestamp;
-use futures::future::try_join;
 use runtime::{BoxError, Environment};
 
-use crate::client::{ClientState, Clients, StoredClient};
+use crate::client::Clients;
 use crate::db::{
     self, Db, Item, MAX_ROUNDS, MeteredRequest, Part, StoreError, Table, Write, backoff, failed, n, query_page, s,
     sk_of,
 };
-pub use crate::doses::Doses;
-use crate::fact::{Halt, unless_alive};
+pub use crate::doses::{Doses, StoredDoseSchedule};
+use crate::fact::unless_alive;
 use crate::vault::Vault;
 use crate::watch::Watches;
+pub use check_in::{FoundCheckIn, StoredCheckIn};
+pub use dose::{FoundDoseLog, StoredDoseLog};
 
 /// Retention of the marks of emitted events: as long as the events' deliveries are kept.
 const SEEN_RETENTION: TimeDelta = DELIVERY_RETENTION;
@@ -78,25 +79,10 @@ impl Records {
     }
 
     /// Part of a transaction: the mark of an emitted event. Refused if the mark exists.
-    fn mark(&self, client: &ClientId, what: &str, now: Timestamp) -> Write {
+    pub fn mark_emitted(&self, client: &ClientId, what: &str, now: Timestamp) -> Write {
         let mut item = key(client, &format!("SEEN#{what}"));
         item.insert("expires_at".to_owned(), n((now + SEEN_RETENTION).unix_s()));
         unless_alive(self.table.write(item), now).put(Part::EmittedMark)
-    }
-
-    /// Reads the client of a fact, beside what `read` reads.
-    async fn with_client<T>(
-        &self,
-        client: &ClientId,
-        read: impl Future<Output = Result<T, StoreError>>,
-    ) -> Result<(StoredClient, T), Halt> {
-        let (standing, found) = try_join(self.clients.lookup.state(client), read).await?;
-        match standing {
-            ClientState::Known(stored) => Ok((*stored, found)),
-            ClientState::Unknown => Err(Halt::Unknown("client_id")),
-            // No later fact restores an erased client.
-            ClientState::Erased => Err(Halt::Done),
-        }
     }
 
     /// Deletes at most a thousand items of a client. Returns false if there are more.

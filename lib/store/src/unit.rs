@@ -6,12 +6,13 @@
 
 use domain::change::Change;
 use domain::event::Event;
+use domain::id::FactId;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 
 use crate::claim::{Claim, Claims, Recorded};
 use crate::db::{Db, Part, RefusedTransaction, StoreError, Transacted, Write};
-use crate::fact::{FactContext, SeenFacts};
+use crate::fact::SeenFacts;
 use crate::outbox::{self, Content, Outbox};
 use crate::vault::Vault;
 
@@ -72,7 +73,7 @@ pub enum Once<'a> {
     /// A request with an idempotency key. Its claim records this.
     Claim(&'a Claims, &'a Claim, &'a Recorded),
     /// A fact. Its id is marked.
-    Fact(&'a SeenFacts, FactContext<'a>),
+    Fact(&'a SeenFacts, &'a FactId),
     /// A request without an idempotency key, or an evaluation, whose versions let it commit once.
     ByVersion,
 }
@@ -81,7 +82,7 @@ pub enum Once<'a> {
 #[derive(Debug)]
 pub enum Commit {
     Done,
-    /// Nothing is written: another request has taken over the claim, or the fact was applied before.
+    /// Nothing is written: another request has taken over the claim, or the fact was stored before.
     Repeated(RefusedTransaction),
     /// Nothing is written: these parts are not as they were read.
     Refused(RefusedTransaction),
@@ -116,7 +117,7 @@ impl Units {
         writes.extend(entries.map(|entry| self.outbox.put(&entry.content, entry.send_after.unwrap_or(now))));
         match once {
             Once::Claim(claims, claim, recorded) => writes.extend(claims.record(claim, recorded, now)),
-            Once::Fact(facts, fact) => writes.push(facts.mark_once(fact)),
+            Once::Fact(facts, fact) => writes.push(facts.mark_once(fact, now)),
             Once::ByVersion => {}
         }
         Ok(match self.db.transact(&writes).await? {

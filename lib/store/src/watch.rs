@@ -28,11 +28,9 @@ use domain::time::Timestamp;
 use domain::tz::{Tz, ZoneName};
 use runtime::{BoxError, Environment};
 
-pub use client::Watch;
-pub(crate) use client::WatchUpdate;
+pub use client::{Watch, WatchUpdate};
 pub use coach::CoachWatch;
-pub(crate) use due::DueMark;
-pub use due::SHARDS;
+pub use due::DueMark;
 
 use crate::db::{
     Db, Item, Part, StoreError, Table, Write, Written, backoff, n, number, query_all, query_page, s, sk_of, text,
@@ -141,7 +139,7 @@ impl Watches {
 
     /// Part of a transaction: creates the watch of a new client. The client's own write has the condition that the
     /// client is new.
-    pub(crate) fn create(&self, client: &Client, now: Timestamp) -> Write {
+    pub fn create(&self, client: &Client, now: Timestamp) -> Write {
         self.table.write(to_item(&Watch::new(client, now))).put(Part::Watch)
     }
 
@@ -153,12 +151,12 @@ impl Watches {
     }
 
     /// Part of a transaction: updates a client's watch and makes the client due. Refused if the client was erased.
-    pub(crate) fn change(&self, client: &ClientId, change: WatchUpdate, mark: DueMark) -> Write {
+    pub fn change(&self, client: &ClientId, change: WatchUpdate, mark: DueMark) -> Write {
         change.write(&self.table, client, mark).update(Part::Watch)
     }
 
     /// Updates a client's watch and makes the client due, without a transaction.
-    pub(crate) async fn change_alone(
+    pub async fn change_alone(
         &self,
         client: &ClientId,
         change: WatchUpdate,
@@ -183,13 +181,13 @@ impl Watches {
     }
 
     /// Part of a transaction: the rules of a coach change, which makes all clients of the coach due.
-    pub(crate) fn change_rules(&self, coach: &CoachId, mark: DueMark) -> Write {
+    pub fn change_rules(&self, coach: &CoachId, mark: DueMark) -> Write {
         coach::change_rules(&self.table, coach, None, mark).update(Part::CoachWatch)
     }
 
     /// Part of a transaction: the time zone of a coach changes, which moves the days of all clients, so all of them are
     /// due.
-    pub(crate) fn change_zone(&self, coach: &CoachId, zone: &ZoneName, mark: DueMark) -> Write {
+    pub fn change_zone(&self, coach: &CoachId, zone: &ZoneName, mark: DueMark) -> Write {
         coach::change_rules(&self.table, coach, Some(zone), mark).update(Part::CoachWatch)
     }
 
@@ -238,7 +236,7 @@ impl Watches {
 
 /// The result of a [`WatchUpdate`] without a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WatchWrite {
+pub enum WatchWrite {
     Done,
     /// The update's own condition does not hold.
     Unneeded,

@@ -2,7 +2,7 @@
 //! the fact that set them.
 //!
 //! 1. `page` Query after a cursor, consistent.
-//! 2. `save` UpdateItem, unless the stored state is newer.
+//! 2. `put` Part of a transaction, unless the stored state is newer.
 
 use domain::crm_list::{ById, PageRequest, Walk};
 use domain::fact_time::FactTime;
@@ -11,7 +11,7 @@ use domain::workflow::Workflow;
 use runtime::{BoxError, Environment};
 use serde::Deserialize;
 
-use crate::db::{Db, StoreError, Table, from_item, to_attribute};
+use crate::db::{Db, Part, StoreError, Table, Write, from_item, to_attribute};
 use crate::fact_order::set_by_fact;
 use crate::page::{Listing, Page};
 use crate::workspace::key_of;
@@ -43,11 +43,10 @@ impl Workflows {
         listed.try_map(|item| from_item::<WorkflowItem>("workflow", item).map(|record| Some(record.workflow)))
     }
 
-    /// Stores a workflow from a fact, unless the stored state is newer. A fact of the same time applies.
-    pub async fn save(&self, coach: &CoachId, workflow: &Workflow, occurred_at: FactTime) -> Result<(), StoreError> {
+    /// Part of a transaction: stores a workflow, unless the stored state is newer.
+    pub fn put(&self, coach: &CoachId, workflow: &Workflow, at: FactTime) -> Write {
         let key = key_of(coach, &format!("{PREFIX}{}", workflow.id));
         let write = self.table.write(key).set("workflow", to_attribute(workflow));
-        set_by_fact(write, occurred_at).update_now().await?;
-        Ok(())
+        set_by_fact(write, at).update(Part::LaterFact)
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! 1. `get` GetItem, consistent.
 //! 2. `save` Parts of a transaction on the version read; a change of team moves the seats in the same transaction.
-//! 3. `save_team` UpdateItem, unless the stored state is newer.
+//! 3. `put_team` Part of a transaction, unless the stored state is newer.
 //! 4. `take_seat`, `take_team_seat`, `move_seats`, `move_team_seats`, `count_active` Parts of transactions that create,
 //!    hand over or (de)activate clients.
 
@@ -75,12 +75,7 @@ impl Workspaces {
 
     /// Parts of a transaction: store a workspace in the place of the one that was found; `None` if that is newer. The
     /// seats of its clients move with a change of team.
-    pub(crate) fn save(
-        &self,
-        workspace: &Workspace,
-        found: Option<&StoredWorkspace>,
-        at: FactTime,
-    ) -> Option<Vec<Write>> {
+    pub fn save(&self, workspace: &Workspace, found: Option<&StoredWorkspace>, at: FactTime) -> Option<Vec<Write>> {
         if found.is_some_and(|found| found.saved_at > at) {
             return None;
         }
@@ -109,11 +104,10 @@ impl Workspaces {
         write.update(Part::Workspace)
     }
 
-    /// Stores a team from a fact, unless the stored state is newer.
-    pub async fn save_team(&self, team: &Team, occurred_at: FactTime) -> Result<(), StoreError> {
+    /// Part of a transaction: stores a team, unless the stored state is newer.
+    pub fn put_team(&self, team: &Team, at: FactTime) -> Write {
         let write = self.table.write(team_key(&team.team_id)).set_or_remove("client_cap", team.client_cap.map(n));
-        set_by_fact(write.set_to(CLIENTS_FROM_ZERO), occurred_at).update_now().await?;
-        Ok(())
+        set_by_fact(write.set_to(CLIENTS_FROM_ZERO), at).update(Part::LaterFact)
     }
 
     /// Part of a transaction: takes a seat, if the plan allows one more client, and counts the welcome mail. The

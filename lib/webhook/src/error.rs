@@ -111,11 +111,4 @@ mod tests {
             assert!(GUIDE.contains(&format!("`{reason}`")), "{reason}");
         }
     }
-
-    #[test]
-    fn a_tls_error_is_found_inside_an_io_error() {
-        let expired = TlsError::InvalidCertificate(CertificateError::Expired);
-        let wrapped = std::io::Error::new(ErrorKind::InvalidData, expired);
-        assert_eq!(of_cause(&wrapped), Some("TLS: certificate expired"));
-    }
 }

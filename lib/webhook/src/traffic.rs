@@ -31,13 +31,13 @@ impl Traffic {
         self.0.is_used.load(Ordering::Relaxed) && self.0.read_bytes.load(Ordering::Relaxed) == 0
     }
 
-    fn note_write(&self) {
+    fn count_write(&self) {
         if self.0.read_bytes.swap(0, Ordering::Relaxed) > 0 {
             self.0.is_used.store(true, Ordering::Relaxed);
         }
     }
 
-    fn note_read(&self, bytes: usize) -> io::Result<()> {
+    fn count_read(&self, bytes: usize) -> io::Result<()> {
         let read_bytes = self.0.read_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
         if read_bytes > MAX_ANSWER_BYTES {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the answer is too long"));
@@ -74,7 +74,7 @@ impl<T: Read + Unpin> Read for Watched<T> {
         let most = chunk.len().min(buffer.remaining());
         let mut read = hyper::rt::ReadBuf::new(&mut chunk[..most]);
         ready!(Pin::new(&mut self.inner).poll_read(cx, read.unfilled()))?;
-        self.traffic.note_read(read.filled().len())?;
+        self.traffic.count_read(read.filled().len())?;
         buffer.put_slice(read.filled());
         Poll::Ready(Ok(()))
     }
@@ -82,7 +82,7 @@ impl<T: Read + Unpin> Read for Watched<T> {
 
 impl<T: Write + Unpin> Write for Watched<T> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.traffic.note_write();
+        self.traffic.count_write();
         Pin::new(&mut self.inner).poll_write(cx, bytes)
     }
 

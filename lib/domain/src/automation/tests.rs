@@ -84,57 +84,6 @@ fn an_event_goes_to_subscribers_and_to_each_automation_it_triggers() {
 }
 
 #[test]
-fn a_low_score_emits_one_event_per_automation_without_question_or_score() {
-    let automations = [
-        automation("a1", low(3.0, Some("sleep")), &["we_1"]),
-        automation("a2", low(4.0, None), &[]),
-        automation("a3", low(1.0, None), &["we_1"]),
-        automation("a4", Trigger::CheckInSubmitted, &["we_1"]),
-    ];
-    let all = check_in_events(&client(), &check_in(scores(&[("sleep", 2.0)])), &GradeDrops::default(), &automations);
-    let by_id = |id: &str| json!({ "id": id });
-    assert_eq!(
-        lines(&all),
-        [
-            ("check_in_submitted", 0, Value::Null),
-            ("check_in_submitted", 1, json!({ "id": "a4", "name": NAME })),
-            ("low_check_in_score", 0, by_id("a1")),
-            ("low_check_in_score", 1, by_id("a1")),
-            ("low_check_in_score", 0, by_id("a2")),
-        ]
-    );
-    let expected = json!({
-        "client": { "id": "c1" }, "check_in": { "id": "k1", "submitted_at": at() }, "automation": { "id": "a1" },
-    });
-    assert_eq!((data(&all[2]), data(&all[3])), (expected.clone(), expected));
-    let ids: BTreeSet<_> = all.iter().map(|event| event.id.as_str()).collect();
-    assert_eq!(ids.len(), all.len());
-    for event in &all[2..] {
-        assert!(!serde_json::to_string(event).unwrap().contains("telling"), "not even on its way");
-        let stored = serde_json::to_string(event).unwrap();
-        assert_eq!(serde_json::from_str::<Event>(&stored).unwrap(), *event);
-    }
-}
-
-#[test]
-fn a_grade_drop_is_emitted_once_and_sent_by_automations_of_that_system() {
-    let drop = |system: Option<&str>| Trigger::SystemGradeDrop { system: system.map(str::to_owned) };
-    let automations = [
-        automation("any", drop(None), &["we_1"]),
-        automation("gut", drop(Some("gut")), &["we_1"]),
-        automation("sleep", drop(Some("sleep")), &["we_1"]),
-    ];
-    let of = |systems: &[&str]| {
-        let all = check_in_events(&client(), &check_in(BTreeMap::new()), &dropped(systems), &automations);
-        lines(&all[1..])
-    };
-    let line = |to, automation: Value| ("system_grade_drop", to, automation);
-    assert_eq!(of(&["gut"]), [line(0, Value::Null), line(1, json!({ "id": "any" })), line(1, json!({ "id": "gut" }))]);
-    assert_eq!(of(&["mind"]), [line(0, Value::Null), line(1, json!({ "id": "any" }))]);
-    assert!(of(&[]).is_empty());
-}
-
-#[test]
 fn at_most_the_limit_of_automations_of_a_kind_emit() {
     let of = |trigger: &Trigger| {
         (0..MAX_TRIGGERED + 1).map(|n| automation(&format!("a{n}"), trigger.clone(), &["we_1"])).collect::<Vec<_>>()

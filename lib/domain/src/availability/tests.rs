@@ -27,20 +27,6 @@ pub(crate) fn hours(text: &str) -> Vec<OpeningHours> {
     pairs.map(|(opens, closes)| OpeningHours::parse(opens, closes).unwrap()).collect()
 }
 
-/// Parses an event `start/end` with its buffers before and after: `start/end -15 +30`.
-pub(super) fn event(text: &str) -> Busy {
-    let (span, buffers) = text.split_once(' ').unwrap_or((text, ""));
-    let (start, end) = span.split_once('/').unwrap();
-    let buffer = |sign: char| {
-        let minutes_text = buffers.split_whitespace().find_map(|buffer| buffer.strip_prefix(sign));
-        minutes_text.map_or(0, |minutes| minutes.parse().unwrap())
-    };
-    Busy {
-        span: Span { starts_at: at(start), ends_at: at(end) },
-        buffers: Buffers { before_min: buffer('-'), after_min: buffer('+') },
-    }
-}
-
 /// A calendar without opening hours, with the longest horizon and hourly slots.
 pub(crate) fn closed(zone: Tz) -> Calendar {
     Calendar {
@@ -161,25 +147,6 @@ fn an_answer_is_too_long_above_the_limit_of_slots() {
     assert!(!answer.is_too_long());
     let answer = Availability::new(vec![part(vec![day(MAX_SLOTS - 5), day(2)]), part(vec![day(4)])]);
     assert!(answer.is_too_long());
-}
-
-#[test]
-fn an_answer_shows_a_calendars_price_and_booking_url() {
-    let calendar = Calendar { price_cents: 5_000, horizon_days: 1, ..open(zone("Europe/Berlin"), "09:00-10:00") };
-    let days = days(&calendar, &[], at("2026-07-01T00:00Z"));
-    let answer = Availability::new(vec![CalendarAvailability::new(&calendar, days)]);
-    assert_eq!(
-        serde_json::to_value(answer).unwrap(),
-        serde_json::json!({"ok": true, "calendars": [{
-            "id": "0197a6a0-5c3b-7000-8000-2f1d3c4b5a69",
-            "name": "Consultation",
-            "timezone": "Europe/Berlin",
-            "priceCents": 5000,
-            "currency": "EUR",
-            "bookingUrl": "https://book.example/c",
-            "days": [{"date": "2026-07-01", "slots": ["09:00"]}]
-        }]})
-    );
 }
 
 /// The openings with the most slot starts: they are adjacent, and each ends a minute after its last possible start.

@@ -2,7 +2,7 @@
 //! calendar, its price, its time.
 
 use crate::availability::{Offer, find_slot};
-use crate::booking::{BookingDraft, CalendarEvent, RescheduleDraft};
+use crate::booking::{BookingDraft, CalendarEntry, RescheduleDraft};
 use crate::busy::Busy;
 use crate::calendar::Calendar;
 use crate::id::ContactId;
@@ -74,7 +74,7 @@ pub enum Move {
 }
 
 /// Returns the named booking, if it can be moved. `event` is the booking, if it is with the contact.
-pub fn movable(lead: Lead, event: Option<&CalendarEvent>, now: Timestamp) -> Result<&CalendarEvent, BookingRefusal> {
+pub fn movable(lead: Lead, event: Option<&CalendarEntry>, now: Timestamp) -> Result<&CalendarEntry, BookingRefusal> {
     lead.check()?;
     let event = booking(event)?;
     let is_active = event.is_confirmed() && event.span.ends_at > now;
@@ -86,7 +86,7 @@ pub fn movable(lead: Lead, event: Option<&CalendarEvent>, now: Timestamp) -> Res
 ///
 /// The booking keeps its length and its buffers. It must start where the calendar's slots start, end by its closing,
 /// and leave room by its own buffers and by the calendar's.
-pub fn move_offer<'a>(event: &CalendarEvent, calendar: &'a Calendar, others: &[Busy], now: Timestamp) -> Offer<'a> {
+pub fn move_offer<'a>(event: &CalendarEntry, calendar: &'a Calendar, others: &[Busy], now: Timestamp) -> Offer<'a> {
     let length = event.span.ends_at.utc() - event.span.starts_at.utc();
     Offer::to_move(calendar, length, event.buffers.unwrap_or(calendar.buffers), others, now)
 }
@@ -97,7 +97,7 @@ pub fn move_offer<'a>(event: &CalendarEvent, calendar: &'a Calendar, others: &[B
 pub fn reschedule(
     draft: &RescheduleDraft,
     lead: Lead,
-    event: Option<&CalendarEvent>,
+    event: Option<&CalendarEntry>,
     calendar: Option<&Calendar>,
     zone: Tz,
     others: &[Busy],
@@ -117,13 +117,13 @@ pub fn reschedule(
 
 /// Decides on a cancellation. A cancellation may be repeated until the booking is past. `event` is the named booking,
 /// if it is with the contact.
-pub fn cancel(lead: Lead, event: Option<&CalendarEvent>, now: Timestamp) -> Result<(), BookingRefusal> {
+pub fn cancel(lead: Lead, event: Option<&CalendarEntry>, now: Timestamp) -> Result<(), BookingRefusal> {
     lead.check()?;
     let event = booking(event)?;
     if event.is_confirmed() && event.span.ends_at <= now { Err(BookingRefusal::NotActive) } else { Ok(()) }
 }
 
-fn booking(event: Option<&CalendarEvent>) -> Result<&CalendarEvent, BookingRefusal> {
+fn booking(event: Option<&CalendarEntry>) -> Result<&CalendarEntry, BookingRefusal> {
     event.filter(|event| event.is_booking()).ok_or(BookingRefusal::UnknownBooking)
 }
 

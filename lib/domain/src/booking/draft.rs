@@ -4,7 +4,7 @@ use chrono::{NaiveDate, NaiveTime};
 use serde_json::Value;
 
 use crate::fields::{Fields, Invalid};
-use crate::id::{CalendarEventId, CalendarId, ContactId};
+use crate::id::{CalendarEntryId, CalendarId, ContactId};
 use crate::openapi::{Body, Field};
 use crate::wall_clock::{TIME_RULE, parse_time};
 
@@ -37,7 +37,7 @@ pub struct AvailabilityRequest {
     pub lead_id: ContactId,
     pub calendar_id: Option<CalendarId>,
     /// The booking that is to be moved. `None`: the times are for a new booking.
-    pub booking_id: Option<CalendarEventId>,
+    pub booking_id: Option<CalendarEntryId>,
 }
 
 impl BookingDraft {
@@ -88,7 +88,7 @@ impl AvailabilityRequest {
         Ok(Self {
             lead_id: lead(fields)?,
             calendar_id: fields.parsed("calendarId", usize::MAX, CalendarId::parse)?,
-            booking_id: fields.parsed("bookingId", usize::MAX, CalendarEventId::parse)?,
+            booking_id: fields.parsed("bookingId", usize::MAX, CalendarEntryId::parse)?,
         })
     }
 

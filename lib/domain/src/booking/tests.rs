@@ -1,14 +1,13 @@
-//! Decisions, views and facts of bookings, by tables and properties.
-
-use std::collections::BTreeMap;
+//! Decisions and facts of bookings, by tables and properties.
 
 use chrono::TimeDelta;
 use rstest::rstest;
-use serde_json::{Value, json};
+use serde_json::json;
 use uuid::Uuid;
 
 use super::*;
-use crate::calendar::{OpeningHours, Weekly};
+use crate::availability::tests::{closed, hours};
+use crate::calendar::Weekly;
 use crate::change::Change;
 use crate::id::CoachId;
 use crate::tz::tests::zone;
@@ -18,7 +17,7 @@ mod moves;
 
 const LEAD: ContactId = ContactId(Uuid::from_u128(1));
 const CALENDAR: CalendarId = CalendarId(Uuid::from_u128(2));
-const EVENT: CalendarEventId = CalendarEventId(Uuid::from_u128(3));
+const EVENT: CalendarEntryId = CalendarEntryId(Uuid::from_u128(3));
 
 fn at(text: &str) -> Timestamp {
     Timestamp::parse(&format!("2026-12-{text}:00Z")).unwrap()
@@ -34,23 +33,14 @@ fn span(starts: &str, ends: &str) -> Span {
 }
 
 fn calendar() -> Calendar {
-    let day = vec![OpeningHours::parse("09:00", "17:00").unwrap()];
-    let weekly = Weekly { tue: day.clone(), wed: day, ..Weekly::default() };
+    let day = hours("09:00-17:00");
     Calendar {
         id: CALENDAR,
-        name: "Calls".to_owned(),
-        time_zone: zone("Europe/Berlin"),
-        price_cents: 0,
-        currency: "EUR".to_owned(),
-        booking_url: "https://a.example/book".to_owned(),
-        active: true,
-        slot_minutes: 60,
         slot_interval_minutes: 30,
         buffers: Buffers { before_min: 15, after_min: 0 },
-        min_notice_minutes: 0,
         horizon_days: 30,
-        weekly,
-        overrides: BTreeMap::new(),
+        weekly: Weekly { tue: day.clone(), wed: day, ..Weekly::default() },
+        ..closed(zone("Europe/Berlin"))
     }
 }
 
@@ -64,9 +54,9 @@ fn to(date: &str, time: &str) -> RescheduleDraft {
 }
 
 /// A booking on the second of December at 10:00 in Berlin.
-fn event() -> CalendarEvent {
+fn event() -> CalendarEntry {
     let busy = Busy { span: span("02T09:00", "02T10:00"), buffers: calendar().buffers };
-    CalendarEvent::booked(EVENT, &draft("2026-12-02", "10:00"), &busy, at("01T07:00"))
+    CalendarEntry::booked(EVENT, &draft("2026-12-02", "10:00"), &busy, at("01T07:00"))
 }
 
 #[test]
@@ -99,7 +89,7 @@ fn obstacles_to_a_new_booking_are_reported_in_order() {
 
 fn moved(
     draft: &RescheduleDraft,
-    event: Option<&CalendarEvent>,
+    event: Option<&CalendarEntry>,
     calendar: Option<&Calendar>,
     now: Timestamp,
 ) -> Result<Move, BookingRefusal> {
@@ -116,7 +106,7 @@ fn a_move_keeps_the_length_and_the_buffers_it_was_made_with_and_a_price_does_not
     assert_ne!(made_with, changed.buffers);
     let to = moved(&target, Some(&event()), Some(&changed), now()).unwrap();
     assert_eq!(to, Move::To(Busy { span: span("02T09:30", "02T10:30"), buffers: made_with }));
-    let unknown = CalendarEvent { buffers: None, ..event() };
+    let unknown = CalendarEntry { buffers: None, ..event() };
     let to = moved(&target, Some(&unknown), Some(&changed), now()).unwrap();
     assert_eq!(to, Move::To(Busy { span: span("02T09:30", "02T10:30"), buffers: changed.buffers }));
 }
@@ -125,12 +115,12 @@ fn a_move_keeps_the_length_and_the_buffers_it_was_made_with_and_a_price_does_not
 fn a_moved_booking_leaves_room_by_its_own_buffers_and_by_those_of_the_calendar() {
     let none = Buffers::default();
     let (draft, zone) = (to("2026-12-02", "10:30"), calendar().time_zone);
-    let at_the_time = |others: &[Busy], event: &CalendarEvent, buffers: Buffers| {
+    let at_the_time = |others: &[Busy], event: &CalendarEntry, buffers: Buffers| {
         let calendar = Calendar { buffers, ..calendar() };
         reschedule(&draft, Lead::Live, Some(event), Some(&calendar), zone, others, now())
     };
-    let buffered = CalendarEvent { buffers: Some(Buffers { before_min: 15, after_min: 0 }), ..event() };
-    let bare = CalendarEvent { buffers: Some(none), ..event() };
+    let buffered = CalendarEntry { buffers: Some(Buffers { before_min: 15, after_min: 0 }), ..event() };
+    let bare = CalendarEntry { buffers: Some(none), ..event() };
     let just_before = [Busy { span: span("02T09:00", "02T09:30"), buffers: none }];
     assert!(matches!(at_the_time(&just_before, &bare, none), Ok(Move::To(_))));
     assert_eq!(at_the_time(&just_before, &buffered, none), Err(BookingRefusal::SlotUnavailable), "its own");
@@ -148,7 +138,7 @@ fn a_moved_booking_leaves_room_by_its_own_buffers_and_by_those_of_the_calendar()
 fn obstacles_to_a_move_are_reported_in_order() {
     let (calendar, event) = (calendar(), event());
     let cancelled = event.cancelled(now()).unwrap();
-    let private = CalendarEvent { calendar_id: None, ..event.clone() };
+    let private = CalendarEntry { calendar_id: None, ..event.clone() };
     let closed = to("2026-12-02", "08:30");
     let over = at("02T10:00");
     for missing in [None, Some(&private)] {
@@ -180,7 +170,7 @@ fn a_booking_in_the_second_of_an_hour_that_comes_twice_stays_where_it_is_shown()
         let starts_at = instant(starts);
         let span = Span { starts_at, ends_at: instant("02:30") };
         let busy = Busy { span, buffers: calendar().buffers };
-        let twice = CalendarEvent::booked(EVENT, &draft("2027-10-31", "02:30"), &busy, now());
+        let twice = CalendarEntry::booked(EVENT, &draft("2027-10-31", "02:30"), &busy, now());
         let to_itself = moved(&to("2027-10-31", "02:30"), Some(&twice), Some(&calendar()), now());
         assert_eq!(to_itself, Ok(Move::Unchanged), "{starts}");
     }
@@ -193,7 +183,7 @@ fn a_booking_in_the_second_of_an_hour_that_comes_twice_stays_where_it_is_shown()
 #[case::cancelled(event().cancelled(now()).unwrap(), now(), Ok(()))]
 #[case::cancelled_and_past(event().cancelled(now()).unwrap(), at("09T00:00"), Ok(()))]
 fn a_booking_is_cancelled_once_and_not_after_it(
-    #[case] event: CalendarEvent,
+    #[case] event: CalendarEntry,
     #[case] now: Timestamp,
     #[case] due: Result<(), BookingRefusal>,
 ) {
@@ -203,25 +193,11 @@ fn a_booking_is_cancelled_once_and_not_after_it(
 }
 
 #[test]
-fn a_booking_is_shown_by_the_wall_clock_and_a_private_entry_is_not() {
-    let view = json!(event().view(zone("Europe/Berlin")).unwrap());
-    let expected = json!({
-        "id": EVENT, "calendarId": CALENDAR, "leadId": LEAD, "startsAt": "2026-12-02T09:00:00.000Z",
-        "endsAt": "2026-12-02T10:00:00.000Z", "timezone": "Europe/Berlin", "date": "2026-12-02", "time": "10:00",
-        "status": "confirmed", "createdAt": "2026-12-01T07:00:00.000Z", "updatedAt": "2026-12-01T07:00:00.000Z",
-    });
-    assert_eq!(view, expected);
-    let nobodys = CalendarEvent { lead_id: None, ..event() };
-    assert_eq!(json!(nobodys.view(zone("Asia/Tokyo")).unwrap())["leadId"], Value::Null);
-    assert_eq!(CalendarEvent { calendar_id: None, ..event() }.view(zone("UTC")), None);
-}
-
-#[test]
 fn a_conflict_has_one_id_for_both_events_and_a_new_one_after_a_move() {
     let coach = CoachId::parse("ada").unwrap();
     let one = event();
-    let other = CalendarEvent { id: CalendarEventId(Uuid::from_u128(4)), ..event() };
-    let change = |one: &CalendarEvent, other: &CalendarEvent| {
+    let other = CalendarEntry { id: CalendarEntryId(Uuid::from_u128(4)), ..event() };
+    let change = |one: &CalendarEntry, other: &CalendarEntry| {
         Change::booking_conflict(&coach, &one.view(zone("UTC")).unwrap(), other)
     };
     let found = change(&one, &other);
@@ -241,11 +217,11 @@ fn each_change_of_a_booking_is_a_fact_of_its_own() {
     let (at, busy) = (now(), event().busy().unwrap());
     // All within one millisecond, and after a fact from a clock that is ahead.
     let by_fact = Register::by_application((at + TimeDelta::seconds(30)).into());
-    let ahead = CalendarEvent { registers: EventRegisters::whole(by_fact), ..event() };
+    let ahead = CalendarEntry { registers: EventRegisters::whole(by_fact), ..event() };
     let moved = ahead.moved(&busy, at);
     let again = moved.moved(&busy, at);
     let cancelled = again.cancelled(at).unwrap();
-    let view = |event: &CalendarEvent| event.view(zone("UTC")).unwrap();
+    let view = |event: &CalendarEntry| event.view(zone("UTC")).unwrap();
     let facts = [
         Change::booking_created(&coach, &view(&event())),
         Change::booking_rescheduled(&coach, &view(&moved), at, moved.last_written_at()),

@@ -57,36 +57,3 @@ impl DeliveryJob {
         if self.after.is_some() { PAGE_GAP_S } else { 0 }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::delivery::RecoverySelection;
-    use crate::event::ComputedType;
-    use crate::id::RecoveryId;
-
-    #[test]
-    fn a_job_reads_back_from_its_message() {
-        let selection = RecoverySelection {
-            since: Timestamp::from_ms(1),
-            until: None,
-            types: Some(vec![ComputedType::PhaseEligible.into()]),
-        };
-        let id = RecoveryId::from_uuid(uuid::Uuid::from_u128(7));
-        let recovery = Recovery { id, selection, begun_at: Timestamp::from_ms(5) };
-        let [coach, endpoint] = ["coach_1", "we_1"];
-        let (coach_id, endpoint_id) = (CoachId::parse(coach).unwrap(), EndpointId::parse(endpoint).unwrap());
-        let early = DeliveryJob::resume_due(coach_id.clone(), endpoint_id.clone(), Timestamp::from_ms(7));
-        let first = DeliveryJob::recover(coach_id, endpoint_id, recovery);
-        for job in [first.after(DeliveryId::first_at(9)), first, early] {
-            let message = serde_json::to_value(&job).unwrap();
-            assert_eq!(serde_json::from_value::<DeliveryJob>(message).unwrap(), job);
-        }
-        let message = json!({ "coach_id": coach, "endpoint_id": endpoint, "work": "resume" });
-        let resume: DeliveryJob = serde_json::from_value(message.clone()).unwrap();
-        assert_eq!((&resume.work, &resume.after), (&JobWork::Resume, &None));
-        assert_eq!(serde_json::to_value(&resume).unwrap(), message);
-    }
-}

@@ -39,7 +39,7 @@ pub struct DeliveryOrder {
     pub slow: bool,
     /// True if a person asked for the attempt, which does not wait for the breaker.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub by_hand: bool,
+    pub past_breaker: bool,
 }
 
 /// The state of a delivery, as far as orders and attempts change it.
@@ -78,18 +78,18 @@ impl DeliveryOrder {
             due_at,
             probes: false,
             slow: false,
-            by_hand: false,
+            past_breaker: false,
         }
     }
 
     /// Creates the order for the first attempt of a chain that a person asks for.
-    pub fn by_hand(self) -> Self {
-        Self { by_hand: true, ..self }
+    pub fn past_breaker(self) -> Self {
+        Self { past_breaker: true, ..self }
     }
 
     /// Returns the order for another attempt of the same chain.
     pub fn for_attempt(&self, attempt: u32, due_at: Timestamp) -> Self {
-        Self { attempt, hop: 0, due_at, probes: false, by_hand: false, ..self.clone() }
+        Self { attempt, hop: 0, due_at, probes: false, past_breaker: false, ..self.clone() }
     }
 
     /// Returns the order as it is sent to wait until `due_at`. Orders for one attempt that wait for the same time
@@ -144,7 +144,7 @@ impl DeliveryOrder {
                 let (open_until, is_half_open) = (breaker.open_until(now), breaker.is_half_open(now));
                 let probes = open_until.is_some() || is_half_open;
                 let slow = !probes && endpoint.health.pace.is_slow(now);
-                if self.by_hand || (open_until.is_none() && (self.probes, self.slow) == (probes, slow)) {
+                if self.past_breaker || (open_until.is_none() && (self.probes, self.slow) == (probes, slow)) {
                     return Turn::Send;
                 }
                 Turn::Later(Self { probes, slow, ..self.later(open_until.unwrap_or(now)) })
@@ -173,11 +173,8 @@ mod tests {
 
     use super::*;
     use crate::delivery::AttemptResult;
-    use crate::endpoint::Endpoint;
     use crate::endpoint_health::{EndedAttempt, EndpointHealth, HealthEffect};
-    use crate::event::{EventType, PayloadMode};
     use crate::id::EventId;
-    use crate::receiver_url::{Reach, ReceiverUrl};
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp::from_ms(seconds * 1_000)
@@ -216,17 +213,7 @@ mod tests {
                 effect => panic!("{effect:?}"),
             }
         });
-        let endpoint = Endpoint {
-            id: EndpointId::parse("we_1").unwrap(),
-            url: ReceiverUrl::parse("https://hooks.example.com/a", Reach::Public).unwrap(),
-            events: EventType::ALL.to_vec(),
-            payload_mode: PayloadMode::Identifiers,
-            description: None,
-            status: EndpointStatus::Enabled,
-            disabled_reason: None,
-            disabled_at: None,
-            created_at: at(0),
-        };
+        let endpoint = crate::endpoint::tests::endpoint(EndpointStatus::Enabled);
         SignedEndpoint { read_at: at(100), endpoint, secrets: Vec::new(), health }
     }
 
@@ -329,10 +316,10 @@ mod tests {
         #[case] now_s: i64,
     ) {
         let endpoint = sendable(Some(endpoint(silences)));
-        let by_hand = order().by_hand();
-        assert_eq!(by_hand.turn(Some(&pending(1, 2)), &endpoint, false, at(now_s)), Turn::Send);
-        assert_eq!(by_hand.for_attempt(3, at(160)), order().for_attempt(3, at(160)));
-        assert_eq!(by_hand.turn(Some(&pending(1, 2)), &sendable(None), false, at(now_s)), end(DELETED));
+        let past_breaker = order().past_breaker();
+        assert_eq!(past_breaker.turn(Some(&pending(1, 2)), &endpoint, false, at(now_s)), Turn::Send);
+        assert_eq!(past_breaker.for_attempt(3, at(160)), order().for_attempt(3, at(160)));
+        assert_eq!(past_breaker.turn(Some(&pending(1, 2)), &sendable(None), false, at(now_s)), end(DELETED));
     }
 
     #[rstest::rstest]

@@ -211,6 +211,10 @@ mod tests {
         DeliveryId::derive(ms, &EventId::parse("evt_1").unwrap(), &EndpointId::parse("we_1").unwrap())
     }
 
+    fn failed(id: &DeliveryId) -> FailedDelivery<'_> {
+        FailedDelivery { id, event_type: "new_client", test: false, erased: false, recovered_at: None }
+    }
+
     #[rstest::rstest]
     #[case::before(-1, false)]
     #[case::first(0, true)]
@@ -221,17 +225,14 @@ mod tests {
         #[case] is_included: bool,
     ) {
         let id = created(day(10).ms() + ms_since);
-        let delivery =
-            FailedDelivery { id: &id, event_type: "new_client", test: false, erased: false, recovered_at: None };
-        assert_eq!(recovery().includes(&delivery), is_included);
+        assert_eq!(recovery().includes(&failed(&id)), is_included);
         assert_eq!(recovery().ids().contains(&id), is_included);
     }
 
     #[test]
     fn a_recovery_leaves_out_other_events_tests_erased_clients_and_what_was_just_recovered() {
         let id = created(day(15).ms());
-        let delivery =
-            FailedDelivery { id: &id, event_type: "new_client", test: false, erased: false, recovered_at: None };
+        let delivery = failed(&id);
         let an_hour_ago = day(25) + -RECOVERY_PAUSE;
         let of_all = Recovery { selection: RecoverySelection { types: None, ..recovery().selection }, ..recovery() };
         for (recovery, delivery, is_included) in [

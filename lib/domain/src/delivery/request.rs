@@ -98,18 +98,6 @@ mod tests {
             signature: signature.map(str::to_owned),
         };
         let whole = DeliveryRequest::new(sent(Some("v1,abc=")), &event_id, "new_client", Some("{}".to_owned()));
-        let expected = [
-            ("accept", "*/*"),
-            ("accept-encoding", "identity"),
-            ("content-type", "application/json"),
-            ("user-agent", "partner-api-webhooks/1"),
-            ("webhook-id", "evt_1"),
-            ("webhook-signature", "v1,abc="),
-            ("webhook-timestamp", "1790000000"),
-            ("x-service-event", "new_client"),
-        ];
-        let shown: Vec<(&str, &str)> = whole.headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        assert_eq!(shown, expected);
         let mut erased = DeliveryRequest::new(sent(None), &event_id, "new_client", None);
         erased.headers.insert("webhook-signature", "v1,abc=".to_owned());
         assert_eq!(erased.headers, whole.headers);

@@ -9,7 +9,7 @@ use super::{
     ContactUpdated, Event, EventData, EventType, MergedContactRef, OpportunityCreated, OpportunityField,
     OpportunityRef, OpportunityStageChanged, OpportunityUpdated, Person,
 };
-use crate::booking::{Booking, BookingStatus, CalendarEvent};
+use crate::booking::{Booking, BookingStatus, CalendarEntry};
 use crate::contact::Contact;
 use crate::id::{CoachId, ContactId};
 use crate::opportunity::OpportunityView;
@@ -96,11 +96,11 @@ impl Event {
     pub fn booking_changed(
         coach: &CoachId,
         contact: Person,
-        before: Option<&CalendarEvent>,
-        event: &CalendarEvent,
+        before: Option<&CalendarEntry>,
+        event: &CalendarEntry,
         zone: Tz,
     ) -> Option<Self> {
-        let seen = |event: &CalendarEvent| event.view(zone).filter(|_| event.is_confirmed());
+        let seen = |event: &CalendarEntry| event.view(zone).filter(|_| event.is_confirmed());
         let before = before.and_then(seen);
         let (event_type, data) = match (before, seen(event)) {
             (None, None) => return None,
@@ -158,7 +158,7 @@ mod tests {
     use crate::busy::Span;
     use crate::contact::{ContactDraft, KnownContact};
     use crate::email::Email;
-    use crate::id::{CalendarEventId, CalendarId};
+    use crate::id::{CalendarEntryId, CalendarId};
 
     const ID: &str = "018f0000-0000-7000-8000-000000000001";
 
@@ -172,10 +172,10 @@ mod tests {
     }
 
     /// An event at an hour: on a calendar or private, confirmed or cancelled.
-    fn event(on_calendar: bool, confirmed: bool, hour: i64, lead: bool) -> CalendarEvent {
+    fn event(on_calendar: bool, confirmed: bool, hour: i64, lead: bool) -> CalendarEntry {
         let starts_at = Timestamp::from_ms(1_790_000_000_000 + hour * 3_600_000);
         serde_json::from_value(json!({
-            "id": CalendarEventId::parse(ID).unwrap(),
+            "id": CalendarEntryId::parse(ID).unwrap(),
             "calendar_id": on_calendar.then(|| CalendarId::parse(ID).unwrap()),
             "lead_id": lead.then(|| ContactId::parse(ID).unwrap()),
             "status": if confirmed { BookingStatus::Confirmed } else { BookingStatus::Cancelled },

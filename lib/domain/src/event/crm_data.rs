@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::booking::{Booking, BookingStatus};
-use crate::id::{CalendarEventId, CalendarId, ContactId, OpportunityId, PipelineId, StageId};
+use crate::id::{CalendarEntryId, CalendarId, ContactId, OpportunityId, PipelineId, StageId};
 use crate::opportunity::OpportunityView;
 use crate::pipeline::StageKind;
 use crate::time::Timestamp;
@@ -135,7 +135,7 @@ pub struct BookingRescheduled {
 /// A booking after its change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct BookingRef {
-    pub id: CalendarEventId,
+    pub id: CalendarEntryId,
     pub calendar_id: CalendarId,
     pub starts_at: Timestamp,
     pub ends_at: Timestamp,

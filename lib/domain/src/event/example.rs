@@ -15,7 +15,7 @@ use crate::client::{Measure, Origin};
 use crate::email::Email;
 use crate::external_id::ExternalId;
 use crate::id::{
-    AutomationId, CalendarEventId, CalendarId, CheckInId, ClientId, CoachId, ContactId, EventId, MessageId,
+    AutomationId, CalendarEntryId, CalendarId, CheckInId, ClientId, CoachId, ContactId, EventId, MessageId,
     OpportunityId, PipelineId, StageId,
 };
 use crate::phone::Phone;
@@ -158,7 +158,7 @@ fn opportunity(stage: &str, status: StageKind) -> OpportunityRef {
 fn booking(at: Timestamp, status: BookingStatus) -> BookingRef {
     let starts_at = at + TimeDelta::days(3);
     BookingRef {
-        id: valid!(CalendarEventId, "01900000-0000-7000-8000-00000000b00c"),
+        id: valid!(CalendarEntryId, "01900000-0000-7000-8000-00000000b00c"),
         calendar_id: valid!(CalendarId, "01900000-0000-7000-8000-00000000ca1e"),
         starts_at,
         ends_at: starts_at + TimeDelta::hours(1),

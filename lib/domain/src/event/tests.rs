@@ -1,10 +1,9 @@
-//! The content and the receivers of each event, and its stored form.
+//! The ids, the receivers and the names of events.
 
 use super::*;
 use crate::automation::{Automation, Step, Trigger};
 use crate::client::{Measure, Origin, Phase, Profile};
 use crate::email::Email;
-use crate::external_id::ExternalId;
 use crate::id::ClientId;
 use crate::sweep::Computed;
 
@@ -42,14 +41,6 @@ fn at() -> Timestamp {
     Timestamp::parse("2026-09-20T08:00:00Z").unwrap()
 }
 
-fn body(event: &Event) -> Value {
-    serde_json::from_slice(&event.render(PayloadMode::Identifiers)).unwrap()
-}
-
-fn stored(event: &Event) -> Event {
-    serde_json::from_str(&serde_json::to_string(event).unwrap()).unwrap()
-}
-
 /// Builds a match of rule `a1` of coach `coach_2`, whose step names the endpoint `we_1`.
 fn found(event_type: ComputedType, data: EventData) -> Computed {
     Computed {
@@ -75,57 +66,6 @@ fn crossed(event_type: ComputedType, compliance_pct: u8, threshold: f64) -> Comp
 
 fn drop_of(compliance_pct: u8) -> Computed {
     crossed(ComputedType::ComplianceDrop, compliance_pct, 60.0)
-}
-
-#[test]
-fn identifiers_mode_names_nobody() {
-    let body: Value = serde_json::from_slice(&event().render(PayloadMode::Identifiers)).unwrap();
-    assert_eq!(
-        body,
-        json!({"type": "new_client", "timestamp": "2026-09-21T14:13:20.000Z",
-               "data": {"client": {"id": "c1"}, "created_at": "2026-09-21T14:13:20.000Z", "source": "partner_api"}})
-    );
-}
-
-#[test]
-fn contact_details_mode_adds_name_email_phone_and_external_id_nulls_kept() {
-    let mut event = event();
-    let client = |event: &Event| -> Value {
-        let body: Value = serde_json::from_slice(&event.render(PayloadMode::ContactDetails)).unwrap();
-        body["data"]["client"].clone()
-    };
-    let mut expected = json!({"id": "c1", "name": "Ada", "email": "a@example.com", "phone": null, "external_id": null});
-    assert_eq!(client(&event), expected);
-    let Person::Client { details, .. } = &mut event.person else { panic!("a client's") };
-    details.external_id = Some(ExternalId::unchecked("emr-7"));
-    expected["external_id"] = json!("emr-7");
-    assert_eq!(client(&stored(&event)), expected);
-}
-
-#[test]
-fn each_event_has_the_data_of_its_type_and_reads_back_from_storage() {
-    let client = client();
-    let at = at();
-    let check_in = CheckInId::parse("k1").unwrap();
-    let advance = PhaseAdvance { from_phase: None, to_phase: "Build".to_owned(), advanced_at: at };
-    let of_check_in = json!({"check_in": {"id": "k1", "submitted_at": at}});
-    for (event, data) in [
-        (
-            Event::of_check_in(&client, EventType::CheckInSubmitted, &check_in, SubmissionTimes::at(at)),
-            of_check_in.clone(),
-        ),
-        (Event::of_check_in(&client, EventType::SystemGradeDrop, &check_in, SubmissionTimes::at(at)), of_check_in),
-        (Event::phase_advanced(&client, &advance), json!({"from_phase": null, "to_phase": "Build", "advanced_at": at})),
-        (
-            Event::message_received(&client, &MessageId::parse("m1").unwrap(), at),
-            json!({"message": {"id": "m1", "received_at": at}}),
-        ),
-    ] {
-        let mut expected = data;
-        expected["client"] = json!({"id": "c1"});
-        assert_eq!(body(&event), json!({"type": event.event_type, "timestamp": at, "data": expected}));
-        assert_eq!(stored(&event), event);
-    }
 }
 
 #[test]

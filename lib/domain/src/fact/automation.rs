@@ -155,37 +155,35 @@ mod tests {
 
     #[test]
     fn each_trigger_has_the_fields_of_its_event() {
-        let any = None;
-        for (trigger, read) in [
-            (json!({"event": "new_client"}), Trigger::NewClient),
-            (json!({"event": "check_in_submitted", "threshold": "of no concern"}), Trigger::CheckInSubmitted),
-            (json!({"event": "phase_advanced", "days": null}), Trigger::PhaseAdvanced),
-            (json!({"event": "message_received"}), Trigger::MessageReceived),
+        let low = |threshold, question: Option<&str>| {
+            let question_id = question.map(str::to_owned);
+            Trigger::LowCheckInScore { threshold, question_id }
+        };
+        let drop = |system: Option<&str>| Trigger::SystemGradeDrop { system: system.map(str::to_owned) };
+        for (mut trigger, event, read) in [
+            (json!({}), "new_client", Trigger::NewClient),
+            (json!({ "threshold": "of no concern" }), "check_in_submitted", Trigger::CheckInSubmitted),
+            (json!({ "days": null }), "phase_advanced", Trigger::PhaseAdvanced),
+            (json!({}), "message_received", Trigger::MessageReceived),
+            (json!({ "threshold": 3 }), "low_check_in_score", low(3.0, None)),
+            (json!({ "threshold": -2.5, "question_id": "sleep" }), "low_check_in_score", low(-2.5, Some("sleep"))),
+            (json!({}), "system_grade_drop", drop(None)),
+            (json!({ "system": "gut" }), "system_grade_drop", drop(Some("gut"))),
             (
-                json!({"event": "low_check_in_score", "threshold": 3}),
-                Trigger::LowCheckInScore { threshold: 3.0, question_id: any },
-            ),
-            (
-                json!({"event": "low_check_in_score", "threshold": -2.5, "question_id": "sleep"}),
-                Trigger::LowCheckInScore { threshold: -2.5, question_id: Some("sleep".to_owned()) },
-            ),
-            (json!({"event": "system_grade_drop"}), Trigger::SystemGradeDrop { system: None }),
-            (
-                json!({"event": "system_grade_drop", "system": "gut"}),
-                Trigger::SystemGradeDrop { system: Some("gut".to_owned()) },
-            ),
-            (
-                json!({"event": "compliance_drop", "threshold": 60}),
+                json!({ "threshold": 60 }),
+                "compliance_drop",
                 Trigger::ComplianceDrop { threshold: 60.0, window_days: 7 },
             ),
             (
-                json!({"event": "compliance_milestone", "threshold": 100, "window_days": 90}),
+                json!({ "threshold": 100, "window_days": 90 }),
+                "compliance_milestone",
                 Trigger::ComplianceMilestone { threshold: 100.0, window_days: 90 },
             ),
-            (json!({"event": "phase_eligible"}), Trigger::PhaseEligible),
-            (json!({"event": "check_in_inactivity", "days": 10}), Trigger::CheckInInactivity { days: 10 }),
-            (json!({"event": "daily_log_inactivity", "days": 1}), Trigger::DailyLogInactivity { days: 1 }),
+            (json!({}), "phase_eligible", Trigger::PhaseEligible),
+            (json!({ "days": 10 }), "check_in_inactivity", Trigger::CheckInInactivity { days: 10 }),
+            (json!({ "days": 1 }), "daily_log_inactivity", Trigger::DailyLogInactivity { days: 1 }),
         ] {
+            trigger["event"] = json!(event);
             let parsed = parse(trigger).unwrap();
             assert_eq!(parsed, read);
             let stored = serde_json::to_string(&parsed).unwrap();

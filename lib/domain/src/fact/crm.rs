@@ -5,41 +5,22 @@ use std::collections::BTreeSet;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-use crate::fact_values::{cents, name, nullable, objects, optional_text};
-use crate::id::{CoachId, ContactId, OpportunityId, PipelineId, StageId, WorkflowId};
+use crate::fact_values::{name, nullable, objects};
+use crate::id::{CoachId, PipelineId, StageId, WorkflowId};
 use crate::pipeline::{MAX_STAGES, Pipeline, Stage};
 use crate::time::Timestamp;
 use crate::workflow::Workflow;
-
-const MAX_REASON_CHARS: usize = 10_000;
 
 /// The whole record of a pipeline, as the application has it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct PipelineSaved {
     pub coach_id: CoachId,
-    pipeline_id: PipelineId,
+    pub pipeline_id: PipelineId,
     #[serde(deserialize_with = "name")]
     name: String,
     #[serde(deserialize_with = "stages")]
     stages: Vec<Stage>,
 }
-
-/// The whole record of an opportunity, as the application has it.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
-pub struct OpportunitySaved {
-    pub opportunity_id: OpportunityId,
-    pub coach_id: CoachId,
-    pub contact_id: ContactId,
-    #[serde(deserialize_with = "name")]
-    pub name: String,
-    #[serde(deserialize_with = "cents")]
-    pub value_cents: u64,
-    pub pipeline_id: PipelineId,
-    pub stage: StageId,
-    #[serde(deserialize_with = "optional_text::<MAX_REASON_CHARS, _>")]
-    pub lost_reason: Option<String>,
-}
-crate::discreet! { OpportunitySaved }
 
 /// The part of a workflow's record that the service uses.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

@@ -10,7 +10,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::NaiveDate;
 use domain::busy::{Bucket, BucketWrite, Busy, EntryChange, Span};
 use domain::calendar::Buffers;
-use domain::id::{CalendarEventId, CoachId};
+use domain::id::{CalendarEntryId, CoachId};
 use domain::time::Timestamp;
 
 use crate::booking::Bookings;
@@ -22,7 +22,7 @@ pub(super) const PREFIX: &str = "BUSY#";
 /// The busy intervals of some buckets.
 #[derive(Debug, Clone, Default)]
 pub struct BusyTimes {
-    entries: BTreeMap<CalendarEventId, Busy>,
+    entries: BTreeMap<CalendarEntryId, Busy>,
     versions: BTreeMap<Bucket, u64>,
 }
 
@@ -36,7 +36,7 @@ impl BusyTimes {
             read.versions.insert(bucket, version);
             for (name, value) in &item {
                 let Some(id) = name.strip_prefix("e#") else { continue };
-                let id = CalendarEventId::parse(id).map_err(|_| corrupt(name))?;
+                let id = CalendarEntryId::parse(id).map_err(|_| corrupt(name))?;
                 read.entries.insert(id, busy_of(value).ok_or_else(|| corrupt(name))?);
             }
         }
@@ -49,13 +49,13 @@ impl BusyTimes {
     }
 
     /// All busy intervals except this event.
-    pub fn without(&self, event: CalendarEventId) -> Vec<Busy> {
+    pub fn without(&self, event: CalendarEntryId) -> Vec<Busy> {
         let others = self.entries.iter().filter(|(id, _)| **id != event);
         others.map(|(_, busy)| *busy).collect()
     }
 
     /// The events with their busy intervals.
-    pub(super) fn entries(&self) -> impl Iterator<Item = (CalendarEventId, Busy)> {
+    pub(super) fn entries(&self) -> impl Iterator<Item = (CalendarEntryId, Busy)> {
         self.entries.iter().map(|(id, busy)| (*id, *busy))
     }
 
@@ -86,7 +86,7 @@ impl Bookings {
     }
 
     /// Part of a transaction: a change or check of a bucket.
-    pub(super) fn bucket_write(&self, coach: &CoachId, event: CalendarEventId, write: &BucketWrite) -> Write {
+    pub(super) fn bucket_write(&self, coach: &CoachId, event: CalendarEntryId, write: &BucketWrite) -> Write {
         let bucket = self.table.write(key_of(coach, &bucket_sk(write.bucket))).alias("event", format!("e#{event}"));
         let bucket = match write.only_if {
             None => bucket,
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_bucket_reads_back_from_its_item() {
-        let id = CalendarEventId::parse("0197a6a0-5c3b-7000-8000-2f1d3c4b5a69").unwrap();
+        let id = CalendarEntryId::parse("0197a6a0-5c3b-7000-8000-2f1d3c4b5a69").unwrap();
         let busy = Busy {
             span: Span { starts_at: Timestamp::from_ms(1), ends_at: Timestamp::from_ms(2) },
             buffers: Buffers { before_min: 3, after_min: 4 },

@@ -2,12 +2,12 @@
 //! read are unchanged.
 
 use chrono::NaiveDate;
-use domain::booking::{CalendarEvent, Lead};
+use domain::booking::{CalendarEntry, Lead};
 use domain::busy::{BucketWrite, Busy, booking_writes, buckets_near_date, feed_writes};
-use domain::id::{CalendarEventId, CalendarId, CoachId, ContactId};
+use domain::id::{CalendarEntryId, CalendarId, CoachId, ContactId};
 use futures::future::try_join;
 
-use crate::booking::{Bookings, BusyTimes, StoredEvent, bucket, event_key, event_sk};
+use crate::booking::{Bookings, BusyTimes, StoredEntry, bucket, event_key, event_sk};
 use crate::calendar::{StoredCalendar, find};
 use crate::contact::{ContactState, contact_key};
 use crate::db::{Item, StoreError, Write, sk_of};
@@ -27,7 +27,7 @@ pub struct ChangeRead {
     /// The contact that the caller names. If the event is with it: the contact that it lives as.
     pub lead: ContactState,
     /// The named event, if it is with the contact: the two live as the same person.
-    pub event: Option<StoredEvent>,
+    pub event: Option<StoredEntry>,
     /// All calendars of the coach.
     pub calendars: Vec<StoredCalendar>,
     /// The busy intervals around the new date, if there is one.
@@ -55,7 +55,7 @@ impl Bookings {
     pub async fn read_change(
         &self,
         coach: &CoachId,
-        event: CalendarEventId,
+        event: CalendarEntryId,
         lead: ContactId,
         to: Option<NaiveDate>,
     ) -> Result<ChangeRead, StoreError> {
@@ -65,7 +65,7 @@ impl Bookings {
         let (buckets, records) = split(items);
         let own_sk = event_sk(event);
         let (events, contacts): (Vec<Item>, Vec<Item>) = records.into_iter().partition(|item| sk_of(item) == own_sk);
-        let event = events.into_iter().next().map(StoredEvent::from_item).transpose()?;
+        let event = events.into_iter().next().map(StoredEntry::from_item).transpose()?;
         let named = self.lead_of_item(coach, lead, contacts.into_iter().next()).await?;
         let is_bound = match event.as_ref().and_then(|found| found.event.lead_id) {
             Some(bound) => self.contacts.are_same_person(coach, bound, lead).await?,
@@ -98,8 +98,8 @@ impl Bookings {
     }
 
     /// Parts of a transaction: store a new booking of a contact.
-    pub fn book(&self, coach: &CoachId, lead: ContactId, read: &BookingRead, event: &CalendarEvent) -> Vec<Write> {
-        let put = self.put(coach, &StoredEvent::new(event.clone()), None);
+    pub fn book(&self, coach: &CoachId, lead: ContactId, read: &BookingRead, event: &CalendarEntry) -> Vec<Write> {
+        let put = self.put(coach, &StoredEntry::new(event.clone()), None);
         let buckets = bucket_writes(None, event, &read.busy);
         self.event_writes(coach, lead, put, event.id, &buckets, read.calendar.as_ref())
     }
@@ -109,9 +109,9 @@ impl Bookings {
         &self,
         coach: &CoachId,
         lead: ContactId,
-        found: &StoredEvent,
+        found: &StoredEntry,
         read: &ChangeRead,
-        event: &CalendarEvent,
+        event: &CalendarEntry,
     ) -> Vec<Write> {
         let put = self.put(coach, &found.changed(event.clone()), Some(found));
         let buckets = bucket_writes(found.event.busy(), event, &read.busy);
@@ -125,7 +125,7 @@ impl Bookings {
         coach: &CoachId,
         lead: ContactId,
         put: Write,
-        event: CalendarEventId,
+        event: CalendarEntryId,
         buckets: &[BucketWrite],
         calendar: Option<&StoredCalendar>,
     ) -> Vec<Write> {
@@ -138,7 +138,7 @@ impl Bookings {
 }
 
 /// The writes that move an event in the buckets from the time that it took to the time that it takes.
-fn bucket_writes(old: Option<Busy>, event: &CalendarEvent, read: &BusyTimes) -> Vec<BucketWrite> {
+fn bucket_writes(old: Option<Busy>, event: &CalendarEntry, read: &BusyTimes) -> Vec<BucketWrite> {
     if old == event.busy() {
         return Vec::new();
     }

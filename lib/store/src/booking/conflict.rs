@@ -6,13 +6,13 @@
 //! An event with more than eighty overlaps takes several transactions. If the function dies between two, some overlaps
 //! are published again under the same ids.
 
-use domain::booking::CalendarEvent;
+use domain::booking::CalendarEntry;
 use domain::change::Change;
-use domain::id::{CalendarEventId, CoachId};
+use domain::id::{CalendarEntryId, CoachId};
 use domain::time::Timestamp;
 use domain::tz::Tz;
 
-use crate::booking::{Bookings, StoredEvent, event_key};
+use crate::booking::{Bookings, StoredEntry, event_key};
 use crate::calendar::{StoredCalendar, zone_of};
 use crate::db::{Part, StoreError, Transacted, s};
 use crate::outbox::Content;
@@ -22,10 +22,10 @@ const EMITTED_TOGETHER: usize = 80;
 
 impl Bookings {
     /// Emits the overlaps of a marked event and removes the mark. Returns the number of overlaps.
-    pub(super) async fn emit_conflicts(
+    pub async fn emit_conflicts(
         &self,
         coach: &CoachId,
-        marked: &StoredEvent,
+        marked: &StoredEntry,
         zone: Tz,
         now: Timestamp,
     ) -> Result<usize, StoreError> {
@@ -64,10 +64,10 @@ impl Bookings {
     async fn overlapping(
         &self,
         coach: &CoachId,
-        event: &CalendarEvent,
+        event: &CalendarEntry,
         now: Timestamp,
-    ) -> Result<Vec<CalendarEvent>, StoreError> {
-        let lasts = |event: &CalendarEvent| event.is_confirmed() && event.span.ends_at > now;
+    ) -> Result<Vec<CalendarEntry>, StoreError> {
+        let lasts = |event: &CalendarEntry| event.is_confirmed() && event.span.ends_at > now;
         if !lasts(event) || event.span.is_empty() {
             return Ok(Vec::new());
         }
@@ -79,7 +79,7 @@ impl Bookings {
             .map(|(id, busy)| (busy.span, id))
             .collect();
         near.sort_unstable();
-        let ids: Vec<CalendarEventId> = near.into_iter().map(|(_, id)| id).collect();
+        let ids: Vec<CalendarEntryId> = near.into_iter().map(|(_, id)| id).collect();
         let mut found = self.events(coach, &ids).await?;
         found.retain(|other| {
             lasts(other) && other.span.overlaps(event.span) && (event.is_booking() || other.is_booking())
@@ -87,9 +87,9 @@ impl Bookings {
         Ok(found)
     }
 
-    async fn events(&self, coach: &CoachId, ids: &[CalendarEventId]) -> Result<Vec<CalendarEvent>, StoreError> {
+    async fn events(&self, coach: &CoachId, ids: &[CalendarEntryId]) -> Result<Vec<CalendarEntry>, StoreError> {
         let items = self.table.read(ids.iter().map(|id| event_key(coach, *id)).collect()).await?;
-        let events = items.into_iter().map(|item| StoredEvent::from_item(item).map(|stored| stored.event));
+        let events = items.into_iter().map(|item| StoredEntry::from_item(item).map(|stored| stored.event));
         let mut events = events.collect::<Result<Vec<_>, _>>()?;
         events.sort_by_key(|event| (event.span, event.id));
         Ok(events)
@@ -100,12 +100,12 @@ impl Bookings {
 /// later. Two bookings that arrive at once find each other, and emit the same change.
 fn conflict(
     coach: &CoachId,
-    event: &CalendarEvent,
-    other: &CalendarEvent,
+    event: &CalendarEntry,
+    other: &CalendarEntry,
     calendars: &[StoredCalendar],
     zone: Tz,
 ) -> Option<Change> {
-    let view = |event: &CalendarEvent| event.view(zone_of(calendars, event.calendar_id, zone));
+    let view = |event: &CalendarEntry| event.view(zone_of(calendars, event.calendar_id, zone));
     let [earlier, later] =
         if (other.updated_at, other.id) <= (event.updated_at, event.id) { [other, event] } else { [event, other] };
     match view(earlier) {

@@ -2,9 +2,9 @@
 //! `WAITING#<calendar>#<event>`) that names the calendar. A write of an event checks that the calendar is still absent,
 //! and a write of a calendar looks for waiting events. So an event gets its buffers in either order of arrival.
 
-use domain::booking::CalendarEvent;
+use domain::booking::CalendarEntry;
 use domain::busy::feed_writes;
-use domain::id::{CalendarEventId, CalendarId, CoachId};
+use domain::id::{CalendarEntryId, CalendarId, CoachId};
 
 use crate::booking::Bookings;
 use crate::db::{Item, Part, StoreError, Write, query_page, retry, s, sk_of};
@@ -17,13 +17,13 @@ fn prefix(calendar: CalendarId) -> String {
     format!("WAITING#{calendar}#")
 }
 
-fn waiting_key(coach: &CoachId, calendar: CalendarId, event: CalendarEventId) -> Item {
+fn waiting_key(coach: &CoachId, calendar: CalendarId, event: CalendarEntryId) -> Item {
     key_of(coach, &format!("{}{event}", prefix(calendar)))
 }
 
 impl Bookings {
     /// The writes beside an event that is stored without the buffers of its calendar.
-    pub(super) fn wait_for(&self, coach: &CoachId, calendar: CalendarId, event: CalendarEventId) -> [Write; 2] {
+    pub(super) fn wait_for(&self, coach: &CoachId, calendar: CalendarId, event: CalendarEntryId) -> [Write; 2] {
         let waiting = self.table.write(waiting_key(coach, calendar, event)).put(Part::Waiting);
         [waiting, self.calendars.check_unseen(coach, calendar)]
     }
@@ -42,7 +42,7 @@ impl Bookings {
         &self,
         coach: &CoachId,
         calendar: CalendarId,
-        event: CalendarEventId,
+        event: CalendarEntryId,
     ) -> Result<(), StoreError> {
         let done = self.table.write(waiting_key(coach, calendar, event)).delete(Part::Waiting);
         retry("the event", || async {
@@ -52,7 +52,7 @@ impl Bookings {
                 found.filter(|found| found.event.calendar_id == Some(calendar) && found.event.buffers.is_none());
             let mut writes = vec![done.clone()];
             if let (Some(found), Some(seen)) = (waits, seen) {
-                let given = CalendarEvent { buffers: Some(seen.calendar.buffers), ..found.event.clone() };
+                let given = CalendarEntry { buffers: Some(seen.calendar.buffers), ..found.event.clone() };
                 let buckets = match (found.event.busy(), given.busy()) {
                     (Some(old), Some(new)) => feed_writes(Some(old.span), Some(&new)),
                     _ => Vec::new(),
@@ -66,11 +66,11 @@ impl Bookings {
     }
 
     /// Reads the events that wait for a calendar.
-    async fn waiting(&self, coach: &CoachId, calendar: CalendarId) -> Result<Vec<CalendarEventId>, StoreError> {
+    async fn waiting(&self, coach: &CoachId, calendar: CalendarId) -> Result<Vec<CalendarEntryId>, StoreError> {
         let prefix = prefix(calendar);
         let values = [(":pk", s(partition(coach))), (":prefix", s(&prefix))];
         let query = self.table.query("pk = :pk AND begins_with(sk, :prefix)", values).consistent_read(true);
-        let event = |item: &Item| sk_of(item).strip_prefix(&prefix).and_then(|id| CalendarEventId::parse(id).ok());
+        let event = |item: &Item| sk_of(item).strip_prefix(&prefix).and_then(|id| CalendarEntryId::parse(id).ok());
         let corrupt = || StoreError::corrupt("waiting event", "its key has another form");
         let page = query_page(query.limit(MAX_GIVEN)).await?;
         page.items.iter().map(|item| event(item).ok_or_else(corrupt)).collect()

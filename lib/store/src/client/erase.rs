@@ -12,8 +12,8 @@ use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::Clients;
-use super::feed::Seats;
 use super::item::{ClientState, CreationRefs, StoredClient, client_pk, intake_pk};
+use super::seats::Seats;
 use crate::audit;
 use crate::db::{self, Part, StoreError, Write, retry, to_item};
 
@@ -80,7 +80,7 @@ impl Clients {
         if let Some(workspace) = &workspace {
             let mut seats = Seats::default();
             seats.add(workspace, -1, -i64::from(client.is_active));
-            writes.extend(self.seat_writes(&seats));
+            writes.extend(self.move_seats(&seats));
         }
         if let Some(email) = &client.profile.email {
             writes.extend(self.leave_address(&email.key(), &client.id).await?);

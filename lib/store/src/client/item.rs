@@ -38,7 +38,7 @@ domain::discreet! { StoredClient }
 
 /// The state of a client.
 #[derive(Debug)]
-pub(crate) enum ClientState {
+pub enum ClientState {
     Unknown,
     /// No later fact restores the client.
     Erased,
@@ -78,7 +78,7 @@ impl StoredClient {
     /// The client after a fact with the application's whole record. A flag or phase that was set later stays. So does
     /// the external id, which the application does not know, unless the fact hands the client over. `None`: the known
     /// client is newer.
-    pub(super) fn apply_fact(known: Option<&Self>, saved: &ClientSaved, at: FactTime, now: Timestamp) -> Option<Self> {
+    pub fn apply_fact(known: Option<&Self>, saved: &ClientSaved, at: FactTime, now: Timestamp) -> Option<Self> {
         let Some(known) = known else {
             let client = Client {
                 id: saved.client_id.clone(),

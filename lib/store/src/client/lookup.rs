@@ -39,7 +39,7 @@ impl ClientLookup {
     }
 
     /// Reads the state of a client.
-    pub(crate) async fn state(&self, id: &ClientId) -> Result<ClientState, StoreError> {
+    pub async fn state(&self, id: &ClientId) -> Result<ClientState, StoreError> {
         match self.table.item(db::pk(client_pk(id))).await? {
             None => Ok(ClientState::Unknown),
             Some(item) if is_tombstone(&item) => Ok(ClientState::Erased),

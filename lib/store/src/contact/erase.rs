@@ -14,12 +14,12 @@ use domain::time::Timestamp;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::Contacts;
-use super::item::{ContactItem, FormerContact, Merged, StoredContact, contact_key};
+use super::item::{ContactItem, FormerContact};
 use super::state::About;
+use crate::about_contact;
 use crate::contact_ref::ContactRef;
-use crate::db::{StoreError, Write, retry, s, to_item};
+use crate::db::{StoreError, retry, s};
 use crate::workspace::key_of;
-use crate::{booking, opportunity};
 
 /// Contacts that were erased.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -54,24 +54,16 @@ impl Contacts {
             }
             let end = beyond.last().and_then(|(_, found)| found.live());
             let linked = end.filter(|end| client.is_some() && end.contact().client_id == client);
-            let unlinks: Vec<_> = linked.into_iter().map(|end| self.link_write(end, None, now)).collect();
+            let unlinks: Vec<_> = linked.into_iter().map(|end| self.link_merged(end, None, now)).collect();
             let is_done = unlinks.is_empty() || self.table.db.transact(&unlinks).await?.is_done();
             Ok(is_done.then(|| chain.into_iter().map(|(id, _)| id).collect()))
         });
         self.erase_all(coach, contacts.await?, erased_at, now).await
     }
 
-    /// Stores the merge of an erased contact, unless a later merge is stored.
-    pub(super) async fn note_merge(&self, contact: &ContactRef, merge: &Merged) -> Result<(), StoreError> {
-        let tombstone = self.table.write(contact_key(&contact.coach_id, contact.contact_id));
-        let noted = to_item(merge).into_iter().fold(tombstone, |write, (name, value)| write.set(&name, value));
-        noted.when("attribute_not_exists(merged_at) OR merged_at <= :merged_at", []).update_now().await?;
-        Ok(())
-    }
-
     /// Erases contacts, the contacts that were merged into them, and up to `MAX_ERASED` opportunities and events about
     /// them.
-    pub(super) async fn erase_all(
+    pub async fn erase_all(
         &self,
         coach: &CoachId,
         mut contacts: Vec<ContactId>,
@@ -104,7 +96,9 @@ impl Contacts {
             if found.is_erased() {
                 return Ok(Some(()));
             }
-            let mut writes = self.leave_addresses(&contact, &found).await?;
+            let old = found.addresses();
+            let holders = self.holders(&contact.coach_id, &old, &[None, None]).await?;
+            let mut writes = self.move_addresses(&contact, &old, &[None, None], &holders);
             writes.push(self.put(&FormerContact::tombstone(&contact, &found, erased_at), found.version()));
             Ok(self.table.db.transact(&writes).await?.is_done().then_some(()))
         })
@@ -117,22 +111,7 @@ impl Contacts {
     async fn erase_item(&self, contact: &ContactRef, sk: &str, now: Timestamp) -> Result<(), StoreError> {
         let about = self.table.write(key_of(&contact.coach_id, sk));
         let about = about.when("contact_ref = :about", [(":about", s(contact.to_string()))]);
-        if sk.starts_with(opportunity::PREFIX) {
-            about.delete_now().await?;
-        } else if sk.starts_with(booking::EVENT_PREFIX) {
-            booking::forget_contact(about, sk, now).await?;
-        }
-        Ok(())
-    }
-
-    /// Parts of a transaction: the contact that was found leaves its addresses.
-    pub(super) async fn leave_addresses(
-        &self,
-        contact: &ContactRef,
-        found: &ContactItem,
-    ) -> Result<Vec<Write>, StoreError> {
-        let addresses = found.live().map(StoredContact::addresses).unwrap_or_default();
-        self.move_addresses(&contact.coach_id, contact.contact_id, addresses, Default::default()).await
+        about_contact::forget(about, sk, now).await
     }
 }
 

@@ -14,6 +14,9 @@ use crate::db::{Item, StoreError, from_item};
 use crate::updated::Updated;
 use crate::workspace::{key_of, partition};
 
+/// Sort keys of the items of a contact's e-mail and phone.
+pub type Addresses = [Option<String>; 2];
+
 /// A live contact as stored.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct StoredContact {
@@ -36,7 +39,7 @@ domain::discreet! { StoredContact }
 
 impl StoredContact {
     /// A new contact. A client of a new contact comes from a merge.
-    pub(super) fn first(coach: &CoachId, known: KnownContact, phone_key: Option<String>) -> Self {
+    pub fn first(coach: &CoachId, known: KnownContact, phone_key: Option<String>) -> Self {
         let sk = contact_sk(known.contact.id);
         let email_key = known.contact.email.as_ref().map(|email| email.key().as_str().to_owned());
         let client_by_merge = known.contact.client_id.is_some();
@@ -54,7 +57,7 @@ impl StoredContact {
     }
 
     /// The next state of the contact.
-    pub(super) fn next(&self, known: KnownContact, phone_key: Option<String>, now: Timestamp) -> Self {
+    pub fn next(&self, known: KnownContact, phone_key: Option<String>, now: Timestamp) -> Self {
         let email_key = known.contact.email.as_ref().map(Email::key).map(|key| key.as_str().to_owned());
         let updated = self.updated.next_if(known.contact.updated_at != self.contact().updated_at, now);
         Self { email_key, updated, phone_key, known, version: self.version + 1, ..self.clone() }
@@ -83,15 +86,20 @@ impl StoredContact {
         self.email_key.as_deref() == Some(email.as_str())
     }
 
-    /// Sort keys of the items of its e-mail and its phone.
-    pub(super) fn addresses(&self) -> [Option<String>; 2] {
+    /// The addresses of the contact.
+    pub fn addresses(&self) -> Addresses {
         [self.email_key.as_deref().map(email_sk), self.phone_key.as_deref().map(phone_sk)]
+    }
+
+    /// The addresses of a contact with that e-mail and the ending of its phone.
+    pub fn addresses_of(email: Option<&Email>, phone_key: Option<&str>) -> Addresses {
+        [email.map(|email| email_sk(email.key().as_str())), phone_key.map(phone_sk)]
     }
 }
 
 /// The contact that another contact was merged into.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Merged {
+pub struct Merged {
     merged_into: ContactId,
     /// The time of the merge.
     merged_at: FactTime,
@@ -100,14 +108,14 @@ pub(super) struct Merged {
 }
 
 impl Merged {
-    pub(super) fn new(coach: &CoachId, merged_into: ContactId, merged_at: FactTime) -> Self {
+    pub fn new(coach: &CoachId, merged_into: ContactId, merged_at: FactTime) -> Self {
         Self { merged_into, merged_at, contact_ref: ContactRef::new(coach, merged_into).to_string() }
     }
 }
 
 /// A former contact: the alias of another contact, or a tombstone.
 #[derive(Clone, Default, Serialize, Deserialize)]
-pub(super) struct FormerContact {
+pub struct FormerContact {
     pk: String,
     sk: String,
     /// The merge of the contact. `None`: the contact was erased without one.
@@ -130,7 +138,7 @@ domain::discreet! { FormerContact }
 
 impl FormerContact {
     /// The alias that a merge leaves of the contact that was found.
-    pub(super) fn alias(own: &ContactRef, found: &ContactItem, merge: Merged, now: Timestamp) -> Self {
+    pub fn alias(own: &ContactRef, found: &ContactItem, merge: Merged, now: Timestamp) -> Self {
         let first = || Updated::first(PREFIX, own.contact_id.0, now);
         let updated = Some(found.updated().map_or_else(first, |updated| updated.next(now)));
         Self { merge: Some(merge), updated, ..Self::of(own, found) }
@@ -159,7 +167,7 @@ impl FormerContact {
 
     /// Applies a late record of the application to an alias. Of its addresses, the last one set before the merge
     /// counts, or else the first one after it. Returns `None` if this address does not count or changes nothing.
-    pub(super) fn with_late_email(&self, email: Option<&Email>, occurred_at: FactTime) -> Option<Self> {
+    pub fn with_late_email(&self, email: Option<&Email>, occurred_at: FactTime) -> Option<Self> {
         let merged_at = self.merge.as_ref().filter(|_| self.erased_at.is_none())?.merged_at;
         let email_key = email.map(|email| merged_email_key(email.key().as_str()));
         let counts = match self.email_set_at {
@@ -174,12 +182,12 @@ impl FormerContact {
     }
 
     /// The time at which the service stored the merge.
-    pub(super) fn merge_stored_at(&self) -> Option<Timestamp> {
+    pub fn merge_stored_at(&self) -> Option<Timestamp> {
         Some(self.updated.as_ref()?.update().at)
     }
 
     /// The contact that this contact was merged into.
-    pub(super) fn merged_into(&self) -> Option<ContactId> {
+    pub fn merged_into(&self) -> Option<ContactId> {
         Some(self.merge.as_ref()?.merged_into)
     }
 
@@ -191,7 +199,7 @@ impl FormerContact {
 
 /// The item under a contact's key.
 #[derive(Debug, Clone)]
-pub(super) enum ContactItem {
+pub enum ContactItem {
     /// The contact is not stored.
     Unseen,
     Live(Box<StoredContact>),
@@ -207,11 +215,16 @@ impl ContactItem {
         from_item("contact", item).map(Box::new).map(Self::Former)
     }
 
-    pub(super) fn live(&self) -> Option<&StoredContact> {
+    pub fn live(&self) -> Option<&StoredContact> {
         match self {
             Self::Live(live) => Some(live),
             Self::Unseen | Self::Former(_) => None,
         }
+    }
+
+    /// The addresses of a live contact.
+    pub fn addresses(&self) -> Addresses {
+        self.live().map(StoredContact::addresses).unwrap_or_default()
     }
 
     fn former(&self) -> Option<&FormerContact> {
@@ -248,17 +261,17 @@ impl ContactItem {
     }
 
     /// The contact that this contact was merged into.
-    pub(super) fn merged_into(&self) -> Option<ContactId> {
+    pub fn merged_into(&self) -> Option<ContactId> {
         self.former()?.merged_into()
     }
 
     /// The time of the merge.
-    pub(super) fn merged_at(&self) -> Option<FactTime> {
+    pub fn merged_at(&self) -> Option<FactTime> {
         Some(self.former()?.merge.as_ref()?.merged_at)
     }
 
     /// The time of the erasure.
-    pub(super) fn erased_at(&self) -> Option<FactTime> {
+    pub fn erased_at(&self) -> Option<FactTime> {
         self.former()?.erased_at
     }
 

@@ -13,13 +13,13 @@ use crate::contact_ref::ContactRef;
 use crate::db::{Item, Part, StoreError, Write, query_all, query_up_to, s, sk_of};
 
 /// Most merges that a request follows from a contact to its surviving contact.
-pub(super) const MAX_FOLLOWED: usize = 100;
+pub const MAX_FOLLOWED: usize = 100;
 
 /// Most contacts of one person that a filter finds: a condition of DynamoDB compares with as many values.
 const MAX_SAME_PERSON: usize = 100;
 
 /// A contact, and the contacts that its merges lead to, in order.
-pub(super) type Chain = Vec<(ContactId, ContactItem)>;
+pub type Chain = Vec<(ContactId, ContactItem)>;
 
 /// Items that refer to a contact.
 pub(super) struct About {
@@ -195,7 +195,7 @@ impl Contacts {
     /// or from a contact that was merged into it. The index may lag.
     ///
     /// An erased contact gets no client from contacts that are not erased, nor the other way round.
-    pub(super) async fn client_of(
+    pub async fn client_of(
         &self,
         coach: &CoachId,
         contact: ContactId,
@@ -245,7 +245,7 @@ impl Contacts {
 
     /// Reads a contact, and the contacts that up to `most` merges lead to, in order. Each contact is read once: merges
     /// of erased contacts, which are stored as they arrive, can close a circle.
-    pub(super) async fn chain(&self, coach: &CoachId, first: ContactId, most: usize) -> Result<Chain, StoreError> {
+    pub async fn chain(&self, coach: &CoachId, first: ContactId, most: usize) -> Result<Chain, StoreError> {
         let mut chain = Chain::new();
         let mut next = Some(first);
         while let Some(id) = next.filter(|next| chain.len() <= most && chain.iter().all(|(id, _)| id != next)) {
@@ -257,7 +257,7 @@ impl Contacts {
     }
 
     /// Reads the item under a contact's key.
-    pub(super) async fn find(&self, coach: &CoachId, contact: ContactId) -> Result<ContactItem, StoreError> {
+    pub async fn find(&self, coach: &CoachId, contact: ContactId) -> Result<ContactItem, StoreError> {
         let found = self.read(coach, vec![contact_sk(contact)]).await?.pop();
         found.map_or(Ok(ContactItem::Unseen), ContactItem::from_item)
     }
@@ -265,7 +265,7 @@ impl Contacts {
 
 /// Returns the last contact of a chain of merges, and its state. If a contact of the chain is erased, the last one
 /// counts as erased.
-pub(super) fn end_of(chain: &Chain) -> (ContactId, ContactState) {
+pub fn end_of(chain: &Chain) -> (ContactId, ContactState) {
     let (id, last) = chain.last().expect("a chain has its first contact");
     let is_erased = chain.iter().any(|(_, item)| item.is_erased());
     (*id, if is_erased { ContactState::Erased } else { ContactState::of(last.clone()) })

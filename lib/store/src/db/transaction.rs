@@ -36,8 +36,8 @@ pub enum Part {
     /// The mark that a fact was applied.
     Fact,
     Intake,
-    /// A date of the daily log, unless a later fact has set it.
-    LaterDate,
+    /// What a fact sets, unless a later fact has set it.
+    LaterFact,
     Key,
     KeyRing,
     LoginLink,
@@ -45,6 +45,7 @@ pub enum Part {
     EmittedMark,
     Opportunity,
     Outbox,
+    Pipeline,
     Programme,
     /// A check-in, a client's grades, or doses.
     Record,

@@ -15,7 +15,7 @@ use crate::workspace::{key_of, partition};
 
 impl Deliveries {
     /// Notes the time of a delivery, unless the id of its event tells.
-    pub(super) async fn note_event_time(&self, delivery: &NewDelivery<'_>, now: Timestamp) -> Result<(), StoreError> {
+    pub(super) async fn put_event_time(&self, delivery: &NewDelivery<'_>, now: Timestamp) -> Result<(), StoreError> {
         let NewDelivery { coach_id, event_id, made_at, may_repeat, .. } = *delivery;
         if !may_repeat && tells_creation(event_id, made_at) {
             return Ok(());

@@ -67,8 +67,8 @@ impl Deliveries {
         records.iter().filter(|record| record.is_overdue(now)).map(|record| record.next_order(now)).collect()
     }
 
-    /// Notes that the order of a delivery was sent again, if the delivery still waits for this order.
-    pub async fn note_reordered(&self, order: &DeliveryOrder, now: Timestamp) -> Result<(), StoreError> {
+    /// Records that the order of a delivery was sent again, if the delivery still waits for this order.
+    pub async fn mark_reordered(&self, order: &DeliveryOrder, now: Timestamp) -> Result<(), StoreError> {
         let waits = [
             (":pending", s(DeliveryStatus::Pending.as_str())),
             (":chain", n(order.chain)),

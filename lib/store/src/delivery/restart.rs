@@ -95,7 +95,7 @@ impl Deliveries {
 
     /// The part of a transaction that stores the delivery of a test event, and its order.
     pub fn create_test(&self, delivery: NewDelivery<'_>, now: Timestamp) -> (Write, Content) {
-        let order = DeliveryOrder::first(delivery.coach_id, delivery.endpoint_id, &delivery.id, now).by_hand();
+        let order = DeliveryOrder::first(delivery.coach_id, delivery.endpoint_id, &delivery.id, now).past_breaker();
         let record = DeliveryItem { test: true, ..self.record_of(delivery, now) };
         let put = self.table.write(to_item(&record)).when_absent().put(Part::Delivery(0));
         (put, Content::Order(Box::new(order)))
@@ -120,7 +120,7 @@ impl Deliveries {
             ..record.clone()
         };
         let first = DeliveryOrder { chain, ..DeliveryOrder::first(coach, endpoint, &record.id, now) };
-        let order = if cause == RestartCause::ByHand { first.by_hand() } else { first };
+        let order = if cause == RestartCause::ByHand { first.past_breaker() } else { first };
         let write = self.replace(restarted.in_state(&pending)).put(Part::Delivery(0));
         (write, Content::Order(Box::new(order)))
     }

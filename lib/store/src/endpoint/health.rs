@@ -19,7 +19,7 @@ use crate::unit::{Commit, Once, Unit, Units};
 
 impl Endpoints {
     /// Records an attempt in the endpoint's health: warns the coach, or ends the endpoint.
-    pub async fn note(
+    pub async fn record_attempt(
         &self,
         units: &Units,
         coach: &CoachId,

@@ -56,7 +56,7 @@ impl Keys {
         }
         let ring = match (change.expires_at, &change.events) {
             (Some(_), _) => Some(self.keep_on_ring(&changed, readers)),
-            (None, Some(_)) => Some(self.note_reader(&changed, readers)),
+            (None, Some(_)) => Some(self.put_reader(&changed, readers)),
             (None, None) => None,
         };
         if change.needs_active_key() {

@@ -93,8 +93,8 @@ impl Keys {
         update.when(has_place, [(":id", s(id.as_str())), (":most", n(MAX_LIVE_KEYS))]).update(Part::KeyRing)
     }
 
-    /// Part of a transaction: notes whether a key may read events.
-    pub(super) fn note_reader(&self, key: &KeyRecord, readers: Option<&Readers>) -> Write {
+    /// Part of a transaction: lists a key among those that may read events, or not.
+    pub(super) fn put_reader(&self, key: &KeyRecord, readers: Option<&Readers>) -> Write {
         with_readers(with_reader(self.ring_write(&key.coach_id), key), readers).update(Part::KeyRing)
     }
 

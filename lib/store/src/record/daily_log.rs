@@ -1,20 +1,14 @@
 //! The daily log's dates. A save or deletion of a date is one conditional update: the fact with the latest time counts,
 //! in any order of arrival.
 
-use std::future::ready;
-
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::{Datelike, NaiveDate};
 use domain::daily_log::DateRange;
 use domain::fact_time::FactTime;
 use domain::id::ClientId;
-use futures::future::try_join;
 
 use super::{RecordReader, Records, key, partition};
-use crate::db::{Item, ItemWrite, Part, StoreError, n, query_page, s, sk_of};
-use crate::fact::{FactContext, Halt};
-use crate::unit::Unit;
-use crate::watch::{WatchUpdate, WatchWrite};
+use crate::db::{Item, ItemWrite, Part, StoreError, Write, n, query_page, s, sk_of};
 
 const SORT_PREFIX: &str = "LOGS#";
 /// Expected dates in a year, for a client who keeps the log every other day. Sizes the first query.
@@ -74,50 +68,20 @@ impl RecordReader {
 }
 
 impl Records {
-    /// Stores a date of the daily log, unless the fact was applied before (`is_seen`). The date and the client's watch
-    /// are written side by side, because a year's item is too large for a transaction on every day. A fact that fails
-    /// in between arrives again and repeats both writes.
-    pub async fn save_daily_log(
-        &self,
-        client: &ClientId,
-        date: NaiveDate,
-        fact: FactContext<'_>,
-        is_seen: impl Future<Output = Result<bool, StoreError>>,
-    ) -> Result<Unit, Halt> {
-        let (_, is_seen) = self.with_client(client, is_seen).await?;
-        if is_seen {
-            return Err(Halt::Repeated);
-        }
-        let watch = self.watches.change_alone(client, WatchUpdate::daily_log(date), fact.due_mark());
-        let (written, watched) = try_join(self.date(client, date, fact, true).update_now(), watch).await?;
-        if !written.is_done() {
-            // A later fact has set the date, and may have deleted its log: the next evaluation looks up the latest
-            // date.
-            self.watches.change_alone(client, WatchUpdate::daily_log_deleted(), fact.due_mark()).await?;
-        }
-        if watched == WatchWrite::Missing {
-            self.clients.restore_watch(client, fact.now).await?;
-        }
-        Err(Halt::Done)
+    /// Stores a date of the daily log at once. Returns false if a later fact has set the date.
+    pub async fn save_date_now(&self, client: &ClientId, date: NaiveDate, at: FactTime) -> Result<bool, StoreError> {
+        Ok(self.date(client, date, at, true).update_now().await?.is_done())
     }
 
-    /// Stores the deletion of a date's log.
-    pub async fn delete_daily_log(
-        &self,
-        client: &ClientId,
-        date: NaiveDate,
-        fact: FactContext<'_>,
-    ) -> Result<Unit, Halt> {
-        self.with_client(client, ready(Ok(()))).await?;
-        let date = self.date(client, date, fact, false).update(Part::LaterDate);
-        let watch = self.watches.change(client, WatchUpdate::daily_log_deleted(), fact.due_mark());
-        Ok(Unit::new().write([date, watch]))
+    /// Part of a transaction: deletes a date's log, unless a later fact has set the date.
+    pub fn delete_date(&self, client: &ClientId, date: NaiveDate, at: FactTime) -> Write {
+        self.date(client, date, at, false).update(Part::LaterFact)
     }
 
     /// Sets or deletes a date, unless a later fact has set it.
-    fn date(&self, client: &ClientId, date: NaiveDate, fact: FactContext<'_>, logged: bool) -> ItemWrite<'_> {
+    fn date(&self, client: &ClientId, date: NaiveDate, at: FactTime, logged: bool) -> ItemWrite<'_> {
         // The sign marks a deletion, so a time before 1970 counts as 1 ms after the epoch.
-        let at = fact.occurred_at.max(FactTime::from_ms(1)).decimal_ms();
+        let at = at.max(FactTime::from_ms(1)).decimal_ms();
         let minus_at = format!("-{at}");
         let attribute = date.format("d%m%d").to_string();
         let day = AttributeValue::Ns(vec![(100 * date.month() + date.day()).to_string()]);

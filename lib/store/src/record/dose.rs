@@ -14,14 +14,13 @@ use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{RecordReader, Records, key, partition, take_item};
-use crate::db::{Item, StoreError, Write, b, from_item, n, query_page, s, to_item};
-use crate::doses::{DOSES_PREFIX, DoseScheduleItem, Doses, SCHEDULE, StoredMonth, month_sk};
-use crate::fact::{FactContext, Halt};
-use crate::unit::Unit;
-use crate::watch::WatchUpdate;
+use crate::db::{StoreError, Write, b, from_item, n, query_page, s, to_item};
+use crate::doses::{DOSES_PREFIX, Doses, SCHEDULE, StoredDoseSchedule, StoredMonth, month_sk};
+use crate::watch::{DueMark, WatchUpdate};
 
+/// A log of a dose as stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct DoseLogItem {
+pub struct StoredDoseLog {
     pk: String,
     sk: String,
     dose: Option<DoseId>,
@@ -30,6 +29,32 @@ struct DoseLogItem {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     deleted: bool,
     version: u64,
+}
+
+impl StoredDoseLog {
+    /// The log after a fact of that time; `None` if it stays as it is. A repeated log takes the time of the latest fact,
+    /// so a fact of a time in between no longer changes it.
+    pub fn logged(&self, logged: &DoseLogged, at: FactTime) -> Option<Self> {
+        let (dose, date, set_at) = (Some(logged.dose.clone()), Some(logged.date), Some(at));
+        let next = Self { dose, date, set_at, ..self.clone() };
+        (!self.deleted && self.set_at <= Some(at) && next != *self).then_some(next)
+    }
+
+    /// The tombstone of the log; `None` if it is one.
+    pub fn tombstone(&self) -> Option<Self> {
+        let next = Self { deleted: true, dose: None, date: None, set_at: None, ..self.clone() };
+        (!self.deleted).then_some(next)
+    }
+
+    fn day(&self) -> Option<(&DoseId, NaiveDate)> {
+        self.dose.as_ref().zip(self.date)
+    }
+}
+
+/// A log of a dose, and the counts of the months that a change of the log may move.
+pub struct FoundDoseLog {
+    pub log: StoredDoseLog,
+    months: BTreeMap<Month, StoredMonth>,
 }
 
 impl RecordReader {
@@ -59,74 +84,47 @@ impl RecordReader {
 }
 
 impl Records {
-    /// Stores a client's dose schedule, unless the stored one is newer.
-    pub async fn save_dose_schedule(
+    /// Reads a client's dose schedule as stored.
+    pub async fn dose_schedule(&self, client: &ClientId) -> Result<Option<StoredDoseSchedule>, StoreError> {
+        self.table.get("dose schedule", key(client, SCHEDULE)).await
+    }
+
+    /// Parts of a transaction: store a schedule in the place of the one that was read, and make the client due.
+    pub fn put_dose_schedule(
         &self,
         client: &ClientId,
         schedule: &DoseSchedule,
-        fact: FactContext<'_>,
-    ) -> Result<Unit, Halt> {
-        let read = self.table.get::<DoseScheduleItem>("dose schedule", key(client, SCHEDULE));
-        let (_, found) = self.with_client(client, read).await?;
-        if found.as_ref().is_some_and(|found| found.saved_at > fact.occurred_at) {
-            return Err(Halt::Done);
-        }
+        found: Option<&StoredDoseSchedule>,
+        at: FactTime,
+        mark: DueMark,
+    ) -> [Write; 2] {
         let version = found.map_or(0, |found| found.version);
-        let next = DoseScheduleItem {
+        let next = StoredDoseSchedule {
             pk: partition(client),
             sk: SCHEDULE.to_owned(),
             doses: schedule.clone(),
-            saved_at: fact.occurred_at,
+            saved_at: at,
             version: version + 1,
         };
         let change = WatchUpdate::doses(&[(SCHEDULE.to_owned(), next.version)].into());
-        let watch = self.watches.change(client, change, fact.due_mark());
-        Ok(Unit::new().write([self.put_version(to_item(&next), version), watch]))
+        [self.put_version(to_item(&next), version), self.watches.change(client, change, mark)]
     }
 
-    /// Stores a log. The same log counts once. Of facts that differ, the latest counts.
-    pub async fn log_dose(&self, client: &ClientId, logged: &DoseLogged, fact: FactContext<'_>) -> Result<Unit, Halt> {
-        let change = |found: &DoseLogItem| {
-            let (dose, date, set_at) = (Some(logged.dose.clone()), Some(logged.date), Some(fact.occurred_at));
-            let changed = DoseLogItem { dose, date, set_at, ..found.clone() };
-            // A repeated log takes the time of the latest fact, so a fact of a time in between no longer changes it.
-            let is_latest = !found.deleted && found.set_at <= Some(fact.occurred_at);
-            (is_latest && changed != *found).then_some(changed)
-        };
-        self.change_log(client, &logged.dose_log, Some(Month::of(logged.date)), fact, change).await
-    }
-
-    /// Deletes a log for good.
-    pub async fn delete_dose_log(
-        &self,
-        client: &ClientId,
-        log: &DoseLogId,
-        fact: FactContext<'_>,
-    ) -> Result<Unit, Halt> {
-        let change = |found: &DoseLogItem| {
-            let tombstone = DoseLogItem { deleted: true, dose: None, date: None, set_at: None, ..found.clone() };
-            (!found.deleted).then_some(tombstone)
-        };
-        self.change_log(client, log, None, fact, change).await
-    }
-
-    /// Stores the log that `change` returns, and moves the counts of the months that the log leaves and enters.
-    async fn change_log(
+    /// Reads a log, a new one if it is not stored, with the counts of its month and of the month that it may enter.
+    pub async fn dose_log(
         &self,
         client: &ClientId,
         id: &DoseLogId,
-        expected: Option<Month>,
-        fact: FactContext<'_>,
-        change: impl Fn(&DoseLogItem) -> Option<DoseLogItem>,
-    ) -> Result<Unit, Halt> {
-        let log_sk = &format!("DOSELOG#{id}");
-        let keys = std::iter::once(key(client, log_sk)).chain(expected.map(|month| key(client, &month_sk(month))));
-        let (_, mut items) = self.with_client(client, self.table.read(keys.collect())).await?;
-        let found: DoseLogItem = match take_item(&mut items, log_sk) {
+        enters: Option<Month>,
+    ) -> Result<FoundDoseLog, StoreError> {
+        let sk = format!("DOSELOG#{id}");
+        let keys = std::iter::once(key(client, &sk)).chain(enters.map(|month| key(client, &month_sk(month))));
+        let mut items = self.table.read(keys.collect()).await?;
+        let log: StoredDoseLog = match take_item(&mut items, &sk) {
             Some(item) => from_item("dose log", item)?,
-            None => DoseLogItem {
+            None => StoredDoseLog {
                 pk: partition(client),
-                sk: log_sk.clone(),
+                sk,
                 dose: None,
                 date: None,
                 set_at: None,
@@ -134,47 +132,53 @@ impl Records {
                 version: 0,
             },
         };
-        let changed = change(&found).ok_or(Halt::Done)?;
-        let version = found.version;
-        let next = DoseLogItem { version: version + 1, ..changed.clone() };
-        let unit = Unit::new().write([self.put_version(to_item(&next), version)]);
-        if (&found.dose, found.date) == (&changed.dose, changed.date) {
-            return Ok(unit.write([self.clients.lookup.check_not_erased(client)]));
+        let leaves = log.date.map(Month::of);
+        if let Some(left) = leaves.filter(|left| enters != Some(*left)) {
+            items.extend(self.table.read(vec![key(client, &month_sk(left))]).await?);
         }
-        let months = self.months(client, &found, &changed, items).await?;
-        let versions = months.iter().map(|(month, stored)| (month_sk(*month), stored.version + 1)).collect();
-        Ok(unit
-            .write(months.iter().map(|(month, stored)| self.month_write(client, *month, stored)))
-            .write([self.watches.change(client, WatchUpdate::doses(&versions), fact.due_mark())]))
-    }
-
-    /// The months that a log leaves and enters, with their counts after the change and their versions as stored.
-    /// `items` are months that have been read already.
-    async fn months(
-        &self,
-        client: &ClientId,
-        from: &DoseLogItem,
-        to: &DoseLogItem,
-        mut items: Vec<Item>,
-    ) -> Result<BTreeMap<Month, StoredMonth>, StoreError> {
-        let months: BTreeSet<Month> = [from, to].into_iter().filter_map(|log| log.date).map(Month::of).collect();
-        let mut stored: BTreeMap<Month, StoredMonth> = BTreeMap::new();
-        for month in months {
-            let sk = month_sk(month);
-            let item = match take_item(&mut items, &sk) {
-                Some(item) => Some(item),
-                None => self.table.read(vec![key(client, &sk)]).await?.pop(),
-            };
-            stored.insert(month, item.as_ref().map(StoredMonth::from_item).transpose()?.unwrap_or_default());
-        }
-        for (log, add) in [(from, false), (to, true)] {
-            if let (Some(dose), Some(date)) = (&log.dose, log.date)
-                && let Some(StoredMonth { counts, .. }) = stored.get_mut(&Month::of(date))
-            {
-                if add { counts.add(dose, date) } else { counts.remove(dose, date) }
+        let mut months = BTreeMap::new();
+        for month in leaves.into_iter().chain(enters) {
+            if let Some(item) = take_item(&mut items, &month_sk(month)) {
+                months.insert(month, StoredMonth::from_item(&item)?);
             }
         }
-        Ok(stored)
+        Ok(FoundDoseLog { log, months })
+    }
+
+    /// Parts of a transaction: store a log in the place of the one that was read, and move the counts of the months
+    /// that it leaves and enters.
+    pub fn put_dose_log(
+        &self,
+        client: &ClientId,
+        found: FoundDoseLog,
+        next: StoredDoseLog,
+        mark: DueMark,
+    ) -> Vec<Write> {
+        let FoundDoseLog { log, mut months } = found;
+        let mut writes =
+            vec![self.put_version(to_item(&StoredDoseLog { version: log.version + 1, ..next.clone() }), log.version)];
+        if log.day() == next.day() {
+            writes.push(self.clients.lookup.check_not_erased(client));
+            return writes;
+        }
+        let mut versions = BTreeMap::new();
+        let touched: BTreeSet<Month> = [&log, &next].into_iter().filter_map(|log| log.date).map(Month::of).collect();
+        for month in touched {
+            let mut stored = months.remove(&month).unwrap_or_default();
+            let of_month = |log: &StoredDoseLog| {
+                log.day().filter(|(_, date)| Month::of(*date) == month).map(|(dose, date)| (dose.clone(), date))
+            };
+            if let Some((dose, date)) = of_month(&log) {
+                stored.counts.remove(&dose, date);
+            }
+            if let Some((dose, date)) = of_month(&next) {
+                stored.counts.add(&dose, date);
+            }
+            versions.insert(month_sk(month), stored.version + 1);
+            writes.push(self.month_write(client, month, &stored));
+        }
+        writes.push(self.watches.change(client, WatchUpdate::doses(&versions), mark));
+        writes
     }
 
     /// The write of a month's counts. The item of a month without logs stays, so that its version only rises.

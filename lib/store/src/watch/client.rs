@@ -11,8 +11,9 @@ use domain::sweep::{PhaseEntry, States};
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::due::{DueMark, shard_of};
+use super::due::DueMark;
 use crate::db::{self, Item, ItemWrite, StoreError, Table, from_item, n, s, to_attribute};
+use crate::shard::shard_of;
 
 pub(super) const PREFIX: &str = "CLIENT#";
 /// The key sorts right after the months of doses, so one query reads both.
@@ -57,7 +58,7 @@ struct Phase {
 
 /// An update of a client's watch.
 #[derive(Debug, Default)]
-pub(crate) struct WatchUpdate {
+pub struct WatchUpdate {
     /// Attributes with their next values; `None` removes one.
     set: Vec<(&'static str, Option<AttributeValue>)>,
     enters_phase: bool,
@@ -135,7 +136,7 @@ impl Watch {
 
 impl WatchUpdate {
     /// The update that follows a change of a client's record; `None` if no field that rules evaluate changes.
-    pub(crate) fn between(before: &Client, after: &Client) -> Option<Self> {
+    pub fn between(before: &Client, after: &Client) -> Option<Self> {
         let mut change = Self::default();
         let is_new_coach = before.coach_id != after.coach_id;
         if is_new_coach {
@@ -189,7 +190,7 @@ impl WatchUpdate {
     }
 
     /// An update after a daily log of a date. Refused if a later date is known, and no log was deleted.
-    pub(crate) fn daily_log(date: NaiveDate) -> Self {
+    pub fn daily_log(date: NaiveDate) -> Self {
         let mut change = Self::default();
         change.set("last_daily_log_on", s(date.to_string()));
         change.condition = Some(
@@ -200,7 +201,7 @@ impl WatchUpdate {
     }
 
     /// An update after a daily log was deleted. The next evaluation looks up the latest date.
-    pub(crate) fn daily_log_deleted() -> Self {
+    pub fn daily_log_deleted() -> Self {
         let mut change = Self::default();
         change.set("daily_log_deleted", AttributeValue::Bool(true));
         change

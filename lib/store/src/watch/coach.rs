@@ -8,8 +8,9 @@ use domain::time::Timestamp;
 use domain::tz::{Tz, ZoneName};
 use serde::{Deserialize, Serialize};
 
-use super::due::{DueMark, shard_of};
+use super::due::DueMark;
 use crate::db::{self, Item, ItemWrite, StoreError, Table, from_item, n, s};
+use crate::shard::shard_of;
 
 pub(super) const PREFIX: &str = "COACH#";
 const SORT_KEY: &str = "WATCH";

@@ -23,7 +23,7 @@ fn a_booking_is_moved_to_where_its_own_length_fits(
     let on = |(starts, ends): (&str, &str)| span(&format!("02T{starts}"), &format!("02T{ends}"));
     let starts_at = event().span.starts_at + TimeDelta::days(5);
     let (span, none) = (Span { starts_at, ends_at: starts_at + TimeDelta::minutes(minutes) }, Buffers::default());
-    let event = CalendarEvent { span, buffers: Some(none), ..event() };
+    let event = CalendarEntry { span, buffers: Some(none), ..event() };
     let calendar = Calendar { slot_minutes, buffers: none, ..calendar() };
     let others: Vec<Busy> = taken.iter().map(|taken| Busy { span: on(*taken), buffers: none }).collect();
     let (draft, zone) = (to("2026-12-02", time), calendar.time_zone);

@@ -1,0 +1,34 @@
+//! Erasures of clients.
+
+use domain::id::ClientId;
+use store::StoreError;
+
+use crate::App;
+use crate::command::{Context, Decision, FactCommand, Stop};
+use crate::erase;
+use crate::outcome::Outcome;
+
+/// Erases a client everywhere, in parts and passes. The tombstone, and not the fact's mark, keeps the client erased, so
+/// the fact is never marked.
+pub(crate) struct Erase<'a> {
+    pub(crate) client: &'a ClientId,
+    /// The progress of the erasure.
+    pub(crate) after: Option<&'a str>,
+}
+
+impl FactCommand for Erase<'_> {
+    type Snapshot = ();
+    type Rest = ();
+
+    async fn read(&self, _: &App, _: Context<'_>) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    fn decide(&self, _: &App, _: Context<'_>, (): ()) -> Decision<()> {
+        Decision::Follow(())
+    }
+
+    async fn after(&self, app: &App, fact: Context<'_>, (): ()) -> Result<Outcome, StoreError> {
+        erase::client(app, self.client, fact.occurred_at, fact.now, self.after).await
+    }
+}
