@@ -11,3 +11,11 @@ mod orders;
 mod receivers;
 mod relay_batches;
 pub(crate) mod simulation;
+
+use crate::world::{World, list};
+
+/// The operations of a function's calls to AWS so far, newest first.
+async fn operations(world: &World, function: &str) -> Vec<String> {
+    let calls = world.calls(function).await.into_iter().flat_map(|call| list(call["calls"].clone()));
+    calls.map(|call| call["operation"].as_str().unwrap().to_owned()).collect()
+}

@@ -2,7 +2,6 @@
 //! is covered by a row in `rows`. The modules of one API hold what is special to its writes.
 
 mod creations;
-mod crm;
 mod faults;
 mod fingerprints;
 mod refusals;
@@ -31,21 +30,7 @@ fn every_write_that_takes_an_idempotency_key_has_a_row() {
 }
 
 #[tokio::test]
-async fn every_write_takes_effect_once_and_its_answer_is_replayed_byte_for_byte() {
-    let scene = Scene::start().await;
-    for row in ROWS {
-        let prepared = scene.prepare(row).await;
-        let first = prepared.send().await;
-        assert!(!first.is_replay());
-        for _ in 0..2 {
-            scene.assert_done_once(&prepared, &first).await;
-        }
-        scene.assert_mailed_once(&first).await;
-    }
-}
-
-#[tokio::test]
-async fn of_twenty_simultaneous_requests_with_one_key_one_takes_effect() {
+async fn of_twenty_simultaneous_requests_with_one_key_one_takes_effect_and_is_replayed_byte_for_byte() {
     let scene = Scene::start().await;
     for row in ROWS {
         let prepared = scene.prepare(row).await;

@@ -5,6 +5,14 @@ pub(crate) mod clients;
 mod costs;
 mod login_pages;
 mod permissions;
-mod ping;
 mod rate_limit;
 mod requests;
+
+use crate::world::{Caller, World};
+
+/// A world with the coach `ada`, and a caller with a partner key of hers.
+pub(crate) async fn start_with_key() -> (World, Caller) {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    (world, key)
+}

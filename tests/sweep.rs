@@ -1,6 +1,5 @@
 //! Computed events.
 
-mod backfills;
 mod costs;
 mod crashes;
 mod events;

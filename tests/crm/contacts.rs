@@ -3,8 +3,9 @@
 
 mod changes;
 mod costs;
-pub(crate) mod erasure;
+mod erasure;
 mod erasure_orders;
+pub(crate) mod erasure_scene;
 mod links;
 mod lists;
 mod merged_addresses;

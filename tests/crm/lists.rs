@@ -68,18 +68,28 @@ async fn every_list_goes_up_by_default_and_down_on_demand_page_by_page() {
             assert_eq!(walked_ids(&key, list, "order=desc", limit).await, down, "{list} {limit}");
         }
         // The record of a cursor may be gone, in either direction and at either end.
-        for (cursor, rest) in [
-            (uuid(13), &down[3..]),
-            (uuid(10), &[][..]),
-            (uuid(16), &down[..]),
-            ("00000000-0000-0000-0000-000000000000".to_owned(), &[]),
-            ("FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF".to_owned(), &down),
-        ] {
-            let page = key.get(&format!("/v1/crm/{list}?order=desc&cursor={cursor}")).await.expect(200);
-            assert_eq!((ids(&page.body), &page.body["next_cursor"]), (rest.to_vec(), &Value::Null), "{list} {cursor}");
+        let (least, most) = ("00000000-0000-0000-0000-000000000000", "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF");
+        for cursor in [uuid(13), uuid(10), uuid(16), least.to_owned(), most.to_owned()] {
+            for (order, all) in [("asc", &up), ("desc", &down)] {
+                let is_rest = |id: &&String| **id != cursor && (**id > cursor.to_lowercase()) == (order == "asc");
+                let rest: Vec<String> = all.iter().filter(is_rest).cloned().collect();
+                let page = key.get(&format!("/v1/crm/{list}?order={order}&cursor={cursor}")).await.expect(200);
+                assert_eq!(
+                    (ids(&page.body), &page.body["next_cursor"]),
+                    (rest, &Value::Null),
+                    "{list} {order} {cursor}"
+                );
+            }
         }
+        let whole = key.get(&format!("/v1/crm/{list}?limit=5")).await.expect(200);
+        assert_eq!(whole.body["next_cursor"], Value::Null, "{list}: a full last page is known to be the last");
         let first = key.get(&format!("/v1/crm/{list}?order=desc&limit=2")).await.expect(200);
         assert_eq!(first.str("next_cursor"), uuid(14), "{list}");
+        if !without_updates {
+            let mut updated = walked_ids(&key, list, "updated_since=2000-01-01T00:00:00Z", 2).await;
+            updated.sort_unstable();
+            assert_eq!(updated, up, "{list}: none of the other coach, whose records have the same ids");
+        }
     }
 }
 
@@ -88,10 +98,9 @@ async fn a_parameter_that_breaks_its_rule_is_named() {
     let world = World::start().await;
     let key = world.booking_coach("ada").await;
     for list in LISTS {
-        for bad in ["DESC", "descending", "+", "up,down", "asc%20"] {
-            let reply = key.get(&format!("/v1/crm/{list}?order={bad}")).await.refused_for("order");
-            assert_eq!(reply.body["field"], "order", "{list} {bad}");
-            assert!(reply.error().contains("must be asc or desc"), "{}", reply.text);
+        for (field, bad) in [("order", "DESC"), ("cursor", "next")] {
+            let reply = key.get(&format!("/v1/crm/{list}?{field}={bad}")).await.refused_for(field);
+            assert_eq!(reply.body["field"], field, "{list}");
         }
     }
     // A misspelt filter would show everybody.
@@ -113,17 +122,10 @@ async fn a_parameter_that_breaks_its_rule_is_named() {
     for list in ["contacts", "opportunities", "bookings"] {
         for (query, field) in [
             ("updated_since=2026-01-01".to_owned(), "updated_since"),
-            ("updated_since=yesterday".to_owned(), "updated_since"),
-            ("updated_since=2026-01-01T00:00:00".to_owned(), "updated_since"),
-            ("updated_since=20260101T000000Z&order=asc".to_owned(), "updated_since"),
             (format!("{since}&order=asc"), "order"),
-            (format!("{since}&order=desc"), "order"),
-            (format!("{since}&order=no"), "order"),
             (format!("{since}&cursor={}", uuid(1)), "cursor"),
-            (format!("{since}&cursor={}", &opaque[1..]), "cursor"),
             (format!("{since}&cursor={opaque}="), "cursor"),
             (format!("cursor={opaque}"), "cursor"),
-            (format!("updated_since=&cursor={opaque}"), "cursor"),
         ] {
             let reply = key.get(&format!("/v1/crm/{list}?{query}")).await.refused_for(field);
             assert_eq!(reply.body["field"], field, "{list} {query}");

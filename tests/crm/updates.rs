@@ -281,25 +281,6 @@ async fn a_contact_that_becomes_a_client_is_updated_and_an_erased_one_is_in_no_l
 }
 
 #[tokio::test]
-async fn a_list_of_updates_and_its_cursor_show_no_record_of_another_workspace() {
-    let world = World::start().await;
-    let (ada, bob) = (world.booking_coach("ada").await, world.booking_coach("bob").await);
-    let at = world.midnight_in(2).await;
-    world.apply([Fact::pipeline("ada"), contact(40), Fact::opportunity("ada", &uuid(40), &uuid(40))]).await;
-    world.apply([event("ada", &uuid(40), Some(CALENDAR), at, 60)]).await;
-    let own = walked_ids(&bob, "contacts", LONG_AGO, 1).await;
-    assert!(own.len() == 2 && [LEAD, OTHER_LEAD].iter().all(|lead| own.contains(&uuid(*lead))), "{own:?}");
-    for noun in NOUNS {
-        assert!(walked_ids(&ada, noun, LONG_AGO, 1).await.contains(&uuid(40)), "{noun}");
-        assert!(!walked_ids(&bob, noun, LONG_AGO, 1).await.contains(&uuid(40)), "{noun}");
-    }
-    let first = format!("/v1/crm/contacts?{LONG_AGO}&limit=1");
-    let cursor = ada.get(&first).await.expect(200).str("next_cursor").to_owned();
-    let refused = bob.get(&format!("{first}&cursor={cursor}")).await.refused(400, "invalid_request");
-    assert_eq!(refused.body["field"], "cursor");
-}
-
-#[tokio::test]
 async fn a_page_of_updates_takes_two_calls_in_sequence_and_one_more_with_merged_contacts() {
     let world = World::start().await;
     let key = world.booking_coach("ada").await;

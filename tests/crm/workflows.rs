@@ -20,14 +20,6 @@ async fn a_workflow_shows_its_trigger_and_its_state() {
     });
     assert_eq!(page["data"][0], expected);
     assert_eq!((&page["data"][1]["isActive"], &page["data"][1]["activatedAt"]), (&json!(false), &Value::Null));
-    let first = key.get(&format!("{WORKFLOWS}?limit=2")).await.expect(200).body;
-    assert_eq!((ids(&first), &first["next_cursor"]), ([1, 2].map(uuid).to_vec(), &json!(uuid(2))));
-    let last = key.get(&format!("{WORKFLOWS}?limit=2&cursor={}", uuid(2))).await.expect(200).body;
-    assert_eq!((ids(&last), &last["next_cursor"]), (vec![uuid(3)], &Value::Null));
-    key.get(&format!("{WORKFLOWS}?cursor=x")).await.refused_for("cursor");
-
-    let bob = world.coach("bob").await.crm_key().await;
-    assert_eq!(bob.get(WORKFLOWS).await.expect(200).body, json!({ "data": [], "next_cursor": null }));
     let list = async || drop(key.get(WORKFLOWS).await.expect(200));
     assert_cost(&world, "crm-workflows", list, |bill| bill.calls == 2, 2).await;
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::delivery::operations;
 use crate::world::{Answer, Coach, Endpoint, Fact, Receiver, World, list, until_within};
 
 const HOUR_S: u64 = 3_600;
@@ -43,6 +44,13 @@ impl FanOut {
         self.world.faults(json!({ "function": "deliver", fault: count })).await;
     }
 
+    /// Emits an event whose deliverer dies at its call after so many.
+    async fn event_with_a_death(&self, client: &str, spared_calls: usize) {
+        let crash = json!({ "function": "deliver", "spared_calls": spared_calls, "crash_before_call": 1 });
+        self.world.faults(crash).await;
+        self.event(client).await;
+    }
+
     /// Number of requests by endpoint and event.
     fn received_counts(&self) -> BTreeMap<(String, String), usize> {
         let mut received_counts = BTreeMap::new();
@@ -50,12 +58,6 @@ impl FanOut {
             *received_counts.entry((hook.header("webhook-id").to_owned(), hook.path.clone())).or_default() += 1;
         }
         received_counts
-    }
-
-    /// The deliverer's calls to AWS so far: operation and tables.
-    async fn calls_made(&self) -> Vec<(String, Value)> {
-        let calls = self.world.calls("deliver").await.into_iter().flat_map(|call| list(call["calls"].clone()));
-        calls.map(|call| (call["operation"].as_str().unwrap().to_owned(), call["tables"].clone())).collect()
     }
 }
 
@@ -69,47 +71,20 @@ async fn latest(ada: &Coach<'_>, endpoints: &[Endpoint]) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn deliveries_for_ten_endpoints_cost_few_requests() {
-    let scene = FanOut::new(10).await;
-    let (ada, endpoints) = scene.coach().await;
-    let before = scene.calls_made().await.len();
-    scene.event("second").await;
-    assert!(scene.received_counts().values().all(|times| *times == 1), "{:?}", scene.received_counts());
-    for delivery in latest(&ada, &endpoints).await {
-        assert_eq!((&delivery["status"], list(delivery["attempts"].clone()).len()), (&json!("delivered"), 1));
+async fn a_delivery_takes_three_requests_alone_and_in_a_batch_of_ten() {
+    for endpoints in [1, 10] {
+        let scene = FanOut::new(endpoints).await;
+        scene.coach().await;
+        let before = operations(&scene.world, "deliver").await.len();
+        scene.event("second").await;
+        let calls_made = operations(&scene.world, "deliver").await;
+        let latest = &calls_made[..calls_made.len() - before];
+        let count = |operation: &str| latest.iter().filter(|made| *made == operation).count();
+        // Each delivery is read with its endpoint, recorded and counted.
+        let counts = ["BatchGetItem", "PutItem", "UpdateItem"].map(count);
+        assert_eq!(counts, [endpoints; 3], "{latest:?}");
+        assert!(endpoints > 1 || latest.len() == 3, "{latest:?}");
     }
-    let calls_made = scene.calls_made().await;
-    let count = |operation: &str| {
-        calls_made[..calls_made.len() - before].iter().filter(|(calls_made, _)| calls_made == operation).count()
-    };
-    // Newest first. Each delivery is read with its endpoint, recorded and counted.
-    assert_eq!((count("BatchGetItem"), count("PutItem"), count("UpdateItem")), (10, 10, 10), "{calls_made:?}");
-}
-
-#[tokio::test]
-async fn a_single_delivery_takes_three_requests() {
-    let scene = FanOut::new(1).await;
-    scene.coach().await;
-    let before = scene.calls_made().await.len();
-    scene.event("second").await;
-    let calls_made = scene.calls_made().await;
-    let mut operations: Vec<&str> =
-        calls_made[..calls_made.len() - before].iter().map(|(operation, _)| operation.as_str()).collect();
-    operations.sort_unstable();
-    assert_eq!(operations, ["BatchGetItem", "PutItem", "UpdateItem"]);
-}
-
-#[tokio::test]
-async fn a_burst_for_one_endpoint_reaches_it_once_each() {
-    let scene = FanOut::new(1).await;
-    let (ada, endpoints) = scene.coach().await;
-    scene.world.faults(json!({ "duplicate_messages": true })).await;
-    scene.world.apply((0..40).map(|number| Fact::client("ada", &format!("c{number}")))).await;
-    scene.world.advance_s(HOUR_S).await;
-    assert_eq!(scene.received_counts().len(), 41);
-    assert!(scene.received_counts().values().all(|times| *times == 1), "{:?}", scene.received_counts());
-    let delivered = ada.deliveries(&endpoints[0]).await;
-    assert!(delivered.iter().all(|delivery| delivery["status"] == "delivered"));
 }
 
 #[tokio::test]
@@ -158,13 +133,9 @@ async fn a_deliverer_crash_at_any_call_causes_at_most_one_duplicate_for_each_end
     let scene = FanOut::new(3).await;
     let (ada, endpoints) = scene.coach().await;
     for spared_calls in 0..9 {
-        scene
-            .world
-            .faults(json!({ "function": "deliver", "spared_calls": spared_calls, "crash_before_call": 1 }))
-            .await;
-        scene.event(&format!("c{spared_calls}")).await;
+        scene.event_with_a_death(&format!("c{spared_calls}"), spared_calls).await;
         scene.world.advance_s(HOUR_S).await;
-        scene.world.faults(json!({ "function": "", "spared_calls": 0, "crash_before_call": 0 })).await;
+        scene.world.clear_faults().await;
         for delivery in latest(&ada, &endpoints).await {
             assert_eq!(delivery["status"], "delivered", "after {spared_calls} calls");
         }
@@ -183,10 +154,8 @@ async fn a_delivery_continues_although_its_next_message_was_lost() {
     let (ada, endpoints) = scene.coach().await;
     for spared_calls in 0..6 {
         scene.receiver.script([Answer::status(500)]);
-        let crash = json!({ "function": "deliver", "spared_calls": spared_calls, "crash_before_call": 1 });
-        scene.world.faults(crash).await;
-        scene.event(&format!("c{spared_calls}")).await;
-        scene.world.faults(json!({ "function": "", "spared_calls": 0, "crash_before_call": 0 })).await;
+        scene.event_with_a_death(&format!("c{spared_calls}"), spared_calls).await;
+        scene.world.clear_faults().await;
         scene.world.advance_s(3 * HOUR_S).await;
         assert_eq!(latest(&ada, &endpoints).await[0]["status"], "delivered", "after {spared_calls} calls");
     }

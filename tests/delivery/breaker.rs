@@ -101,22 +101,6 @@ async fn an_endpoint_that_does_not_answer_is_left_alone_and_no_attempt_is_lost()
     assert_eq!(delivered["delivered"].iter().filter(|attempts| **attempts == 1).count(), WAITING);
 }
 
-#[tokio::test]
-async fn any_status_closes_the_breaker() {
-    let scene = EndpointScene::new().await;
-    let (_, endpoint, settings) = scene.coach().await;
-    for (number, answer) in [Answer::status(500), Answer::status(302), Answer::status(204)].into_iter().enumerate() {
-        scene.receiver.otherwise(Answer::silence());
-        scene.world.apply((0..3).map(|n| Fact::client("ada", &format!("c{number}-{n}")))).await;
-        assert!(open_until(&settings, &endpoint).await.is_string(), "{number}");
-        scene.receiver.otherwise(answer);
-        scene.world.advance_s(LONG_S).await;
-        assert_eq!(open_until(&settings, &endpoint).await, Value::Null, "{number}");
-        scene.receiver.otherwise(Answer::status(204));
-        scene.world.advance_s(2 * 86_400).await;
-    }
-}
-
 /// The breaker of an endpoint is open, some deliveries are between two attempts, and some wait for their first.
 struct SilentEndpoint<'s> {
     scene: &'s EndpointScene,

@@ -1,4 +1,4 @@
-//! Endpoint states by the receiver's answers: `Retry-After`, gone for good, failing for days.
+//! Endpoint states: gone for good, switched off, deleted, failing for days.
 
 mod failing;
 
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::world::{Answer, Caller, Coach, Endpoint, Fact, Receiver, World, list, time};
+use crate::world::{Answer, Caller, Coach, Endpoint, Fact, Receiver, World, list};
 
 const HOUR_S: u64 = 3_600;
 const DAY_S: u64 = 24 * HOUR_S;
@@ -49,36 +49,6 @@ impl EndpointScene {
 
 async fn state(settings: &Caller, endpoint: &Endpoint) -> Value {
     settings.get(&format!("/settings/webhooks/{}", endpoint.id)).await.expect(200).body
-}
-
-/// Whole seconds from the first attempt to the due time of the next.
-fn gap_s(delivery: &Value) -> i64 {
-    (time(&delivery["next_attempt_at"]) - time(&delivery["attempts"][0]["at"])).num_seconds()
-}
-
-#[tokio::test]
-async fn a_busy_receiver_is_not_called_for_its_retry_after_up_to_an_hour() {
-    let scene = EndpointScene::new().await;
-    let (ada, endpoint, _) = scene.coach().await;
-    let in_ten_minutes = (scene.world.now().await + chrono::TimeDelta::minutes(10)).format("%a, %d %b %Y %H:%M:%S GMT");
-    for (n, (status, retry_after, gap)) in [
-        (429, "600".to_owned(), 600..602),
-        (503, "600".to_owned(), 600..602),
-        (429, in_ten_minutes.to_string(), 590..602),
-        (429, "99999999999".to_owned(), 3_600..3_602),
-        (503, "-600".to_owned(), 5..7),
-        (503, "soon".to_owned(), 5..7),
-        (429, "1".to_owned(), 5..7),
-        (500, "600".to_owned(), 5..7),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        scene.receiver.script([Answer::status(status).header("retry-after", &retry_after)]);
-        scene.event(&format!("c{n}")).await;
-        let delivery = &ada.deliveries(&endpoint).await[0];
-        assert!(gap.contains(&gap_s(delivery)), "{status} {retry_after}: {delivery}");
-    }
 }
 
 #[tokio::test]
@@ -132,6 +102,7 @@ async fn a_410_from_an_endpoints_former_url_ends_nothing() {
     assert_eq!((&delivered["status"], delivered["attempts"].as_array().unwrap().len()), (&json!("delivered"), 2));
     let paths: Vec<String> = scene.receiver.hooks().into_iter().map(|hook| hook.path).collect();
     assert_eq!(paths, ["/hook", "/hook/moved"]);
+    assert!(scene.receiver.hooks()[1].is_signed_with(&endpoint.secret));
     assert!(scene.world.changes("endpoint.disabled").await.is_empty() && scene.world.mail().await.is_empty());
 }
 
@@ -200,7 +171,7 @@ async fn switching_off_and_deleting_end_waiting_deliveries_with_that_reason() {
     let path = format!("/settings/webhooks/{}", endpoint.id);
     settings.patch(&path, json!({ "enabled": false })).await.expect(200);
     let ended = &ada.deliveries(&endpoint).await[0];
-    assert_eq!(ended["status"], "failed");
+    assert_eq!((&ended["status"], &ended["next_attempt_at"]), (&json!("failed"), &Value::Null));
     let lines = list(ended["attempts"].clone());
     assert_eq!(lines.last().unwrap()["error"], "not sent: endpoint disabled");
     settings.patch(&path, json!({ "enabled": true })).await.expect(200);
@@ -213,26 +184,6 @@ async fn switching_off_and_deleting_end_waiting_deliveries_with_that_reason() {
     scene.world.advance_s(2 * DAY_S).await;
     assert_eq!(scene.receiver.hooks().len(), seen);
     assert!(scene.world.take_messages("deliveries-dlq.fifo").await.is_empty());
-}
-
-#[tokio::test]
-async fn an_endpoint_switched_off_by_a_last_attempt_logs_the_reason() {
-    let scene = EndpointScene::new().await;
-    let (ada, endpoint, settings) = scene.coach().await;
-    scene.receiver.otherwise(Answer::status(500));
-    scene.event("c1").await;
-    scene.event("c2").await;
-    // The third event's ninth attempt is the first one after five days, and nothing else waits. It comes after 27 to
-    // 28.5 hours.
-    scene.world.advance_s(4 * DAY_S - 2 * HOUR_S).await;
-    scene.event("c3").await;
-    scene.world.advance_s(30 * HOUR_S).await;
-    let off = state(&settings, &endpoint).await;
-    assert_eq!(off["status"], "disabled");
-    let why = format!("not sent: endpoint disabled: {}", off["disabled_reason"].as_str().unwrap());
-    let newest = ada.deliveries(&endpoint).await.remove(0);
-    let lines = list(newest["attempts"].clone());
-    assert_eq!((lines.len(), &lines[9]["error"]), (10, &json!(why)));
 }
 
 #[tokio::test]

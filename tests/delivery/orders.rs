@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::world::{Answer, Caller, Coach, Endpoint, Fact, Receiver, World, rendered, until};
+use crate::delivery::endpoint_states::EndpointScene;
+use crate::world::{Answer, Caller, Endpoint, Fact, rendered, until};
 
 const HOUR_S: u64 = 3_600;
 /// The relay's calls before it stores a delivery: it looks for an erasure and reads the endpoints.
@@ -13,27 +14,11 @@ const CALLS_BEFORE: u32 = 2;
 /// The calls that it makes at once then: it stores the delivery, and reads whether a key may read events.
 const CALLS_AT_ONCE: u32 = 2;
 
-struct Scene {
-    world: World,
-    receiver: Receiver,
-}
-
-impl Scene {
-    async fn new() -> Self {
-        Self { world: World::start().await, receiver: Receiver::start().await }
-    }
-
-    async fn coach(&self) -> (Coach<'_>, Endpoint, Caller) {
-        let ada = self.world.coach("ada").await;
-        let endpoint = ada.endpoint(&self.receiver.url(), "identifiers").await;
-        let settings = ada.settings().await;
-        (ada, endpoint, settings)
-    }
-
+impl EndpointScene {
     /// A delivery whose first attempt failed. Its next order is lost.
     async fn delivery_without_order(&self) -> Value {
         self.receiver.script([Answer::status(500)]);
-        self.world.apply([Fact::client("ada", "c1")]).await;
+        self.event("c1").await;
         self.world.purge("delivery-retries").await;
         let mut deliveries = self.world.delivery_items().await;
         assert_eq!((deliveries.len(), &deliveries[0]["status"]["S"]), (1, &json!("pending")));
@@ -73,7 +58,7 @@ impl End {
 
 /// The relay has read the endpoints when one of them ends. Then it stores the delivery, and dies before it sends the
 /// order.
-async fn die_beside(scene: &Scene, end: impl AsyncFnOnce()) {
+async fn die_beside(scene: &EndpointScene, end: impl AsyncFnOnce()) {
     let stall = json!({ "function": "relay", "spared_calls": CALLS_BEFORE, "stalled_calls": CALLS_AT_ONCE });
     scene.world.faults(stall).await;
     scene.world.publish([Fact::client("ada", "c1")]).await;
@@ -85,32 +70,20 @@ async fn die_beside(scene: &Scene, end: impl AsyncFnOnce()) {
     assert!(scene.world.items("outbox", "").await.is_empty());
 }
 
-async fn assert_ends_after_a_death_beside(end: End, expected: &str) {
-    let scene = Scene::new().await;
-    let (_, endpoint, settings) = scene.coach().await;
-    die_beside(&scene, async || end.request(&settings, &endpoint).await).await;
-    assert_eq!(scene.statuses().await, [expected]);
-    assert_eq!(scene.receiver.hooks().len(), usize::from(expected == "delivered"));
-}
-
 #[tokio::test]
-async fn a_relay_that_dies_while_an_endpoint_is_paused_leaves_no_delivery_without_an_order() {
-    assert_ends_after_a_death_beside(End::Pause, "failed").await;
-}
-
-#[tokio::test]
-async fn a_relay_that_dies_while_an_endpoint_unsubscribes_leaves_no_delivery_without_an_order() {
-    assert_ends_after_a_death_beside(End::Unsubscribe, "delivered").await;
-}
-
-#[tokio::test]
-async fn a_relay_that_dies_while_an_endpoint_is_deleted_leaves_no_delivery_without_an_order() {
-    assert_ends_after_a_death_beside(End::Delete, "failed").await;
+async fn a_relay_that_dies_while_an_endpoint_ends_leaves_no_delivery_without_an_order() {
+    for (end, expected) in [(End::Pause, "failed"), (End::Unsubscribe, "delivered"), (End::Delete, "failed")] {
+        let scene = EndpointScene::new().await;
+        let (_, endpoint, settings) = scene.coach().await;
+        die_beside(&scene, async || end.request(&settings, &endpoint).await).await;
+        assert_eq!(scene.statuses().await, [expected], "{end:?}");
+        assert_eq!(scene.receiver.hooks().len(), usize::from(expected == "delivered"), "{end:?}");
+    }
 }
 
 #[tokio::test]
 async fn a_relay_that_dies_while_a_receiver_answers_410_leaves_no_delivery_without_an_order() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (_, endpoint, settings) = scene.coach().await;
     scene.receiver.script([Answer::status(410).after(Duration::from_secs(2))]);
     scene.world.publish([Fact::client("ada", "c0")]).await;
@@ -125,10 +98,10 @@ async fn a_relay_that_dies_while_a_receiver_answers_410_leaves_no_delivery_witho
 /// The delivery began to wait at a time that the deliverer's clock has yet to reach.
 #[tokio::test]
 async fn the_order_of_an_endpoint_that_is_off_ends_its_delivery_whatever_the_clocks_say() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (_, endpoint, settings) = scene.coach().await;
     scene.receiver.otherwise(Answer::status(500));
-    scene.world.apply([Fact::client("ada", "c1")]).await;
+    scene.event("c1").await;
     let mut delivery = scene.world.delivery_items().await.remove(0);
     let ahead = (scene.world.now().await + chrono::TimeDelta::hours(2)).timestamp_millis();
     delivery["waits_since"] = json!({ "N": ahead.to_string() });
@@ -140,7 +113,7 @@ async fn the_order_of_an_endpoint_that_is_off_ends_its_delivery_whatever_the_clo
 
 #[tokio::test]
 async fn an_order_that_is_lost_is_found_within_an_hour_of_its_due_time() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     scene.coach().await;
     scene.delivery_without_order().await;
     scene.world.advance_s(HOUR_S).await;
@@ -150,7 +123,7 @@ async fn an_order_that_is_lost_is_found_within_an_hour_of_its_due_time() {
 
 #[tokio::test]
 async fn a_lost_order_of_an_endpoint_that_is_off_is_found_too() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (_, endpoint, settings) = scene.coach().await;
     let delivery = scene.delivery_without_order().await;
     End::Delete.request(&settings, &endpoint).await;
@@ -164,10 +137,10 @@ async fn a_lost_order_of_an_endpoint_that_is_off_is_found_too() {
 /// An order that is late looks like one that is lost.
 #[tokio::test]
 async fn an_order_that_is_sent_again_although_it_was_late_causes_no_second_request() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     scene.coach().await;
     scene.receiver.script([Answer::status(503).header("retry-after", "3600")]);
-    scene.world.apply([Fact::client("ada", "c1")]).await;
+    scene.event("c1").await;
     let mut delivery = scene.world.delivery_items().await.remove(0);
     let long_ago = rendered(scene.world.now().await - chrono::TimeDelta::hours(1));
     delivery["next_attempt_at"] = json!({ "S": long_ago });
@@ -179,11 +152,11 @@ async fn an_order_that_is_sent_again_although_it_was_late_causes_no_second_reque
 
 #[tokio::test]
 async fn orders_that_wait_for_a_receiver_are_not_missing() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (ada, endpoint, _) = scene.coach().await;
     scene.receiver.otherwise(Answer::silence());
     for number in 0..4 {
-        scene.world.apply([Fact::client("ada", &format!("c{number}"))]).await;
+        scene.event(&format!("c{number}")).await;
     }
     scene.world.advance_s(6 * HOUR_S).await;
     assert_eq!(scene.missing(), 0);

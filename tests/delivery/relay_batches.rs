@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::delivery::operations;
 use crate::webhooks::automations::{automation, check_in, on};
 use crate::world::{Coach, Endpoint, Fact, Receiver, World, list};
 
@@ -51,12 +52,6 @@ impl RelayScene {
         received_counts
     }
 
-    /// The relay's calls so far.
-    async fn calls_made(&self) -> Vec<String> {
-        let calls = self.world.calls("relay").await.into_iter().flat_map(|call| list(call["calls"].clone()));
-        calls.map(|call| call["operation"].as_str().unwrap().to_owned()).collect()
-    }
-
     async fn unsent(&self) -> Vec<Value> {
         self.world.items("outbox", "").await
     }
@@ -66,13 +61,13 @@ impl RelayScene {
 async fn thirty_events_for_one_endpoint_cost_few_requests_to_the_queue() {
     let scene = RelayScene::new().await;
     let (ada, endpoint) = scene.coach(EVENTS).await;
-    let before = scene.calls_made().await.len();
+    let before = operations(&scene.world, "relay").await.len();
     scene.check_in("k1").await;
     scene.world.advance_s(60).await;
     assert_eq!(scene.received_counts().len(), EVENTS);
     assert!(scene.receiver.hooks().iter().all(|hook| hook.is_signed_with(&endpoint.secret)));
     assert!(ada.deliveries(&endpoint).await.iter().all(|delivery| delivery["status"] == "delivered"));
-    let calls_made = scene.calls_made().await;
+    let calls_made = operations(&scene.world, "relay").await;
     let count = |operation: &str| {
         calls_made[..calls_made.len() - before].iter().filter(|calls_made| *calls_made == operation).count()
     };
@@ -136,6 +131,8 @@ async fn events_missed_by_a_disabled_endpoint_are_recorded_together_and_can_be_r
         assert!(delivery["attempts"][0]["error"].as_str().unwrap().contains("endpoint disabled"), "{delivery}");
     }
     settings.patch(&path, json!({ "enabled": true })).await.expect(200);
+    scene.world.settle().await;
+    assert!(scene.received_counts().is_empty(), "missed events are not sent automatically");
     let recovered = settings.post(&format!("{path}/recover"), json!({ "since": since })).await.expect(202);
     assert_eq!(recovered.body["deliveries"], EVENTS);
     scene.world.advance_s(60).await;

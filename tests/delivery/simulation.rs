@@ -171,7 +171,7 @@ impl<'w> Run<'w> {
                 self.world.publish([erased(&format!("c{client:05}"))]).await;
             }
             7 if self.deleted.len() < 2 => {
-                self.world.faults(no_faults()).await;
+                self.clear_faults().await;
                 // A fact whose function died waits for its return. Its event would reach the new endpoint too.
                 self.world.advance_s(u64::try_from(LATE_S).unwrap()).await;
                 self.settings.delete(&path).await.expect(200);
@@ -184,9 +184,14 @@ impl<'w> Run<'w> {
         }
     }
 
+    async fn clear_faults(&self) {
+        self.world.faults(json!({ "duplicate_messages": false })).await;
+        self.world.clear_faults().await;
+    }
+
     /// Ends all faults and finishes all work.
     async fn end(&self) {
-        self.world.faults(no_faults()).await;
+        self.clear_faults().await;
         for Target { receiver, endpoint, .. } in &self.targets {
             receiver.otherwise(Answer::status(204));
             self.settings
@@ -196,13 +201,6 @@ impl<'w> Run<'w> {
         }
         self.world.advance_s(3 * 86_400).await;
     }
-}
-
-fn no_faults() -> Value {
-    json!({
-        "duplicate_messages": false, "crash_after_commit": 0, "store_failures": 0, "store_conflicts": 0,
-        "store_lost_answers": 0, "crash_before_call": 0, "spared_calls": 0, "function": "",
-    })
 }
 
 /// The complete delivery log of an endpoint.

@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::{follow, ids, page, reader, whole_feed};
-use crate::crm::contacts::erasure::{contact, merged, opportunity};
+use crate::crm::contacts::erasure_scene::{contact, opportunity};
+use crate::crm::contacts::merges::merged;
 use crate::feed::erasure::{ENDED_S, MARK, application_client, erased, life};
 use crate::world::{Fact, World, uuid};
 
@@ -40,17 +41,6 @@ async fn an_erased_client_is_gone_from_the_feeds_of_all_its_coaches() {
     assert_eq!(follow(&keys[0], &end, 9).await.0.len(), 1);
     let stored = stored(&world).await;
     assert!(!stored.contains(&of_client) && !stored.contains(MARK), "{stored}");
-}
-
-#[tokio::test]
-async fn late_facts_about_an_erased_client_bring_nothing_into_the_feed() {
-    let world = World::start().await;
-    let ada = world.coach("ada").await;
-    let key = reader(&ada, "identifiers").await;
-    world.apply([application_client("c1"), erased("c1")]).await;
-    world.apply(life("c1", "Build")).await;
-    world.advance_s(ENDED_S).await;
-    assert!(whole_feed(&key).await.is_empty());
 }
 
 #[tokio::test]

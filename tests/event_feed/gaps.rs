@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 use super::{follow, page, whole_feed};
 use crate::world::{Caller, Coach, Fact, World, emitted_events};
 
+/// Time for which events are stored after the last key that may read them has expired.
+const GRACE_S: u64 = 120;
+
 /// A key with its caller.
 struct Reader {
     path: String,
@@ -96,6 +99,20 @@ async fn storing_begins_anew_after_the_last_reader_has_expired() {
     let second = reader(&ada, Value::Null).await;
     assert_expired(&second.caller, &cursor, "the key has expired").await;
     assert!(whole_feed(&second.caller).await.is_empty());
+}
+
+#[tokio::test]
+async fn no_event_is_stored_before_the_first_reader_or_after_the_last_has_expired() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    world.apply([Fact::client("ada", "c1")]).await;
+    reader(&ada, json!(world.timestamp_in(3_600).await)).await;
+    world.apply([Fact::client("ada", "c2")]).await;
+    world.advance_s(3_600 + GRACE_S + 1).await;
+    world.apply([Fact::client("ada", "c3")]).await;
+    let second = reader(&ada, Value::Null).await;
+    let events = whole_feed(&second.caller).await;
+    assert_eq!((events.len(), &events[0]["data"]["client"]["id"]), (1, &json!("c2")));
 }
 
 #[tokio::test]

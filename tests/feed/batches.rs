@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::crm::bookings::{CALENDAR, event};
 use crate::feed::erasure::erased;
 use crate::world::{Bill, Fact, Receiver, World, fact, list, until_within, uuid};
 
@@ -85,22 +86,17 @@ async fn a_calendar_gives_many_waiting_events_their_buffers_in_parts() {
     const EVENTS: u64 = 130;
     let world = World::start().await;
     world.coach("ada").await;
-    let calendar = uuid(7);
-    let event = |number: u64| {
+    let waiting_event = |number: u64| {
         let day = chrono::DateTime::from_timestamp(1_800_000_000 + 86_400 * i64::try_from(number).unwrap(), 0).unwrap();
-        let detail = json!({
-            "event_id": uuid(1_000 + number), "coach_id": "ada", "calendar_id": calendar, "lead_id": null, "starts_at": day,
-            "ends_at": day + chrono::TimeDelta::hours(1), "status": "confirmed",
-        });
-        fact("calendar_event.saved", detail)
+        event("ada", &uuid(1_000 + number), Some(CALENDAR), day, 60)
     };
-    world.apply((0..EVENTS).map(event)).await;
+    world.apply((0..EVENTS).map(waiting_event)).await;
     let waiting = async || {
         let items = world.items("crm", "COACH#ada").await;
         items.iter().filter(|item| item["sk"]["S"].as_str().unwrap().starts_with("WAITING#")).count()
     };
     assert_eq!(waiting().await, usize::try_from(EVENTS).unwrap());
-    let saved = Fact::calendar("ada", &calendar).with("buffer_before_minutes", 15);
+    let saved = Fact::calendar("ada", &uuid(CALENDAR)).with("buffer_before_minutes", 15);
     world.apply([saved]).await;
     assert_eq!(waiting().await, 0);
     let events = world.items("crm", "COACH#ada").await;

@@ -315,20 +315,15 @@ async fn fault_at_each_relay_call(fault: &str, times: usize) {
 }
 
 #[tokio::test]
-async fn every_write_is_emitted_although_the_relay_dies() {
-    fault_at_each_relay_call("crash_before_call", 1).await;
-}
-
-#[tokio::test]
-async fn every_write_is_emitted_although_the_relay_keeps_dying() {
-    fault_at_each_relay_call("crash_before_call", 5).await;
+async fn every_write_is_emitted_although_the_relay_dies_once_or_keeps_dying() {
+    let dies = [1, 5].map(|times| fault_at_each_relay_call("crash_before_call", times));
+    futures::future::join_all(dies).await;
 }
 
 #[tokio::test]
 async fn every_write_is_emitted_although_the_store_fails_the_relay() {
-    let refused = fault_at_each_relay_call("store_failures", SDK_ATTEMPTS);
-    let lost = fault_at_each_relay_call("store_lost_answers", SDK_ATTEMPTS);
-    futures::future::join(refused, lost).await;
+    let fails = ["store_failures", "store_lost_answers"].map(|fault| fault_at_each_relay_call(fault, SDK_ATTEMPTS));
+    futures::future::join_all(fails).await;
 }
 
 #[tokio::test]

@@ -338,19 +338,3 @@ async fn entries_that_wait_longer_than_an_erasure_are_not_emitted() {
     scene.assert_forgotten(&["c1", made, "stays"]).await;
     assert_eq!([scene.sealed("deliveries").await, scene.sealed("outbox").await], [0, 0]);
 }
-
-#[tokio::test]
-async fn a_client_that_is_erased_while_its_creation_waits_for_its_mail_stays_erased() {
-    let scene = ErasureScene::new().await;
-    let world = &scene.world;
-    let email = format!("a.{MARK}@example.com");
-    world.faults(json!({ "function": "clients", "crash_after_commit": 1 })).await;
-    scene.post(&email, true).await.expect(500);
-    world.settle().await;
-    let client = world.items("clients", "INTAKE#").await[0]["pk"]["S"].as_str().unwrap().replace("INTAKE#", "");
-    world.apply([erased(&client)]).await;
-    scene.assert_forgotten(&[&client]).await;
-    world.advance_s(ENDED_S).await;
-    scene.assert_forgotten(&[&client]).await;
-    assert!(world.changes("client.created").await.is_empty() && world.mail().await.is_empty());
-}

@@ -243,18 +243,6 @@ async fn hand_overs_cancellations_suppressions_and_lost_entitlements_survive_old
 }
 
 #[tokio::test]
-async fn answers_and_payloads_show_milliseconds() {
-    let world = World::start().await;
-    let receiver = crate::world::Receiver::start().await;
-    let ada = world.coach("ada").await;
-    ada.endpoint(&receiver.url(), "identifiers").await;
-    let occurred_at = instant(world.now().await, 123_456_789);
-    world.apply([Fact::client("ada", "c1").with("occurred_at", occurred_at.as_str())]).await;
-    let body: Value = serde_json::from_slice(&receiver.hooks()[0].body).unwrap();
-    assert_eq!(body["timestamp"], format!("{}Z", &occurred_at[..23]));
-}
-
-#[tokio::test]
 async fn a_deleted_automation_returns_only_by_a_later_fact() {
     let records = Records::start().await;
     let base = records.world.now().await;

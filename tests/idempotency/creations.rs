@@ -1,4 +1,4 @@
-//! Idempotency of `POST /v1/clients`: derived keys, passwords, and creations that are abandoned.
+//! Idempotency of `POST /v1/clients`: derived keys, passwords, and the changes of creations that are abandoned.
 //! `partner::clients::create` has the crashes and takeovers of creations with a mail.
 
 use std::collections::BTreeSet;
@@ -7,8 +7,8 @@ use std::future::IntoFuture;
 use serde_json::{Value, json};
 
 use crate::idempotency::rows::assert_replay_of;
-use crate::partner::clients::create::assert_password_hash;
-use crate::world::{Call, Caller, World, list, the_one_answer};
+use crate::partner::start_with_key;
+use crate::world::{Call, Caller, list, the_one_answer};
 
 const HOUR_S: u64 = 3600;
 
@@ -22,8 +22,7 @@ fn post(key: &Caller, email: &str) -> Call {
 
 #[tokio::test]
 async fn of_twenty_simultaneous_requests_with_a_derived_key_one_creates() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     let calls = (0..20).map(|_| post(&key, "a@example.com").into_future());
     the_one_answer(&futures::future::join_all(calls).await);
     assert_eq!(world.items("clients", "CLIENT#").await.len(), 1);
@@ -31,8 +30,7 @@ async fn of_twenty_simultaneous_requests_with_a_derived_key_one_creates() {
 
 #[tokio::test]
 async fn without_a_header_the_key_is_derived_from_the_address_apart_from_explicit_keys() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (_world, key) = start_with_key().await;
     let derived = post(&key, "a@example.com").await.expect(201);
     assert_replay_of(&post(&key, "a@example.com").await, &derived);
     assert_replay_of(&post(&key, "A@Example.com").await, &derived);
@@ -46,8 +44,7 @@ async fn without_a_header_the_key_is_derived_from_the_address_apart_from_explici
 
 #[tokio::test]
 async fn a_refusal_under_a_derived_key_counts_for_a_minute() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     let mut wrong = body("a@example.com");
     wrong["height_in"] = json!("tall");
     let refused = key.post("/v1/clients", wrong).await.refused_for("height_in");
@@ -62,8 +59,7 @@ async fn a_refusal_under_a_derived_key_counts_for_a_minute() {
 
 #[tokio::test]
 async fn under_a_derived_key_a_password_is_replayed_for_an_hour_and_other_answers_for_a_day() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     let with_password = post(&key, "a@example.com").await.expect(201);
     let mailed = json!({ "email": "b@example.com" });
     let without = key.post("/v1/clients", mailed.clone()).await.expect(201);
@@ -80,8 +76,7 @@ async fn under_a_derived_key_a_password_is_replayed_for_an_hour_and_other_answer
 
 #[tokio::test]
 async fn a_body_without_an_address_has_no_derived_key() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (_world, key) = start_with_key().await;
     for _ in 0..2 {
         for bad in [json!({}), json!({ "email": 5 }), json!([])] {
             assert!(!key.post("/v1/clients", bad).await.expect(400).is_replay());
@@ -91,62 +86,10 @@ async fn a_body_without_an_address_has_no_derived_key() {
     assert_replay_of(&key.post("/v1/clients", json!({})).idempotent("k").await, &recorded);
 }
 
-#[tokio::test]
-async fn a_fault_drops_the_claim_and_the_retry_runs() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    let workspace = world.take_item("workspaces", "COACH#ada").await;
-    let fault = post(&key, "a@example.com").idempotent("k").await.refused(500, "internal");
-    assert!(fault.error().contains("same Idempotency-Key"), "{}", fault.text);
-    world.put_item("workspaces", &workspace).await;
-    let created = post(&key, "a@example.com").idempotent("k").await.expect(201);
-    assert!(!created.is_replay());
-    assert_replay_of(&post(&key, "a@example.com").idempotent("k").await, &created);
-}
-
-#[tokio::test]
-async fn a_creation_without_mail_that_dies_after_its_commit_is_replayed_at_once() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    world.faults(json!({ "crash_after_commit": 1 })).await;
-    post(&key, "a@example.com").idempotent("k").await.expect(500);
-    let replay = post(&key, "a@example.com").idempotent("k").await.expect(201);
-    assert!(replay.is_replay());
-    world.settle().await;
-    let phc = world.changes("client.created").await[0]["credential"]["phc"].as_str().unwrap().to_owned();
-    assert_password_hash(replay.str("temp_password"), &phc);
-    assert_eq!(world.items("clients", "CLIENT#").await.len(), 1);
-}
-
-#[tokio::test]
-async fn the_client_of_an_abandoned_creation_is_emitted() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    world.faults(json!({ "crash_after_commit": 1 })).await;
-    key.post("/v1/clients", json!({ "email": "a@example.com" })).idempotent("k").await.expect(500);
-    world.settle().await;
-    assert!(world.changes("client.created").await.is_empty(), "held back while the mail may still go");
-    world.advance_s(1800).await;
-    let facts = world.changes("client.created").await;
-    assert_eq!(facts.len(), 1);
-    assert_eq!(facts[0]["intake"]["state"], "issued");
-    let late = key.post("/v1/clients", json!({ "email": "a@example.com" })).idempotent("k").await.expect(201);
-    assert_eq!(late.body["welcome_email_sent"], true);
-    // The emitted change is outdated, and a new one is emitted.
-    world.settle().await;
-    let facts = world.changes("client.created").await;
-    assert_eq!(facts.len(), 2);
-    assert_ne!(facts[0]["id"], facts[1]["id"]);
-    let states: BTreeSet<&str> = facts.iter().map(|fact| fact["intake"]["state"].as_str().unwrap()).collect();
-    assert_eq!(states, ["issued", "sent"].into());
-    assert_eq!(facts[0]["client"], facts[1]["client"]);
-}
-
 /// The relay dies between publishing the change of an abandoned creation and removing it from its list.
 #[tokio::test]
 async fn changes_with_the_same_id_have_the_same_intake() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     let die = async |email: &str| {
         world.faults(json!({ "function": "clients", "crash_after_commit": 1 })).await;
         key.post("/v1/clients", json!({ "email": email })).idempotent(email).await.expect(500);

@@ -182,3 +182,31 @@ async fn a_write_in_flight_refuses_its_repeat_and_changes_nothing_once_it_has_lo
         scene.assert_done_once(&prepared, &reply).await;
     }
 }
+
+#[tokio::test]
+async fn an_idempotency_key_of_unconfirmed_work_accepts_its_payload_only() {
+    let scene = Scene::start().await;
+    let world = &scene.world;
+    let body = |name: &str, key: &str| json!({ "name": name, "email": format!("{key}@example.com") });
+    let send = async |name: &str, key: &str| scene.crm.post("/v1/crm/contacts", body(name, key)).idempotent(key).await;
+    let mut unconfirmed = 0;
+    for spared_calls in 0..6 {
+        let key = format!("key-{spared_calls}");
+        let claims = world.table("idempotency").await.len();
+        world
+            .faults(json!({ "function": "crm-contacts", "spared_calls": spared_calls, "store_conflicts": 1_000 }))
+            .await;
+        let first = send("Lee", &key).await;
+        world.clear_faults().await;
+        if first.status == 201 || world.table("idempotency").await.len() == claims {
+            continue;
+        }
+        first.refused(503, "unconfirmed");
+        unconfirmed += 1;
+        send("Kim", &key).await.refused(409, "idempotency_payload_mismatch");
+        world.advance_s(LAPSED_S).await;
+        send("Kim", &key).await.refused(409, "idempotency_payload_mismatch");
+        assert_eq!(send("Lee", &key).await.expect(201).body["contact"]["name"], "Lee");
+    }
+    assert!(unconfirmed > 0);
+}

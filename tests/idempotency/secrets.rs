@@ -1,4 +1,4 @@
-//! Answers with a key or secret: replayed whole for ten minutes, then without it.
+//! Answers with a key or secret: replayed whole for ten minutes, then without it. Also recorded answers at rest.
 
 use serde_json::{Value, json};
 
@@ -122,22 +122,23 @@ async fn a_late_replay_leaves_the_key_and_endpoint_usable() {
 }
 
 #[tokio::test]
-async fn recorded_secrets_and_idempotency_keys_are_unreadable_at_rest() {
+async fn recorded_answers_and_idempotency_keys_are_unreadable_at_rest() {
     let scene = Scene::start().await;
     let shown = secrets_shown(&scene).await;
     let made = scene.settings.post("/settings/keys", json!({ "name": "Zaphods desk", "scope": "partner" }));
     let made = made.idempotent("an-idempotency-key-of-ada").await.expect(201);
-    scene
-        .settings
-        .post("/settings/keys", json!({ "name": "" }))
-        .idempotent("another-idempotency-key")
-        .await
-        .expect(400);
+    let nameless = scene.settings.post("/settings/keys", json!({ "name": "" }));
+    nameless.idempotent("another-idempotency-key").await.expect(400);
+    let contact = json!({ "name": "Zaphod Beeblebrox", "email": "zaphod@example.com" });
+    scene.crm.post("/v1/crm/contacts", contact).idempotent("one-two-three").await.expect(201);
+    scene.world.settle().await;
     let at_rest = scene.world.at_rest().await;
     let secret = |reply: &Reply| reply.str(secret_member(reply).unwrap()).trim_start_matches("whsec_").to_owned();
     let secrets: Vec<String> = shown.iter().map(|(_, reply)| secret(reply)).chain([secret(&made)]).collect();
     at_rest.assert_absent(secrets.iter().map(String::as_str));
-    at_rest.assert_absent(["an-idempotency-key-of-ada", "another-idempotency-key", "action-of-a-coach"]);
+    let keys = ["an-idempotency-key-of-ada", "another-idempotency-key", "action-of-a-coach", "one-two-three"];
+    at_rest.assert_absent(keys);
+    at_rest.assert_only_in(["Zaphod Beeblebrox", "zaphod@example.com"], &["table crm"]);
     // The name of a key is in its record and in the audit trail, and sealed in the recorded answer.
     at_rest.assert_only_in(["Zaphods desk"], &["table keys", "table workspaces"]);
 }

@@ -7,7 +7,7 @@ use chrono::NaiveDate;
 use serde_json::{Value, json};
 
 use crate::world::sweep::daily_log;
-use crate::world::{ATTEMPTS, Answer, Caller, Fact, Receiver, World};
+use crate::world::{Answer, Caller, Fact, Receiver, World};
 
 /// Longer than a visibility time-out, the longest wait of a stream's retries and a run of the schedule together.
 const RECOVERED_S: u64 = 20 * 60;
@@ -76,19 +76,6 @@ async fn a_kill_during_many_creations_leaves_each_complete_or_absent() {
 }
 
 #[tokio::test]
-async fn duplicated_messages_are_delivered_once() {
-    let (world, receiver, key) = world_with_receiver().await;
-    world.faults(json!({ "duplicate_messages": true })).await;
-    for number in 0..3 {
-        create(&key, &format!("c{number}@example.com")).await.expect(201);
-    }
-    world.apply([Fact::client("ada", "app-1"), Fact::client("ada", "app-2")]).await;
-    world.advance_s(RECOVERED_S).await;
-    assert_eq!(receiver.hooks().len(), 5);
-    assert_eq!(key.get("/v1/ping").await.body["active_clients"], 5);
-}
-
-#[tokio::test]
 async fn a_duplicated_waiting_fact_is_retried_once_at_a_time() {
     let world = World::start().await;
     world.coach("ada").await;
@@ -104,21 +91,6 @@ async fn a_duplicated_waiting_fact_is_retried_once_at_a_time() {
     assert!(set_aside.iter().all(|aside| aside["reason"] == "client_id c2 has not been seen"));
     let logs = world.coach("ada").await.partner_key().await.get("/v1/clients/c1/daily-logs").await.expect(200);
     assert_eq!(logs.body["count"], 1);
-}
-
-#[tokio::test]
-async fn duplicated_retry_messages_keep_the_schedule() {
-    let world = World::start().await;
-    let receiver = Receiver::start().await;
-    receiver.otherwise(crate::world::Answer::status(500));
-    let ada = world.coach("ada").await;
-    let endpoint = ada.endpoint(&receiver.url(), "identifiers").await;
-    world.faults(json!({ "duplicate_messages": true })).await;
-    create(&ada.partner_key().await, "a@example.com").await.expect(201);
-    world.settle().await;
-    world.advance_s(29 * 3600).await;
-    assert_eq!(receiver.hooks().len(), ATTEMPTS);
-    assert_eq!(ada.deliveries(&endpoint).await[0]["status"], "failed");
 }
 
 #[tokio::test]
@@ -145,18 +117,6 @@ async fn a_storm_of_faults_during_creations_leaves_each_complete_or_absent() {
     let emails: Vec<&str> = emails.iter().map(String::as_str).collect();
     assert_clients(&world, &key, &emails).await;
     assert_emitted_counts(&world, &receiver, emails.len()).await;
-}
-
-#[tokio::test]
-async fn a_single_conflict_or_refusal_is_absorbed() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    for fault in ["store_conflicts", "store_failures", "store_lost_answers"] {
-        world.faults(json!({ fault: 1 })).await;
-        create(&key, &format!("{fault}@example.com")).await.expect(201);
-        world.faults(json!({ fault: 1 })).await;
-        key.get("/v1/clients").await.expect(200);
-    }
 }
 
 #[tokio::test]

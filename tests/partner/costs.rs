@@ -3,6 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
+use crate::partner::start_with_key;
 use crate::world::{Bill, Caller, Fact, World, assert_cost, fact, rendered};
 
 async fn create(world: &World, key: &Caller, send_welcome: bool, phone: Option<&str>) -> String {
@@ -13,8 +14,7 @@ async fn create(world: &World, key: &Caller, send_welcome: bool, phone: Option<&
 
 #[tokio::test]
 async fn a_read_by_id_takes_two_calls_at_once() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     let path = format!("/v1/clients/{}", create(&world, &key, false, None).await);
     let read = async || drop(key.get(&path).await.expect(200));
     let affordable = |bill: &Bill| bill.calls == 2 && bill.write_units == 1.0 && bill.read_units == 1.0;
@@ -23,8 +23,7 @@ async fn a_read_by_id_takes_two_calls_at_once() {
 
 #[tokio::test]
 async fn switching_a_client_off_and_on_takes_two_calls_in_sequence() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     let path = format!("/v1/clients/{}", create(&world, &key, false, None).await);
     let set = async |is_active: bool| drop(key.patch(&path, json!({ "is_active": is_active })).await.expect(200));
     let off = async || {
@@ -42,8 +41,7 @@ async fn switching_a_client_off_and_on_takes_two_calls_in_sequence() {
 
 #[tokio::test]
 async fn ping_and_lists_take_two_calls_in_sequence() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     let client = create(&world, &key, false, None).await;
     let email = key.get(&format!("/v1/clients/{client}")).await.str("email").to_owned();
     let ping = async || drop(key.get("/v1/ping").await.expect(200));
@@ -59,8 +57,7 @@ async fn ping_and_lists_take_two_calls_in_sequence() {
 
 #[tokio::test]
 async fn a_search_by_external_id_takes_three_calls_in_sequence() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     let client = create(&world, &key, false, None).await;
     let body = json!({ "is_active": true, "external_id": "emr-1" });
     key.patch(&format!("/v1/clients/{client}"), body).await.expect(200);
@@ -72,8 +69,7 @@ async fn a_search_by_external_id_takes_three_calls_in_sequence() {
 
 #[tokio::test]
 async fn a_creation_takes_at_most_five_calls_in_sequence() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     for send_welcome in [false, true] {
         for phone in [None, Some("+1 415 555 2671")] {
             let creation = async || {
@@ -92,8 +88,7 @@ async fn a_creation_takes_at_most_five_calls_in_sequence() {
 
 #[tokio::test]
 async fn a_replay_takes_two_calls_in_sequence() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     let post = async || drop(key.post("/v1/clients", json!({ "email": "a@example.com" })).await.expect(201));
     post().await;
     assert_cost(&world, "clients", post, |bill| bill.calls == 5, 2).await;
@@ -124,8 +119,7 @@ fn another(item: &Value, number: usize, created_at: DateTime<Utc>) -> Value {
 
 #[tokio::test]
 async fn listing_active_clients_among_20_000_takes_no_more_calls_than_among_a_few() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     world.apply([Fact::client("ada", "on"), Fact::client("ada", "off").with("is_active", false)]).await;
     let on = world.take_item("clients", "CLIENT#on").await;
     let off = world.take_item("clients", "CLIENT#off").await;
@@ -175,8 +169,7 @@ async fn written(world: &World, function: &str) -> f64 {
 
 #[tokio::test]
 async fn an_external_id_costs_its_lock_and_an_update_its_entries_in_the_lists() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     let post = async |number: u32, external_id: Option<&str>| {
         let email = format!("c{number}@example.com");
         let body = json!({ "email": email, "external_id": external_id, "send_welcome": false });

@@ -3,14 +3,15 @@
 use std::future::IntoFuture;
 
 use base64::Engine;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures::future::join_all;
 use jsonwebtoken::jwk::JwkSet;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
-use crate::partner::clients::login_link::{client, mint};
+use crate::feed::erasure::erased;
+use crate::partner::clients::login_link::{mint, start_with_client};
+use crate::partner::start_with_key;
 use crate::world::{Caller, Fact, Reply, SDK_ATTEMPTS, World, list, members};
 
 const LIFE_S: u64 = 15 * 60;
@@ -45,7 +46,7 @@ async fn expect_dead(world: &World, link: &str) {
     }
 }
 
-/// Asserts the headers of every page.
+/// Asserts the headers of every page. `edge::page` tests its policy.
 #[track_caller]
 fn expect_private(reply: &Reply) {
     for (name, value) in [
@@ -56,26 +57,12 @@ fn expect_private(reply: &Reply) {
     ] {
         assert_eq!(reply.header(name), Some(value));
     }
-    let policy = reply.header("content-security-policy").unwrap();
-    for directive in ["default-src 'none'; ", "; base-uri 'none'", "; frame-ancestors 'none'"] {
-        assert!(policy.contains(directive), "{policy}");
-    }
-    assert!(!policy.contains("unsafe") && !policy.contains('*'), "{policy}");
-    // One script, by its hash, on pages with a form; none elsewhere.
-    let scripts: Vec<&str> = policy.split("; ").filter_map(|directive| directive.strip_prefix("script-src ")).collect();
-    if policy.contains("form-action 'self'") {
-        assert!(scripts.len() == 1 && scripts[0].starts_with("'sha256-") && !scripts[0].contains(' '), "{policy}");
-    } else {
-        assert!(!policy.contains("script") && !reply.text.contains("<script"), "{policy}");
-    }
-    assert!(reply.header("x-request-id").is_some_and(|id| !id.is_empty()));
+    assert!(reply.header("content-security-policy").unwrap().starts_with("default-src 'none'; "), "{reply:?}");
 }
 
 #[tokio::test]
 async fn a_link_signs_its_client_in_and_the_published_keys_verify_the_assertion() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    let client = client(&world, &key).await;
+    let (world, key, client) = start_with_client().await;
     let link = link(&key, &client).await;
     let reply = world.anonymous().call("POST", &link).await;
     let (url, token) = assertion(&reply);
@@ -84,8 +71,6 @@ async fn a_link_signs_its_client_in_and_the_published_keys_verify_the_assertion(
     expect_private(&reply);
 
     let published = world.anonymous().get("/.well-known/jwks.json").await.expect(200);
-    assert_eq!(published.header("content-type"), Some("application/json; charset=utf-8"));
-    assert_eq!(published.header("cache-control"), Some("public, max-age=300"));
     for jwk in list(published.body["keys"].clone()) {
         assert_eq!(members(&jwk), ["alg", "crv", "kid", "kty", "use", "x"], "public members alone");
     }
@@ -117,18 +102,10 @@ async fn opening_a_link_changes_nothing_however_often() {
         let page = browser.get(&link).await.expect(200);
         let head = browser.call("HEAD", &link).await.expect(200);
         assert_eq!(head.text, "");
-        for reply in [&page, &head] {
-            expect_private(reply);
-            assert_eq!(reply.header("content-type"), Some("text/html; charset=utf-8"));
-            let policy = reply.header("content-security-policy").unwrap();
-            assert!(policy.contains("form-action 'self' https://ada.example;"), "{policy}");
-        }
+        expect_private(&page);
+        expect_private(&head);
         assert!(page.text.contains("Ada &lt;b&gt;&amp; Sons&lt;/b&gt;"), "{}", page.text);
         assert!(page.text.contains("<form method=\"post\">") && page.text.matches("<button").count() == 1);
-        let script = page.text.split("<script>").nth(1).unwrap().split("</script>").next().unwrap();
-        let hash = STANDARD.encode(Sha256::digest(script));
-        assert_eq!(page.text.matches("<script").count(), 1);
-        assert!(page.header("content-security-policy").unwrap().contains(&format!("'sha256-{hash}'")));
         for personal in ["Gwen", "Testperson", "c1@clients.example"] {
             assert!(!page.text.contains(personal), "{}", page.text);
         }
@@ -140,9 +117,7 @@ async fn opening_a_link_changes_nothing_however_often() {
 
 #[tokio::test]
 async fn of_simultaneous_posts_exactly_one_signs_in() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    let client = client(&world, &key).await;
+    let (world, key, client) = start_with_client().await;
     let browser = world.anonymous();
     for _ in 0..5 {
         let link = link(&key, &client).await;
@@ -165,17 +140,11 @@ async fn an_unknown_link_looks_like_a_used_one() {
     for path in ["/login", "/login/", "/login/a/b"] {
         world.anonymous().get(path).await.refused(404, "unknown_path");
     }
-    for method in ["PUT", "DELETE", "PATCH"] {
-        let reply = world.anonymous().call(method, &unknown).await.refused(405, "method_not_allowed");
-        assert_eq!(reply.header("allow"), Some("GET, HEAD, POST"));
-    }
 }
 
 #[tokio::test]
 async fn a_link_dies_after_15_minutes_whether_or_not_its_item_is_gone() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    let client = client(&world, &key).await;
+    let (world, key, client) = start_with_client().await;
     let (used, unused) = (link(&key, &client).await, link(&key, &client).await);
     world.advance_s(LIFE_S - 30).await;
     assertion(&world.anonymous().call("POST", &used).await);
@@ -194,8 +163,7 @@ async fn a_link_dies_after_15_minutes_whether_or_not_its_item_is_gone() {
 
 #[tokio::test]
 async fn deactivation_kills_links_and_reactivation_revives_none() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     world.apply([Fact::client("ada", "c1")]).await;
     let by_api = link(&key, "c1").await;
     for is_active in [false, true] {
@@ -233,8 +201,7 @@ async fn a_hand_over_kills_links_even_when_the_client_comes_back() {
 
 #[tokio::test]
 async fn a_changed_address_kills_links_and_other_changes_do_not() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     world.apply([Fact::client("ada", "c1")]).await;
     let link_of = async || link(&key, "c1").await;
     let kept = link_of().await;
@@ -245,20 +212,14 @@ async fn a_changed_address_kills_links_and_other_changes_do_not() {
     world.apply([changed.with("email", "other@clients.example")]).await;
     expect_dead(&world, &killed).await;
     let killed = link_of().await;
-    world.apply([fact_of_erasure()]).await;
+    world.apply([erased("c1")]).await;
     expect_dead(&world, &killed).await;
     mint(&key, "c1").await.refused(404, "not_found");
 }
 
-fn fact_of_erasure() -> Fact {
-    crate::world::fact("client.erased", json!({ "client_id": "c1" }))
-}
-
 #[tokio::test]
 async fn a_deactivation_between_a_posts_reads_and_its_write_wins() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    let client = client(&world, &key).await;
+    let (world, key, client) = start_with_client().await;
     let link = link(&key, &client).await;
     // The link, its client and its workspace are read; the transaction waits.
     world.faults(json!({ "function": "login-links", "spared_calls": 3, "stalled_calls": 1 })).await;
@@ -274,9 +235,7 @@ async fn a_deactivation_between_a_posts_reads_and_its_write_wins() {
 
 #[tokio::test]
 async fn a_client_is_redirected_to_the_coachs_current_host() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    let client = client(&world, &key).await;
+    let (world, key, client) = start_with_client().await;
     let link = link(&key, &client).await;
     world.coach("ada").with("canonical_host", "https://new.example:8443").await;
     let page = world.anonymous().get(&link).await.expect(200);
@@ -290,9 +249,7 @@ async fn a_client_is_redirected_to_the_coachs_current_host() {
 
 #[tokio::test]
 async fn a_fault_shows_a_page_with_an_event_id_and_does_not_use_the_link() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    let client = client(&world, &key).await;
+    let (world, key, client) = start_with_client().await;
     let link = link(&key, &client).await;
     let token = link.rsplit_once('/').unwrap().1;
     for method in ["GET", "POST"] {
@@ -313,9 +270,7 @@ async fn a_fault_shows_a_page_with_an_event_id_and_does_not_use_the_link() {
 
 #[tokio::test]
 async fn a_huge_body_is_refused_and_does_not_use_the_link() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    let client = client(&world, &key).await;
+    let (world, key, client) = start_with_client().await;
     let link = link(&key, &client).await;
     let refused = world.anonymous().call("POST", &link).body(vec![b'a'; 256 * 1024 + 1]).await.expect(413);
     assert_eq!(refused.header("content-type"), Some("text/html; charset=utf-8"));

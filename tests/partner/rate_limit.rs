@@ -5,6 +5,7 @@ use std::future::IntoFuture;
 use futures::StreamExt;
 use serde_json::json;
 
+use crate::partner::start_with_key;
 use crate::world::{Caller, Reply, World};
 
 async fn pings(key: &Caller, count: usize, at_once: usize) -> Vec<Reply> {
@@ -39,8 +40,7 @@ async fn of_600_requests_of_one_key_in_one_minute_exactly_300_pass() {
 
 #[tokio::test]
 async fn a_request_counts_once_although_the_stores_answer_is_lost() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     world.advance_to_next_minute().await;
     let began = world.now().await;
     pings(&key, 298, 50).await;

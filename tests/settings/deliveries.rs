@@ -281,52 +281,32 @@ async fn an_unknown_or_malformed_filter_is_refused_by_its_name() {
     let (_, endpoint, settings) = scene.coach().await;
     let of_endpoint = format!("/settings/webhooks/{}/deliveries", endpoint.id);
     for path in ["/settings/deliveries", &of_endpoint] {
-        for (name, values) in [
-            ("status", &["lost", "Failed"][..]),
-            ("type", &["client_created", "new_client,phase_advanced"]),
-            ("webhook_id", &["evt_1", "019a9f0c6d5e8b3c8f1a2b3c4d5e6f72", "evt_019A9F0C6D5E8B3C8F1A2B3C4D5E6F72"]),
-            ("since", &["yesterday", "2026-11-20", "1790000000", "2026-11-20T00:00+00:00"]),
-            ("until", &["tomorrow"]),
-            ("cursor", &["dlv_1", "%20"]),
-            ("state", &["failed"]),
-            ("Status", &["failed"]),
+        for (name, value) in [
+            ("status", "Failed"),
+            ("type", "new_client,phase_advanced"),
+            ("webhook_id", "evt_019A9F0C6D5E8B3C8F1A2B3C4D5E6F72"),
+            ("since", "1790000000"),
+            ("until", "tomorrow"),
+            ("cursor", "%20"),
+            ("state", "failed"),
+            ("Status", "failed"),
         ] {
-            for value in values {
-                let refused = settings.get(&format!("{path}?{name}={value}")).await.refused_for(name);
-                assert_eq!(refused.body["field"], json!(name), "{}", refused.text);
-            }
+            let refused = settings.get(&format!("{path}?{name}={value}")).await.refused_for(name);
+            assert_eq!(refused.body["field"], json!(name), "{}", refused.text);
         }
         for query in [
             "",
-            "?",
             "?limit=0",
-            "?limit=x",
             "?cursor=",
             "?type=compliance_drop&status=failed&limit=3",
             "?status=&type=&webhook_id=&since=&until=",
             "?since=2026-11-20T00:00:00+00:00&until=2026-11-20T02:00:00+02:00",
-            "?since=2026-11-20T00:00:00%2B00:00",
         ] {
             assert_eq!(settings.get(&format!("{path}{query}")).await.expect(200).body["data"], json!([]));
         }
     }
-    settings.get("/settings/deliveries?endpoint_id=").await.expect(200);
-    for id in ["we_1", "x"] {
-        settings.get(&format!("/settings/deliveries?endpoint_id={id}")).await.refused_for("endpoint_id");
-    }
+    settings.get("/settings/deliveries?endpoint_id=x").await.refused_for("endpoint_id");
     settings.get(&format!("{of_endpoint}?endpoint_id={}", endpoint.id)).await.refused_for("endpoint_id");
-}
-
-#[tokio::test]
-async fn a_delivery_is_no_cursor() {
-    let scene = EndpointScene::new().await;
-    let (ada, endpoint, _) = scene.coach().await;
-    scene.event("c1").await;
-    let id = ada.deliveries(&endpoint).await.remove(0)["id"].as_str().unwrap().to_owned();
-    let bob = scene.world.coach("bob").await;
-    for settings in [ada.settings().await, bob.settings().await] {
-        settings.get(&format!("/settings/deliveries?cursor={id}")).await.refused_for("cursor");
-    }
 }
 
 #[tokio::test]

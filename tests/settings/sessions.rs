@@ -6,41 +6,8 @@ use edge::routes::{Access, ROUTES, Route};
 use futures::StreamExt;
 use serde_json::json;
 
+use crate::settings::start_with_session;
 use crate::world::{Bill, Call, Caller, Reply, World, assert_cost, members};
-
-#[tokio::test]
-async fn only_a_session_gives_access_to_the_settings() {
-    let world = World::start().await;
-    let ada = world.coach("ada").await;
-    ada.settings().await.get("/settings/keys").await.expect(200);
-    let key = ada.new_key(json!({ "name": "x", "scope": "partner" })).await;
-    let token = world.anonymous().post("/_local/session", json!({ "coach_id": "ada" })).await.str("token").to_owned();
-    let (head, signature) = token.rsplit_once('.').unwrap();
-    let flipped = if signature.starts_with('A') { "B" } else { "A" };
-    let elsewhere = World::start().await;
-    let foreign =
-        elsewhere.anonymous().post("/_local/session", json!({ "coach_id": "ada" })).await.str("token").to_owned();
-    for bad in
-        [key.str("key"), &format!("{head}.{flipped}{}", &signature[1..]), &format!("{head}."), head, &foreign, "x"]
-    {
-        world.anonymous().with_bearer(bad).get("/settings/keys").await.expect(401);
-        world.anonymous().with_bearer(bad).post("/settings/webhooks", json!({})).await.expect(401);
-    }
-    world.anonymous().get("/settings/keys").await.expect(401);
-    world.anonymous().with("x-api-key", key.str("key")).get("/settings/keys").await.expect(401);
-    // The gateway refuses by itself, with its own body.
-    let refused = world.anonymous().get("/settings/keys").await;
-    assert_eq!(members(&refused.body), ["message"]);
-}
-
-#[tokio::test]
-async fn a_session_gives_no_access_to_the_api() {
-    let world = World::start().await;
-    let settings = world.coach("ada").await.settings().await;
-    for path in ["/v1/ping", "/v1/clients"] {
-        settings.get(path).await.refused(401, "unauthorized");
-    }
-}
 
 /// Subjects of tokens, and whether they are coaches. The gateway passes a list of one as text in brackets.
 const SUBJECTS: &[(&str, Option<&str>)] = &[
@@ -97,8 +64,7 @@ async fn there_are_no_settings_before_the_workspace() {
 
 #[tokio::test]
 async fn only_the_settings_page_may_call_from_a_browser() {
-    let world = World::start().await;
-    let settings = world.coach("ada").await.settings().await;
+    let (world, settings) = start_with_session().await;
     let page = world.base_url();
     let preflight = |origin: &str, path: &str| {
         let call = world.anonymous().call("OPTIONS", path).header("origin", origin);
@@ -156,8 +122,7 @@ async fn of_400_requests_of_a_coach_in_one_minute_exactly_300_pass() {
 
 #[tokio::test]
 async fn every_settings_route_counts_and_states_the_rest_of_the_limit() {
-    let world = World::start().await;
-    let settings = world.coach("ada").await.settings().await;
+    let (world, settings) = start_with_session().await;
     let nobody = world.settings_of("nobody").await;
     world.advance_to_next_minute().await;
     let began = world.now().await;
@@ -179,8 +144,7 @@ async fn every_settings_route_counts_and_states_the_rest_of_the_limit() {
 
 #[tokio::test]
 async fn a_settings_request_counts_once_although_the_stores_answer_is_lost() {
-    let world = World::start().await;
-    let settings = world.coach("ada").await.settings().await;
+    let (world, settings) = start_with_session().await;
     world.advance_to_next_minute().await;
     for left in [299, 298] {
         world.faults(json!({ "function": "settings", "store_lost_answers": 3 })).await;
@@ -193,8 +157,7 @@ async fn a_settings_request_counts_once_although_the_stores_answer_is_lost() {
 
 #[tokio::test]
 async fn the_limit_costs_a_settings_request_one_write_unit_and_no_latency() {
-    let world = World::start().await;
-    let settings = world.coach("ada").await.settings().await;
+    let (world, settings) = start_with_session().await;
     let list = async || drop(settings.get("/settings/webhooks").await.expect(200));
     let affordable = |bill: &Bill| bill.calls == 3 && bill.write_units == 1.0;
     assert_cost(&world, "settings", list, affordable, 2).await;
@@ -202,8 +165,7 @@ async fn the_limit_costs_a_settings_request_one_write_unit_and_no_latency() {
 
 #[tokio::test]
 async fn counters_of_a_coachs_past_minutes_are_removed() {
-    let world = World::start().await;
-    let settings = world.coach("ada").await.settings().await;
+    let (world, settings) = start_with_session().await;
     for _ in 0..25 {
         settings.get("/settings/webhooks").await.expect(200);
         world.advance_s(180).await;

@@ -10,23 +10,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::world::{World, list, members};
-
-const VIEW: [&str; 13] = [
-    "breaker_open_until",
-    "created_at",
-    "description",
-    "disabled_at",
-    "disabled_reason",
-    "disabled_reason_code",
-    "events",
-    "failing_since",
-    "id",
-    "last_24h",
-    "payload_mode",
-    "status",
-    "url",
-];
+use crate::settings::start_with_session;
+use crate::world::list;
 
 fn endpoint(url: &str) -> Value {
     json!({ "url": url, "events": ["new_client"], "payload_mode": "identifiers" })
@@ -34,52 +19,37 @@ fn endpoint(url: &str) -> Value {
 
 #[tokio::test]
 async fn an_endpoints_secret_is_shown_once() {
-    let world = World::start().await;
-    let settings = world.coach("ada").await.settings().await;
-    let body = json!({
-        "url": "https://hooks.example.com/a?b=c", "events": ["message_received", "new_client", "new_client"],
-        "payload_mode": "contact_details", "description": "The EMR",
-    });
+    let (_world, settings) = start_with_session().await;
+    let mut body = endpoint("https://hooks.example.com/a?b=c");
+    body["events"] = json!(["message_received", "new_client", "new_client"]);
     let made = settings.post("/settings/webhooks", body).await.expect(201);
-    let mut with_secret = VIEW.to_vec();
-    with_secret.push("secret");
-    with_secret.sort_unstable();
-    assert_eq!(made.members(), with_secret);
-    let secret = made.str("secret").strip_prefix("whsec_").unwrap();
-    assert_eq!(STANDARD.decode(secret).unwrap().len(), 32);
     let mut view = made.body.clone();
-    view.as_object_mut().unwrap().remove("secret");
-    assert_eq!((&view["url"], &view["description"]), (&json!("https://hooks.example.com/a?b=c"), &json!("The EMR")));
-    assert_eq!((&view["status"], &view["payload_mode"]), (&json!("enabled"), &json!("contact_details")));
+    let secret = view.as_object_mut().unwrap().remove("secret").unwrap();
+    assert_eq!(STANDARD.decode(secret.as_str().unwrap().strip_prefix("whsec_").unwrap()).unwrap().len(), 32);
+    assert_eq!((&view["url"], &view["status"]), (&json!("https://hooks.example.com/a?b=c"), &json!("enabled")));
     assert_eq!(view["events"], json!(["new_client", "message_received"]), "each once");
     assert_eq!(settings.get(&format!("/settings/webhooks/{}", made.str("id"))).await.expect(200).body, view);
     assert_eq!(settings.get("/settings/webhooks").await.expect(200).body, json!({ "endpoints": [view] }));
 }
 
 #[tokio::test]
-async fn internal_addresses_and_odd_urls_are_refused() {
-    let world = World::start().await;
-    let settings = world.coach("ada").await.settings().await;
+async fn a_refused_url_is_not_quoted_and_a_name_need_not_resolve() {
+    let (_world, settings) = start_with_session().await;
     for (url, reason) in [
         ("https://user:password@hooks.example.com/", "user name or password"),
         ("https://169.254.169.254/latest/meta-data", "special address"),
-        ("https://Metadata.Google.Internal./", "private network"),
-        ("https://[2606:4700::1111]/", "IPv6 address"),
     ] {
         let refused = settings.post("/settings/webhooks", endpoint(url)).await.refused_for("url");
         assert!(refused.error().contains(reason), "{url}: {}", refused.text);
         assert!(!refused.text.contains("password@") && !refused.text.contains("latest"), "{}", refused.text);
     }
     assert_eq!(settings.get("/settings/webhooks").await.body["endpoints"], json!([]));
-    for url in ["https://does-not-resolve.example.com/", "http://localhost:1/"] {
-        settings.post("/settings/webhooks", endpoint(url)).await.expect(201);
-    }
+    settings.post("/settings/webhooks", endpoint("https://does-not-resolve.example.com/")).await.expect(201);
 }
 
 #[tokio::test]
 async fn a_change_sets_its_fields_and_keeps_the_others() {
-    let world = World::start().await;
-    let settings = world.coach("ada").await.settings().await;
+    let (world, settings) = start_with_session().await;
     let made = settings.post("/settings/webhooks", endpoint("https://hooks.example.com/a")).await.expect(201);
     let path = format!("/settings/webhooks/{}", made.str("id"));
     let mut expected = settings.get(&path).await.expect(200).body;
@@ -102,28 +72,16 @@ async fn a_change_sets_its_fields_and_keeps_the_others() {
     world.advance_s(60).await;
     assert_eq!(settings.patch(&path, json!({ "enabled": false })).await.body, off.body, "off is off");
     assert_eq!(settings.patch(&path, json!({ "enabled": true })).await.expect(200).body, expected);
-    for (field, body) in [
-        ("payload_mode", json!({ "payload_mode": "contact_details" })),
-        ("url", json!({ "url": "http://10.0.0.1/" })),
-        ("url", json!({ "url": "https://[2606:4700::1111]/" })),
-        ("events", json!({ "events": null })),
-        ("enabled", json!({ "enabled": "yes" })),
-        ("status", json!({ "status": "enabled" })),
-    ] {
-        settings.patch(&path, body).await.refused_for(field);
-    }
-    settings.patch(&path, json!({})).await.refused(400, "invalid_request");
+    settings.patch(&path, json!({ "url": "http://10.0.0.1/" })).await.refused_for("url");
     assert_eq!(settings.get(&path).await.body, expected);
 }
 
 #[tokio::test]
 async fn a_deleted_endpoint_is_gone() {
-    let world = World::start().await;
-    let settings = world.coach("ada").await.settings().await;
+    let (_world, settings) = start_with_session().await;
     let made = settings.post("/settings/webhooks", endpoint("https://hooks.example.com/a")).await.expect(201);
     let path = format!("/settings/webhooks/{}", made.str("id"));
-    let deleted = settings.delete(&path).await.expect(200);
-    assert_eq!(members(&deleted.body), VIEW);
+    settings.delete(&path).await.expect(200);
     for call in [
         settings.get(&path),
         settings.delete(&path),
@@ -137,8 +95,7 @@ async fn a_deleted_endpoint_is_gone() {
 
 #[tokio::test]
 async fn a_workspace_has_at_most_20_endpoints() {
-    let world = World::start().await;
-    let settings = world.coach("ada").await.settings().await;
+    let (_world, settings) = start_with_session().await;
     let make = || settings.post("/settings/webhooks", endpoint("https://hooks.example.com/a"));
     for _ in 0..19 {
         make().await.expect(201);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use chrono::{DateTime, Days, TimeDelta, Utc};
 use serde_json::{Value, json};
 
+use crate::feed::stalls;
 use crate::sweep::crashes::Quiet;
 use crate::world::sweep::{SweepScene, check_in};
 use crate::world::{Bill, Fact, World, fact, list, rendered, until, until_within};
@@ -179,7 +180,7 @@ async fn a_client_evaluated_while_an_automation_is_stored_is_evaluated_by_it_too
         world.send("sweep-shards", &json!({ "shard": shard }).to_string()).await;
     }
     until("the evaluation", async || version().await != evaluated).await;
-    world.faults(json!({ "function": "", "spared_calls": 0, "stalled_calls": 0 })).await;
+    world.clear_faults().await;
     world.settle().await;
     scene.sweep().await;
     world.down_for(TimeDelta::days(4)).await;
@@ -198,12 +199,7 @@ async fn the_time_zone_with_the_later_time_counts_whichever_is_stored_last() {
             world.coach("ada").with("time_zone", zone).into_fact().with("occurred_at", occurred_at)
         };
         world.apply([moved(1, "Europe/Paris").await]).await;
-        world.faults(json!({ "function": "ingest", "spared_calls": spared_calls, "stalled_calls": 1 })).await;
-        world.publish([moved(2, "Asia/Tokyo").await]).await;
-        let stalled = tokio::select! {
-            () = world.until_stalled() => true,
-            () = world.settle() => false,
-        };
+        let stalled = stalls(world, "ingest", spared_calls, moved(2, "Asia/Tokyo").await).await;
         let stored = async |table: &str, sort_key: &str, field: &str| {
             let items = world.items(table, "COACH#ada").await;
             items.iter().find(|item| item["sk"]["S"] == sort_key).map(|item| item[field]["S"].clone())
@@ -215,7 +211,7 @@ async fn the_time_zone_with_the_later_time_counts_whichever_is_stored_last() {
         world.publish([moved(3, "Europe/Berlin").await]).await;
         let berlin = Some(json!("Europe/Berlin"));
         until("the zone", async || stored("workspaces", "WORKSPACE", "time_zone").await == berlin).await;
-        world.faults(json!({ "function": "", "spared_calls": 0, "stalled_calls": 0 })).await;
+        world.clear_faults().await;
         world.settle().await;
         let zone = stored("records", "WATCH", "zone").await;
         assert_eq!(zone, Some(json!("Europe/Berlin")), "after {spared_calls} calls");
@@ -259,8 +255,7 @@ async fn a_client_that_fails_in_a_pass_is_evaluated_by_a_later_sweep() {
         world.apply([inactive(&quiet, name, 2)]).await;
         world.faults(faults).await;
         quiet.scene.until(quiet.at(minutes + 2)).await;
-        let none = json!({ "spared_calls": 0, "store_failures": 0, "store_lost_answers": 0, "store_conflicts": 0 });
-        world.faults(none).await;
+        world.clear_faults().await;
         minutes += 30;
         world.advance_to(quiet.at(minutes)).await;
         assert_states_of(&quiet.watches("").await, &[name]);

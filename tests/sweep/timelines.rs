@@ -89,6 +89,19 @@ fn compliance(days: Days) -> Vec<Case> {
     ]
 }
 
+/// A fact of a backfill.
+fn silently(fact: Fact) -> Fact {
+    fact.with("backfill", true)
+}
+
+/// Phases of these days, without doses.
+fn programme_of(coach: &str, phases: &[(&str, u32)]) -> Fact {
+    let phase =
+        |(name, min_days): &(&str, u32)| json!({ "name": name, "min_days": min_days, "min_compliance_pct": null });
+    let phases: Vec<Value> = phases.iter().map(phase).collect();
+    fact("programme.saved", json!({ "programme_id": "p", "coach_id": coach, "phases": phases }))
+}
+
 /// `Base`, with days and three doses of seven; `Build`, of two days; `Keep`.
 fn programme(coach: &str, min_days: u32) -> Fact {
     let phases = json!([
@@ -109,6 +122,11 @@ fn phases(days: Days) -> Vec<Case> {
         let case = Case::of(name).automation("r", eligible()).knows(programme(name, min_days));
         case.knows(client_in(name, phase, days.day(-1)))
     };
+    let backfilled = |name: &'static str, since: NaiveDate| {
+        let case = Case::of(name).automation("r", eligible());
+        let case = case.then(days.at(1, "09:00"), silently(client_in(name, "Build", since)));
+        case.then(days.at(1, "10:00"), silently(programme(name, 3)))
+    };
     vec![
         // In the first phase from day 2 on, with three of seven; compliance is reached on day 3.
         case("phase.each", "Base", 3)
@@ -125,6 +143,23 @@ fn phases(days: Days) -> Vec<Case> {
             .takes_at_noon(taken(1..=2))
             .then(at(4, "08:00"), programme("phase.eased", 3))
             .emits_at_next_sweep("r", at(4, "08:00")),
+        // The same by a backfill: who may advance by it is marked silently.
+        case("phase.eased_silently", "Base", 9)
+            .took(taken(0..=0))
+            .takes_at_noon(taken(1..=2))
+            .then(at(4, "08:00"), silently(programme("phase.eased_silently", 3))),
+        // A roster that is backfilled before its programme: who may advance later is not marked.
+        backfilled("phase.may", days.day(-9)),
+        backfilled("phase.may_later", days.day(1)).emits("r", at(3, "00:00")),
+        // Entered again on the same date: another entry.
+        Case::of("phase.same_date")
+            .automation("r", eligible())
+            .knows(programme_of("phase.same_date", &[("A", 1), ("B", 0), ("C", 0)]))
+            .knows(client_in("phase.same_date", "A", days.day(0)))
+            .then(at(0, "13:02"), phase("phase.same_date", "B", at(0, "13:02")))
+            .then(at(0, "13:32"), phase("phase.same_date", "A", at(0, "13:32")))
+            .emits_at_next_sweep("r", at(0, "13:02"))
+            .emits("r", at(1, "00:00")),
         // Back in the same phase by the application's record, on a later date.
         case("phase.saved", "Build", 3)
             .then(at(6, "08:00"), client_in("phase.saved", "Build", days.day(6)))
@@ -182,6 +217,11 @@ fn places(days: Days) -> Vec<Case> {
         let case = Case::of(name).automation("r", no_log(2)).then(days.at(1, "09:00"), daily_log(name, days.day(1)));
         case.then(days.at(3, "20:00"), Case::workspace(name, zone))
     };
+    // A day after the only log is over in Kiritimati, fourteen hours ahead.
+    let ahead = |name: &'static str, backfill: bool| {
+        let case = Case::of(name).automation("r", no_log(1)).knows(daily_log(name, days.day(0)));
+        case.then(days.at(1, "10:02"), Case::workspace(name, "Pacific/Kiritimati").with("backfill", backfill))
+    };
     vec![
         case("ny.before").knows(daily_log("ny.before", day(0))).automation("r", no_log(2)).emits("r", at(3, "05:00")),
         case("ny.log").knows(daily_log("ny.log", day(1))).automation("r", no_log(2)).emits("r", at(4, "04:00")),
@@ -193,6 +233,8 @@ fn places(days: Days) -> Vec<Case> {
             .emits("r", at(4, "15:00")),
         moved("zone.back", "Pacific/Honolulu").emits("r", at(4, "10:00")),
         moved("zone.same", "UTC").emits("r", at(4, "00:00")),
+        ahead("zone.ahead", false).emits_at_next_sweep("r", at(1, "10:00")),
+        ahead("zone.ahead_silently", true),
     ]
 }
 
@@ -208,7 +250,6 @@ fn seeds(days: Days) -> Vec<Case> {
     let known = |name: &'static str| again(name).automation("r", no_check_in(3));
     let away = |name: &'static str| case(name).then(days.at(1, "08:00"), set_active(name, false));
     let off = || json!({ "active": false });
-    let silently = |fact: Fact| fact.with("backfill", true);
     vec![
         again("seed.created").saves(at(2, "14:00"), "r", no_check_in(3)),
         again("seed.enabled").saves_with(at(1, "14:00"), "r", no_check_in(3), off()).saves(

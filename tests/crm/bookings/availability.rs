@@ -6,12 +6,17 @@ use chrono::{NaiveDate, TimeDelta};
 use serde_json::{Value, json};
 
 use crate::crm::bookings::{CALENDAR, Desk, LEAD, OTHER_CALENDAR, OTHER_LEAD, event, slot, to};
-use crate::world::{Caller, Fact, Reply, World, fact, uuid};
+use crate::crm::contacts::merges::merged;
+use crate::world::{Caller, Fact, Reply, World, uuid};
+
+/// Opening hours that are the same on each day of the week.
+fn daily(hours: &Value) -> Value {
+    json!({ "mon": hours, "tue": hours, "wed": hours, "thu": hours, "fri": hours, "sat": hours, "sun": hours })
+}
 
 /// A calendar that is open from 09:00 to 12:00.
 fn mornings(calendar: u64) -> Fact {
-    let day = json!([["09:00", "12:00"]]);
-    let weekly = json!({ "mon": day, "tue": day, "wed": day, "thu": day, "fri": day, "sat": day, "sun": day });
+    let weekly = daily(&json!([["09:00", "12:00"]]));
     Fact::calendar("ada", &uuid(calendar)).with("weekly", weekly).with("horizon_days", 7)
 }
 
@@ -72,8 +77,7 @@ async fn bookable_calendars_show_every_day_of_their_horizon() {
 async fn the_contact_and_the_calendar_of_a_query_must_exist() {
     let world = World::start().await;
     let desk = desk(&world, mornings(CALENDAR)).await;
-    let merged = json!({ "coach_id": "ada", "contact_id": uuid(OTHER_LEAD), "merged_into": uuid(LEAD) });
-    world.apply([mornings(12).with("active", false), fact("contact.merged", merged)]).await;
+    world.apply([mornings(12).with("active", false), merged(OTHER_LEAD, LEAD)]).await;
     let about = |lead: u64, calendar: u64| json!({ "leadId": uuid(lead), "calendarId": uuid(calendar) });
     ask(&desk.key, about(99, CALENDAR)).await.refused(404, "not_found");
     let gone = ask(&desk.key, about(OTHER_LEAD, CALENDAR)).await.refused(409, "contact_merged");
@@ -81,15 +85,6 @@ async fn the_contact_and_the_calendar_of_a_query_must_exist() {
     for missing in [99, 12] {
         ask(&desk.key, about(LEAD, missing)).await.refused(404, "not_found");
     }
-    ask(&desk.key, json!({})).await.refused_for("leadId");
-    ask(&desk.key, json!({ "leadId": uuid(LEAD), "calendarId": null })).await.refused_for("calendarId");
-    ask(&desk.key, json!({ "leadId": uuid(LEAD), "days": 3 })).await.refused_for("days");
-    desk.key.post("/v1/crm/bookings/availability", json!(null)).body("").await.refused(400, "invalid_request");
-    let writer = world.coach("ada").await.crm_key_with(&["bookings.write"]).await;
-    ask(&writer, about(LEAD, CALENDAR)).await.refused(403, "permission_missing");
-    let eve = world.booking_coach("eve").await;
-    world.apply([Fact::calendar("ada", &uuid(30))]).await;
-    ask(&eve, about(LEAD, 30)).await.refused(404, "not_found");
 }
 
 #[tokio::test]
@@ -104,7 +99,9 @@ async fn exactly_the_listed_slots_can_be_booked() {
         .with("buffer_before_minutes", 15)
         .with("buffer_after_minutes", 45)
         .with("min_notice_minutes", 30);
-    world.apply([calendar]).await;
+    // Events of another calendar, in another zone, take its time and its buffers.
+    let other = Fact::calendar("ada", &uuid(OTHER_CALENDAR)).with("time_zone", "America/New_York");
+    world.apply([calendar, other.with("buffer_before_minutes", 75)]).await;
     let at = |minutes: i64| midnight + TimeDelta::minutes(minutes);
     let day = |n: i64| date + TimeDelta::days(n);
     world
@@ -116,13 +113,15 @@ async fn exactly_the_listed_slots_can_be_booked() {
             event("ada", &uuid(62), None, at(1_440 + 600), 0),
             // From 11:00 two days from now: nothing may end within 45 minutes before it.
             event("ada", &uuid(63), None, at(2 * 1_440 + 660), 60),
+            event("ada", &uuid(64), Some(OTHER_CALENDAR), at(3 * 1_440 + 660), 60),
         ])
         .await;
     let listed = slots(&desk, CALENDAR).await;
     assert_eq!(listed[&day(0)], ["09:30", "10:00", "10:30", "11:00"]);
     assert_eq!(listed[&day(1)], ["09:00", "09:30", "10:00", "10:30", "11:00"]);
     assert_eq!(listed[&day(2)], ["09:00"]);
-    for n in 0..3 {
+    assert!(listed[&day(3)].is_empty());
+    for n in 0..4 {
         for half in 0..48 {
             let time = format!("{:02}:{:02}", half / 2, half % 2 * 30);
             let offered = slots(&desk, CALENDAR).await[&day(n)].contains(&time);
@@ -169,8 +168,7 @@ async fn a_booking_can_be_moved_to_exactly_the_times_that_are_listed_for_it() {
     ask(&desk.key, with(json!({ "bookingId": "x" }))).await.refused_for("bookingId");
     ask(&desk.key, with(json!({ "bookingId": uuid(99) }))).await.refused(404, "not_found");
     ask(&desk.key, with(json!({ "leadId": uuid(OTHER_LEAD) }))).await.refused(404, "not_found");
-    let merge = json!({ "coach_id": "ada", "contact_id": uuid(LEAD), "merged_into": uuid(OTHER_LEAD) });
-    world.apply([fact("contact.merged", merge)]).await;
+    world.apply([merged(LEAD, OTHER_LEAD)]).await;
     for lead in [LEAD, OTHER_LEAD] {
         assert_eq!(times(&desk, with(json!({ "leadId": uuid(lead) }))).await, on_its_own);
     }
@@ -181,30 +179,10 @@ async fn a_booking_can_be_moved_to_exactly_the_times_that_are_listed_for_it() {
     ask(&desk.key, for_it).await.refused(409, "booking_not_active");
 }
 
-#[tokio::test]
-async fn bookings_and_private_events_on_any_calendar_block_all_calendars() {
-    let world = World::start().await;
-    let desk = desk(&world, mornings(CALENDAR)).await;
-    let york = mornings(OTHER_CALENDAR).with("time_zone", "America/New_York").with("buffer_after_minutes", 240);
-    let day = json!([["00:00", "24:00"]]);
-    let weekly = json!({ "mon": day, "tue": day, "wed": day, "thu": day, "fri": day, "sat": day, "sun": day });
-    world.apply([york.with("weekly", weekly)]).await;
-    let midnight = world.midnight_in(3).await;
-    let date = midnight.date_naive();
-    // 09:00 in UTC; with a buffer of four hours after it, nothing is left of the morning.
-    let local = midnight + TimeDelta::hours(9);
-    world.apply([event("ada", &uuid(60), Some(OTHER_CALENDAR), local, 60)]).await;
-    assert!(slots(&desk, CALENDAR).await[&date].is_empty());
-    desk.cancel(&uuid(60), LEAD).await.refused(404, "not_found");
-    world.apply([event("ada", &uuid(60), Some(OTHER_CALENDAR), local, 60).with("status", "cancelled")]).await;
-    assert_eq!(slots(&desk, CALENDAR).await[&date].len(), 3);
-}
-
 /// A calendar with the maximum of opening hours a day, each overlapping the next.
 fn crowded(calendar: u64, interval: u32) -> Fact {
     let hours: Vec<_> = (0..24).map(|n| [format!("{n:02}:{n:02}"), format!("{:02}:59", (n + 1).min(23))]).collect();
-    let weekly = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"].map(|day| (day.to_owned(), json!(hours)));
-    let fact = Fact::calendar("ada", &uuid(calendar)).with("weekly", Value::Object(weekly.into_iter().collect()));
+    let fact = Fact::calendar("ada", &uuid(calendar)).with("weekly", daily(&json!(hours)));
     fact.with("slot_minutes", 5).with("slot_interval_minutes", interval).with("horizon_days", 400)
 }
 

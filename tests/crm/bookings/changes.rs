@@ -1,49 +1,9 @@
-//! `PATCH` and `DELETE` of `/v1/crm/bookings/{id}`: length of a moved booking, and where a cancellation names its
-//! contact.
+//! `DELETE /v1/crm/bookings/{id}`: the place where a cancellation names its contact.
 
-use chrono::TimeDelta;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::crm::bookings::{CALENDAR, Desk, LEAD, OTHER_LEAD, path, slot, to};
-use crate::world::{Fact, World, rendered, uuid};
-
-async fn desk(world: &World) -> Desk<'_> {
-    Desk { world, key: world.booking_coach("ada").await }
-}
-
-#[tokio::test]
-async fn a_booking_keeps_its_length_wherever_it_is_moved() {
-    let world = World::start().await;
-    let desk = desk(&world).await;
-    let date = world.midnight_in(2).await.date_naive();
-    let calendar = |minutes: u32, interval: u32| {
-        let day = json!([["09:00", "12:00"]]);
-        let days = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"].map(|name| (name.to_owned(), day.clone()));
-        let fact = Fact::calendar("ada", &uuid(CALENDAR)).with("weekly", Value::Object(days.into_iter().collect()));
-        fact.with("slot_minutes", minutes).with("slot_interval_minutes", interval)
-    };
-    for (made_with, slots_of_now, last_start, too_late, last_end) in
-        [(30, 60, "11:30", "12:00", "12:00"), (60, 30, "11:00", "11:30", "12:00"), (45, 90, "11:00", "11:30", "11:45")]
-    {
-        world.apply([calendar(made_with, 30)]).await;
-        let booking = desk.booked(slot(date, "09:00")).await;
-        world.apply([calendar(slots_of_now, 30)]).await;
-        // Twice, so that the moved booking keeps its length as well.
-        for (time, end) in [
-            ("09:30", TimeDelta::minutes(570 + i64::from(made_with))),
-            ("09:00", TimeDelta::minutes(540 + i64::from(made_with))),
-        ] {
-            let moved = desk.reschedule(&booking, to(date, time)).await.expect(200);
-            let midnight = date.and_hms_opt(0, 0, 0).unwrap().and_utc();
-            assert_eq!(moved.body["booking"]["endsAt"], rendered(midnight + end), "{made_with} {time}");
-        }
-        desk.reschedule(&booking, to(date, too_late)).await.refused(409, "slot_unavailable");
-        desk.reschedule(&booking, to(date, "10:15")).await.refused(409, "slot_unavailable");
-        let moved = desk.reschedule(&booking, to(date, last_start)).await.expect(200);
-        assert_eq!(moved.body["booking"]["endsAt"], format!("{date}T{last_end}:00.000Z"));
-        desk.cancel(&booking, LEAD).await.expect(200);
-    }
-}
+use crate::crm::bookings::{LEAD, OTHER_LEAD, desk, path, slot};
+use crate::world::{Fact, World, uuid};
 
 #[tokio::test]
 async fn a_contact_may_be_named_in_the_query_of_a_cancellation() {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::crm::bookings::races::Owner;
 use crate::crm::events::races::{by_record, follow_booking};
+use crate::crm::lists::walk;
 use crate::event_feed::whole_feed;
 use crate::world::{World, time};
 
@@ -111,17 +112,10 @@ pub(crate) async fn assert_invariants(owner: &Owner<'_>, emitted: &EmittedConfli
 
 /// Asserts that the list holds exactly the confirmed events on a calendar.
 pub(crate) async fn assert_lists(owner: &Owner<'_>) {
-    let mut listed = BTreeMap::new();
-    let mut cursor = String::new();
-    loop {
-        let page = owner.keys[0].get(&format!("/v1/crm/bookings?limit=200{cursor}")).await.expect(200);
-        for booking in page.body["data"].as_array().unwrap() {
-            let span = [&booking["startsAt"], &booking["endsAt"]].map(|at| time(at).timestamp_millis());
-            listed.insert(booking["id"].as_str().unwrap().to_owned(), span);
-        }
-        let Some(next) = page.body["next_cursor"].as_str() else { break };
-        cursor = format!("&cursor={next}");
-    }
+    let span = |booking: &Value| [&booking["startsAt"], &booking["endsAt"]].map(|at| time(at).timestamp_millis());
+    let listed = walk(&owner.keys[0], "bookings", "", 200).await;
+    let listed = listed.iter().map(|booking| (booking["id"].as_str().unwrap().to_owned(), span(booking)));
+    let listed: BTreeMap<String, [i64; 2]> = listed.collect();
     let items = owner.world.items("crm", &format!("COACH#{}", owner.id)).await;
     let confirmed = items.iter().filter_map(Stored::confirmed).filter(|event| event.is_booking);
     assert_eq!(listed, confirmed.map(|event| (event.id, event.span)).collect());

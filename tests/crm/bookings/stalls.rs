@@ -7,7 +7,8 @@ use serde_json::json;
 use tokio::task::JoinHandle;
 
 use crate::crm::bookings::{CALENDAR, Desk, LEAD, OTHER_LEAD, event, path, slot, to};
-use crate::world::{Call, Fact, Reply, World, fact, uuid};
+use crate::crm::contacts::merges::merged;
+use crate::world::{Call, Fact, Reply, World, uuid};
 
 /// Calls of a write before its transaction: the key, the claim, and two reads.
 const BEFORE_THE_WRITE: usize = 4;
@@ -22,7 +23,7 @@ async fn stalled(world: &World, call: Call) -> JoinHandle<Reply> {
 }
 
 async fn resume(world: &World, call: JoinHandle<Reply>) -> Reply {
-    world.faults(json!({ "stalled_calls": 0, "function": "" })).await;
+    world.clear_faults().await;
     call.await.unwrap()
 }
 
@@ -68,7 +69,6 @@ async fn a_booking_is_decided_again_after_a_change_since_its_reads() {
     let world = World::start().await;
     let (desk, midnight) = desk(&world).await;
     let at = |minutes: i64| midnight + TimeDelta::minutes(minutes);
-    let merged = json!({ "coach_id": "ada", "contact_id": uuid(OTHER_LEAD), "merged_into": uuid(LEAD) });
     let private = |id: u64, starts: i64, minutes: i64| event("ada", &uuid(id), None, at(starts), minutes);
     // One booking at midnight for each case, on days of their own.
     let cases = [
@@ -79,7 +79,7 @@ async fn a_booking_is_decided_again_after_a_change_since_its_reads() {
         // The event ends on the day before, within the 15 minutes.
         (private(62, 5 * 1_440 - 60, 46), 409, "slot_unavailable"),
         (private(63, 6 * 1_440 - 60, 45), 201, ""),
-        (fact("contact.merged", merged), 409, "contact_merged"),
+        (merged(OTHER_LEAD, LEAD), 409, "contact_merged"),
         (private(64, -40 * 1_440, 60 * 1_440), 409, "slot_unavailable"),
     ];
     for (n, (change, status, code)) in cases.into_iter().enumerate() {

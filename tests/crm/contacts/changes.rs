@@ -40,37 +40,6 @@ async fn a_change_is_listed_emitted_and_keeps_other_fields() {
 }
 
 #[tokio::test]
-async fn a_change_needs_the_uuid_of_a_contact() {
-    let (world, key) = crm().await;
-    let own = "0197a6a0-5c3b-7000-8000-2f1d3c4b5a69";
-    world.apply([Fact::contact("ada", own)]).await;
-    let name = json!({ "name": "Lee Later" });
-    let changed = patch(&world, &key, &own.to_uppercase(), name.clone()).await.expect(200);
-    assert_eq!(changed.body["contact"]["id"], own);
-    for (id, status, code) in [
-        ("0197a6a0-5c3b-7000-8000-2f1d3c4b5a71", 404, "not_found"),
-        ("0197a6a05c3b700080002f1d3c4b5a69", 400, "invalid_request"),
-        ("nobody", 400, "invalid_request"),
-        ("%7B0197a6a0-5c3b-7000-8000-2f1d3c4b5a69%7D", 400, "invalid_request"),
-        ("%00", 400, "invalid_request"),
-        ("%FF", 400, "invalid_request"),
-    ] {
-        let once = format!("patch {id}");
-        let send = async || key.patch(&format!("{CONTACTS}/{id}"), name.clone()).idempotent(&once).await;
-        let refused = send().await.refused(status, code);
-        let again = send().await.refused(status, code);
-        assert!(!refused.is_replay() && again.is_replay(), "{id}: what is found out under a claim is recorded");
-    }
-    // The path is checked before the body.
-    assert_eq!(patch(&world, &key, "nobody", json!([])).await.refused(400, "invalid_request").body["field"], "id");
-    let reply = patch(&world, &key, own, json!({ "doNotContact": false })).await.refused_for("doNotContact");
-    assert!(reply.error().contains("can only be true"), "{}", reply.text);
-    patch(&world, &key, own, json!({})).await.refused(400, "invalid_request");
-    assert_eq!(shown(&key, own).await["updatedAt"], changed.body["contact"]["updatedAt"]);
-    assert_eq!(patch(&world, &key, own, json!({ "name": "é".repeat(200) })).await.expect(200).status, 200);
-}
-
-#[tokio::test]
 async fn parallel_changes_are_all_applied_and_emitted_one_by_one() {
     let (world, key) = crm().await;
     world.apply([Fact::contact("ada", &uuid(1)).with("do_not_contact", false)]).await;
@@ -105,17 +74,4 @@ async fn api_writes_survive_older_facts_and_yield_to_later_ones() {
     world.apply([theirs]).await;
     assert_eq!(shown(&key, &made).await["email"], Value::Null);
     assert_ne!(id_of(&post(&world, &key, "Made", "made@example.com").await.expect(201)), made);
-}
-
-#[tokio::test]
-async fn an_api_contact_becomes_a_client_and_stays_linked_after_a_change() {
-    let (world, key) = crm().await;
-    let made = id_of(&post(&world, &key, "Lee", "Lee@example.com").await.expect(201));
-    let partner = world.coach("ada").await.partner_key().await;
-    let client = json!({ "email": "lee@EXAMPLE.com", "send_welcome": false });
-    let client = partner.post("/v1/clients", client).await.expect(201).str("client_id").to_owned();
-    assert_eq!(shown(&key, &made).await["clientId"], json!(client));
-    let changed = patch(&world, &key, &made, json!({ "doNotContact": true })).await.expect(200);
-    assert_eq!(changed.body["contact"]["clientId"], json!(client));
-    assert_eq!(post(&world, &key, "Lee", "lee@example.com").await.expect(201).body["contact"], changed.body["contact"]);
 }

@@ -5,156 +5,14 @@ use std::future::IntoFuture;
 
 use serde_json::{Value, json};
 
-use crate::crm::contacts::{listed, patch, post, shown, stored};
-use crate::crm::events::endpoint;
-use crate::event_feed::{reader_of, whole_feed};
-use crate::feed::erasure::{ENDED_S, MARK, erased};
-use crate::world::{Answer, CRM_EVENTS, Caller, Endpoint, Fact, PIPELINE, Receiver, Reply, World, fact, members, uuid};
+use crate::crm::contacts::erasure_scene::{CALENDAR, ContactErasureScene, contact, email, event, opportunity, text_of};
+use crate::crm::contacts::merges::merged;
+use crate::crm::contacts::{listed, post, shown, stored};
+use crate::feed::erasure::{ENDED_S, MARK};
+use crate::world::{Fact, uuid};
 
-const CALENDAR: u64 = 900;
 /// Longer than the second pass of an erasure or of a late merge takes to come.
 const SETTLED_S: u64 = 150;
-/// Longer than the retry chain of a delivery.
-const CHAIN_S: u64 = 30 * 3_600;
-
-/// A coach whose receiver fails every request, so that deliveries of events wait, with a reader of the event feed.
-pub(crate) struct ContactErasureScene {
-    pub(crate) world: World,
-    pub(crate) key: Caller,
-    partner: Caller,
-    settings: Caller,
-    receiver: Receiver,
-    endpoint: Endpoint,
-    reader: Caller,
-    began_at: String,
-}
-
-impl ContactErasureScene {
-    pub(crate) async fn new() -> Self {
-        let world = World::start().await;
-        let ada = world.coach("ada").await;
-        let (key, partner, settings) = (ada.crm_key().await, ada.partner_key().await, ada.settings().await);
-        let receiver = Receiver::start().await;
-        receiver.otherwise(Answer::echo(500));
-        let endpoint = endpoint(&ada, &receiver, &CRM_EVENTS, "contact_details").await;
-        let reader = reader_of(&ada, &CRM_EVENTS, "contact_details").await;
-        let began_at = world.timestamp_in(0).await;
-        world.apply([Fact::pipeline("ada"), Fact::calendar("ada", &uuid(CALENDAR))]).await;
-        Self { key, partner, settings, receiver, endpoint, reader, began_at, world }
-    }
-
-    /// Creates a client from the contact with that number.
-    pub(crate) async fn client_of(&self, number: u64) -> String {
-        let body = json!({ "email": email(number), "full_name": "Somebody", "send_welcome": false });
-        self.partner.post("/v1/clients", body).await.expect(201).str("client_id").to_owned()
-    }
-
-    async fn write(&self, method: &str, path: &str, body: Value) -> Reply {
-        self.key.call(method, path).json(&body).idempotent(&format!("write-{}", self.world.number())).await
-    }
-
-    /// Calls every CRM write on a contact, each under a key of its own, so that the answers are recorded.
-    async fn call_all_writes(&self, number: u64) {
-        let id = uuid(number);
-        let found = post(&self.world, &self.key, "Anybody", &email(number)).await.expect(201);
-        assert_eq!(found.body["contact"]["id"], json!(id));
-        patch(&self.world, &self.key, &id, json!({ "name": format!("{MARK} renamed {number}") })).await.expect(200);
-        let made = self.write("POST", "/v1/crm/opportunities", json!({ "contactId": id })).await.expect(201);
-        assert!(made.body["opportunity"]["name"].as_str().unwrap().contains(MARK), "{}", made.text);
-        let date = (self.world.now().await + chrono::TimeDelta::days(2 + number.cast_signed())).date_naive();
-        let body = json!({ "leadId": id, "calendarId": uuid(CALENDAR), "date": date.to_string(), "time": "10:00" });
-        self.write("POST", "/v1/crm/bookings", body).await.expect(201);
-    }
-
-    async fn erase(&self, client: &str) {
-        self.world.apply([erased(client)]).await;
-    }
-
-    /// Sort keys in the coach's partition that begin with `prefix`.
-    pub(crate) async fn keys(&self, prefix: &str) -> Vec<String> {
-        let items = self.world.items("crm", "COACH#ada").await;
-        let keys = items.iter().map(|item| item["sk"]["S"].as_str().unwrap().to_owned());
-        keys.filter(|sk| sk.starts_with(prefix)).collect()
-    }
-
-    /// Asserts that nothing marked is left at rest and that these contacts are not shown.
-    pub(crate) async fn assert_forgotten(&self, numbers: &[u64]) {
-        let at_rest = self.world.at_rest().await;
-        for text in [MARK, "4155552671", "+1 415 555 2671"] {
-            let places = at_rest.locations_of(text);
-            assert!(places.is_empty(), "{places:#?}");
-        }
-        let items = self.world.items("crm", "COACH#ada").await;
-        for number in numbers {
-            let left = stored(&self.world, &uuid(*number)).await;
-            let kept = ["client_id", "contact_ref", "erased_at", "merged_at", "merged_into", "pk", "sk"];
-            assert!(left["erased_at"].is_object() && members(&left).iter().all(|name| kept.contains(name)), "{left}");
-            let about = format!("ada#{}", uuid(*number));
-            for item in items.iter().filter(|item| !item["sk"]["S"].as_str().unwrap().starts_with("CONTACT#")) {
-                let lead = [&item["lead_id"]["S"], &item["contact_ref"]["S"]];
-                assert!(!lead.contains(&&json!(uuid(*number))) && !lead.contains(&&json!(about)), "{item}");
-            }
-            let changed = patch(&self.world, &self.key, &uuid(*number), json!({ "name": "Back" })).await;
-            changed.refused(404, "not_found");
-        }
-        let feed = json!(whole_feed(&self.reader).await).to_string();
-        assert!(!feed.contains(MARK) && !feed.contains("555 2671"), "{feed}");
-    }
-
-    /// Asserts that no event of before leaves any more: neither by its retries, nor if the coach sends it again.
-    pub(crate) async fn assert_nothing_leaves(&self) {
-        let log = self.receiver.hooks();
-        assert!(log.iter().any(|hook| String::from_utf8_lossy(&hook.body).contains(MARK)), "events were waiting");
-        self.world.advance_s(CHAIN_S).await;
-        let path = format!("/settings/webhooks/{}/recover", self.endpoint.id);
-        self.settings.post(&path, json!({ "since": self.began_at })).await.expect(202);
-        self.world.settle().await;
-        for hook in &self.receiver.hooks()[log.len()..] {
-            let body = String::from_utf8_lossy(&hook.body).into_owned();
-            assert!(!body.contains(MARK) && !body.contains("555 2671"), "{body}");
-        }
-    }
-
-    /// Number of recorded answers that are found by a contact.
-    async fn answers_about(&self, number: u64) -> usize {
-        let about = json!(format!("ada#{}", uuid(number)));
-        self.world.table("idempotency").await.iter().filter(|item| item["contact_ref"]["S"] == about).count()
-    }
-}
-
-fn email(number: u64) -> String {
-    format!("{MARK}.{number}@example.com")
-}
-
-pub(crate) fn contact(number: u64) -> Fact {
-    let fact =
-        Fact::contact("ada", &uuid(number)).with("name", format!("{MARK} {number}")).with("email", email(number));
-    fact.with("phone", "+1 415 555 2671")
-}
-
-pub(crate) fn merged(from: u64, into: u64) -> Fact {
-    fact("contact.merged", json!({ "coach_id": "ada", "contact_id": uuid(from), "merged_into": uuid(into) }))
-}
-
-/// The application's record of an opportunity of the contact.
-pub(crate) fn opportunity(number: u64) -> Fact {
-    let detail = json!({
-        "opportunity_id": uuid(100 + number), "coach_id": "ada", "contact_id": uuid(number), "name": format!("for {MARK}"),
-        "value_cents": 5, "pipeline_id": PIPELINE, "stage": "lost", "lost_reason": format!("{MARK} moved away"),
-    });
-    fact("opportunity.saved", detail)
-}
-
-/// The application's record of an event with the contact.
-pub(crate) fn event(number: u64) -> Fact {
-    let hour = number % 10;
-    let detail = json!({
-        "event_id": uuid(200 + number), "coach_id": "ada", "calendar_id": uuid(CALENDAR), "lead_id": uuid(number),
-        "starts_at": format!("2027-03-01T0{hour}:00:00Z"), "ends_at": format!("2027-03-01T0{hour}:30:00Z"),
-        "status": "confirmed",
-    });
-    fact("calendar_event.saved", detail)
-}
 
 #[tokio::test]
 async fn an_erased_clients_contact_and_all_its_data_are_erased() {
@@ -195,8 +53,13 @@ async fn an_erased_clients_contact_and_all_its_data_are_erased() {
     assert_eq!(scene.keys("EMAIL#").await, ["EMAIL#else@example.com"]);
     assert_eq!(scene.keys("PHONE#").await, [] as [String; 0]);
     assert_eq!(listed(&scene.key).await, [uuid(9)]);
+    let date = world.midnight_in(2).await.date_naive();
     for number in gone {
         assert_eq!(scene.answers_about(number).await, 0);
+        let id = uuid(number);
+        scene.write("POST", "/v1/crm/opportunities", json!({ "contactId": id })).await.refused(404, "not_found");
+        let booking = json!({ "leadId": id, "calendarId": uuid(CALENDAR), "date": date, "time": "12:00" });
+        scene.write("POST", "/v1/crm/bookings", booking).await.refused(404, "not_found");
     }
     assert_eq!(scene.answers_about(9).await, 1);
 
@@ -296,7 +159,7 @@ async fn waiting_changes_and_events_of_an_erased_contact_are_not_emitted() {
     // Changes that the relay has published before it dies do arrive.
     let before = futures::future::join_all(kinds.map(|(name, _)| world.changes(name))).await;
     let sent_before = scene.receiver.hooks().len();
-    world.faults(json!({ "function": "", "crash_before_call": 0 })).await;
+    world.clear_faults().await;
     world.advance_s(ENDED_S).await;
     for ((name, pointer), before) in kinds.into_iter().zip(before) {
         let emitted = world.changes(name).await;
@@ -306,7 +169,7 @@ async fn waiting_changes_and_events_of_an_erased_contact_are_not_emitted() {
         assert!(emitted.iter().any(|fact| fact.pointer(pointer) == Some(&json!(uuid(9)))), "{name}: {emitted:?}");
     }
     let sent = scene.receiver.hooks().split_off(sent_before);
-    let names = |number| sent.iter().filter(|hook| String::from_utf8_lossy(&hook.body).contains(&uuid(number))).count();
+    let names = |number| sent.iter().filter(|hook| text_of(hook).contains(&uuid(number))).count();
     assert_eq!(names(1), 0);
     assert!(names(9) > 0);
 }
@@ -353,7 +216,7 @@ async fn a_write_that_stalls_while_the_contact_is_erased_leaves_nothing() {
             let stalled = tokio::spawn(call.idempotent("once").into_future());
             world.until_stalled().await;
             scene.erase(&client).await;
-            world.faults(json!({ "stalled_calls": 0, "spared_calls": 0, "function": "" })).await;
+            world.clear_faults().await;
             let reply = stalled.await.unwrap();
             assert!([200, 201, 404].contains(&reply.status), "{}", reply.text);
             if is_match && reply.body["contact"]["id"] != json!(uuid(1)) {

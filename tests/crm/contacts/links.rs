@@ -3,23 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::crm::contacts::merges::{MARK, WAITED_S, client_of, contact, merged, merged_into};
-use crate::crm::contacts::{crm, listed, shown, stored};
+use crate::crm::contacts::{crm, listed, patch, shown, stored};
 use crate::world::{Fact, uuid};
-
-#[tokio::test]
-async fn the_link_to_the_client_follows_the_merge() {
-    let (world, key) = crm().await;
-    world.apply((1..=4).map(contact)).await;
-    let client = client_of(&world, 1).await;
-    world.apply([merged(1, 2)]).await;
-    assert_eq!(shown(&key, &uuid(2)).await["clientId"], json!(client));
-    world.apply([merged(2, 3)]).await;
-    assert_eq!(shown(&key, &uuid(3)).await["clientId"], json!(client));
-    // A contact that has become a client itself stays that client.
-    let other = client_of(&world, 4).await;
-    world.apply([merged(3, 4)]).await;
-    assert_eq!(shown(&key, &uuid(4)).await["clientId"], json!(other));
-}
 
 #[tokio::test]
 async fn the_link_follows_the_latest_merge_in_any_order_of_arrival() {
@@ -64,6 +49,7 @@ async fn the_link_waits_for_an_unknown_contact() {
     world.advance_s(WAITED_S).await;
     assert!(world.set_aside().await.is_empty(), "the merge was stored anyway");
     assert_eq!(merged_into(&world, &key, 5).await, uuid(6));
+    patch(&world, &key, &uuid(6), json!({ "name": "Lee" })).await.refused(404, "not_found");
     assert_eq!(stored(&world, &uuid(5)).await["client_id"]["S"], json!(clients[2]));
     // However late, and over however many merges.
     world.apply([merged(6, 8)]).await;

@@ -1,10 +1,11 @@
 //! `POST /v1/crm/contacts` with the address of a contact that was merged away returns the surviving contact.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::crm::contacts::merges::{MARK, WAITED_S, client_of, contact, merged};
+use crate::crm::contacts::merges::{MARK, WAITED_S, client_of, contact, merged, merged_into};
 use crate::crm::contacts::{crm, listed, post, shown};
-use crate::world::{Caller, World, fact, uuid};
+use crate::feed::erasure::erased;
+use crate::world::{Caller, World, uuid};
 
 /// POSTs the address of a contact and returns the existing contact in the answer.
 async fn found_by(world: &World, key: &Caller, number: u64) -> Value {
@@ -16,11 +17,15 @@ async fn found_by(world: &World, key: &Caller, number: u64) -> Value {
 }
 
 #[tokio::test]
-async fn an_address_leads_to_the_end_of_any_chain_of_merges() {
+async fn a_merged_contact_and_its_address_lead_to_the_end_of_any_chain_of_merges() {
     let (world, key) = crm().await;
     world.apply((1..=5).map(contact)).await;
+    // Merges arrive from the end, from the start, and from the middle.
     for (from, into) in [(3, 4), (1, 2), (2, 3), (4, 5)] {
         world.apply([merged(from, into)]).await;
+    }
+    for number in 1..=4 {
+        assert_eq!(merged_into(&world, &key, number).await, uuid(5));
     }
     for number in 1..=5 {
         assert_eq!(found_by(&world, &key, number).await, uuid(5));
@@ -88,7 +93,7 @@ async fn an_address_without_a_surviving_contact_creates_one() {
     world.apply([merged(1, 2), merged(3, 4)]).await;
     let client = client_of(&world, 4).await;
     world.settle().await;
-    world.apply([fact("client.erased", json!({ "client_id": client }))]).await;
+    world.apply([erased(&client)]).await;
     world.advance_s(WAITED_S).await;
     for number in [1, 3] {
         let made = post(&world, &key, "Anew", &format!("{MARK}.{number}@example.com")).await.expect(201);

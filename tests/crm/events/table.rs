@@ -2,12 +2,12 @@
 
 mod bookings;
 mod contacts;
-mod corners;
 mod opportunities;
 
 use serde_json::{Value, json};
 
 use crate::crm::bookings::CALENDAR;
+use crate::crm::contacts::merges;
 use crate::crm::events::MODES;
 use crate::event_feed::{follow, reader_of};
 use crate::world::{CRM_EVENTS, Caller, Fact, World, fact, time, uuid};
@@ -54,6 +54,9 @@ const NONE: [(&str, Value); 0] = [];
 const NEW: &str = "<new>";
 /// The time of the change.
 const AT: &str = "<at>";
+/// Times of facts from before every write of the API.
+const EARLY: &str = "2026-01-01T00:00:00Z";
+const LATE: &str = "2026-01-02T00:00:00Z";
 
 fn lee(id: u64) -> Fact {
     Fact::contact("ada", &uuid(id))
@@ -69,7 +72,7 @@ fn nameless(id: u64) -> Value {
 }
 
 fn merged(from: u64, into: u64) -> Step {
-    saved(fact("contact.merged", json!({ "coach_id": "ada", "contact_id": uuid(from), "merged_into": uuid(into) })))
+    saved(merges::merged(from, into))
 }
 
 fn with(mut value: Value, members: Value) -> Value {

@@ -5,20 +5,8 @@ use std::future::IntoFuture;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
+use crate::crm::opportunities::{LEAD, OPPORTUNITIES, listed, made, scene};
 use crate::world::{Call, Caller, Fact, Reply, World, assert_cost, uuid};
-
-const OPPORTUNITIES: &str = "/v1/crm/opportunities";
-const LEAD: u64 = 1;
-
-async fn scene(world: &World) -> Caller {
-    let key = world.coach("ada").await.crm_key().await;
-    world.apply([Fact::pipeline("ada"), Fact::contact("ada", &uuid(LEAD))]).await;
-    key
-}
-
-fn creation(world: &World, key: &Caller) -> Call {
-    key.post(OPPORTUNITIES, json!({ "contactId": uuid(LEAD) })).idempotent(&format!("create-{}", world.number()))
-}
 
 fn change(world: &World, key: &Caller, id: &str, body: Value) -> Call {
     key.patch(&format!("{OPPORTUNITIES}/{id}"), body).idempotent(&format!("update-{}", world.number()))
@@ -27,16 +15,6 @@ fn change(world: &World, key: &Caller, id: &str, body: Value) -> Call {
 /// Sends all calls at the same moment.
 async fn at_once(calls: impl IntoIterator<Item = Call>) -> Vec<Reply> {
     join_all(calls.into_iter().map(Call::into_future)).await
-}
-
-async fn made(world: &World, key: &Caller) -> String {
-    creation(world, key).await.expect(201).body["opportunity"]["id"].as_str().unwrap().to_owned()
-}
-
-async fn shown(key: &Caller, id: &str) -> Value {
-    let page = key.get(OPPORTUNITIES).await.expect(200).body;
-    let found = page["data"].as_array().unwrap().iter().find(|opportunity| opportunity["id"] == *id);
-    found.unwrap_or_else(|| panic!("{id} is not in {page}")).clone()
 }
 
 #[tokio::test]
@@ -53,7 +31,7 @@ async fn parallel_changes_are_all_applied_and_each_is_emitted() {
         for reply in at_once(changes).await {
             reply.expect(200);
         }
-        let after = shown(&key, &id).await;
+        let after = listed(&key, &id).await;
         for (name, value) in wanted.as_object().unwrap() {
             assert_eq!(after[name], *value, "round {round}");
         }
@@ -64,7 +42,11 @@ async fn parallel_changes_are_all_applied_and_each_is_emitted() {
     let mut times: Vec<&Value> = emitted.iter().map(|fact| &fact["occurred_at"]).collect();
     times.dedup();
     assert_eq!(times.len(), 3 * ROUNDS, "no two changes have one time");
-    assert_eq!(emitted.last().unwrap()["opportunity"], shown(&key, &id).await, "the last change has the current state");
+    assert_eq!(
+        emitted.last().unwrap()["opportunity"],
+        listed(&key, &id).await,
+        "the last change has the current state"
+    );
 }
 
 /// Asserts that an opportunity has a lost reason if and only if its stage is lost.
@@ -104,7 +86,7 @@ async fn simultaneous_losses_and_reopenings_leave_no_reason_on_an_open_stage() {
                 _ => drop(reply.refused(400, "lost_reason_not_allowed")),
             }
         }
-        assert_consistent(&shown(&key, &id).await);
+        assert_consistent(&listed(&key, &id).await);
     }
     world.settle().await;
     for change in world.changes("opportunity.updated").await {
@@ -134,7 +116,7 @@ async fn simultaneous_api_writes_and_facts_leave_the_latest_value() {
         )
         .await;
         reply.expect(200);
-        let after = shown(&key, &id).await;
+        let after = listed(&key, &id).await;
         assert_eq!((&after["name"], &after["valueCents"]), (&json!(name), &json!(round)));
     }
 }
@@ -144,7 +126,7 @@ async fn a_creation_takes_three_calls_in_sequence_a_change_four_and_a_list_two()
     let world = World::start().await;
     let key = scene(&world).await;
     let function = "crm-opportunities";
-    let create = async || drop(creation(&world, &key).await.expect(201));
+    let create = async || drop(made(&world, &key).await);
     assert_cost(&world, function, create, |bill| bill.calls == 5 && bill.write_units <= 17.0, 3).await;
     let id = made(&world, &key).await;
     let rename = async || {

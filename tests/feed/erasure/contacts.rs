@@ -5,27 +5,17 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::crm::contacts::erasure::{contact, event, merged, opportunity};
+use crate::crm::contacts::erasure_scene::{ContactErasureScene, contact, event, is_personal, opportunity, text_of};
+use crate::crm::contacts::merges::merged;
 use crate::crm::contacts::stored;
-use crate::crm::events::endpoint;
+use crate::crm::events::{MODES, endpoint};
 use crate::event_feed::{reader_of, whole_feed};
 use crate::feed::erasure::{ENDED_S, MARK, erased};
-use crate::world::{Answer, CRM_EVENTS, Caller, Endpoint, Fact, Hook, Receiver, World, list, until, uuid};
+use crate::feed::stalls;
+use crate::world::{CRM_EVENTS, Fact, list, until, uuid};
 
-/// Longer than the retry chain of a delivery.
-const CHAIN_S: u64 = 30 * 3_600;
 /// A contact that no erasure reaches.
 const STRANGER: u64 = 999;
-const MODES: [&str; 2] = ["identifiers", "contact_details"];
-
-/// Returns true if a text has personal data of a contact that [`contact`] makes.
-fn is_personal(text: &str) -> bool {
-    [MARK, "4155552671", "555 2671"].iter().any(|part| text.contains(part))
-}
-
-fn text_of(hook: &Hook) -> String {
-    String::from_utf8_lossy(&hook.body).into_owned()
-}
 
 /// The same fact without personal data, about the stranger.
 fn of_stranger(fact: impl Fn(u64) -> Fact) -> Fact {
@@ -47,80 +37,16 @@ fn life(number: u64) -> Vec<Fact> {
     ]
 }
 
-/// A coach with an endpoint and a reader of the feed per payload mode, for all events of the CRM. Her receiver fails
-/// every request and echoes its body.
-struct Scene {
-    world: World,
-    receiver: Receiver,
-    endpoints: Vec<Endpoint>,
-    readers: Vec<Caller>,
-    partner: Caller,
-}
-
-impl Scene {
-    async fn new() -> Self {
-        let (world, receiver) = (World::start().await, Receiver::start().await);
-        receiver.otherwise(Answer::echo(500));
-        let ada = world.coach("ada").await;
-        let (mut endpoints, mut readers) = (Vec::new(), Vec::new());
-        for mode in MODES {
-            endpoints.push(endpoint(&ada, &receiver, &CRM_EVENTS, mode).await);
-            readers.push(reader_of(&ada, &CRM_EVENTS, mode).await);
-        }
-        let partner = ada.partner_key().await;
-        world.apply([Fact::pipeline("ada"), Fact::calendar("ada", &uuid(900))]).await;
-        Self { receiver, endpoints, readers, partner, world }
-    }
-
-    /// Creates a client from the contact with that number.
-    async fn client_of(&self, number: u64) -> String {
-        let body = json!({ "email": format!("{MARK}.{number}@example.com"), "full_name": MARK, "send_welcome": false });
-        let made = self.partner.post("/v1/clients", body).idempotent(&format!("client-{number}")).await.expect(201);
-        self.world.settle().await;
-        made.str("client_id").to_owned()
-    }
-
-    /// Applies facts one after the other, each later than the one before.
-    async fn apply_in_order(&self, facts: impl IntoIterator<Item = Fact>) {
-        for fact in facts {
-            self.world.apply([fact]).await;
-            self.world.advance_s(1).await;
-        }
-    }
-
-    async fn feeds(&self) -> Vec<Vec<Value>> {
-        futures::future::join_all(self.readers.iter().map(whole_feed)).await
-    }
-
-    /// Asserts that no personal data is at rest, shown in the feed, or sent from now on: neither by retries, nor if the
-    /// coach recovers the events since `began_at`. From now on the receiver takes everything.
-    async fn assert_nothing_leaves(&self, began_at: &str) {
-        let at_rest = self.world.at_rest().await;
-        for part in [MARK, "4155552671", "555 2671"] {
-            assert_eq!(at_rest.locations_of(part), [] as [String; 0]);
-        }
-        assert!(!is_personal(&json!(self.feeds().await).to_string()));
-        let sent = self.receiver.hooks().len();
-        self.receiver.otherwise(Answer::status(204));
-        self.world.advance_s(CHAIN_S).await;
-        let settings = self.world.settings_of("ada").await;
-        for endpoint in &self.endpoints {
-            let path = format!("/settings/webhooks/{}/recover", endpoint.id);
-            settings.post(&path, json!({ "since": began_at })).await.expect(202);
-        }
-        self.world.settle().await;
-        self.world.advance_s(CHAIN_S).await;
-        let later: Vec<String> = self.receiver.hooks()[sent..].iter().map(text_of).collect();
-        assert!(later.iter().all(|text| !is_personal(text)), "{later:#?}");
-        assert!(later.iter().any(|text| text.contains(&uuid(STRANGER))), "events of others are sent");
-    }
+/// Asserts that of the events that leave from now on none is personal, and some are about the stranger.
+async fn assert_nothing_leaves(scene: &ContactErasureScene) {
+    let later = scene.assert_nothing_leaves().await;
+    assert!(later.iter().any(|text| text.contains(&uuid(STRANGER))), "events of others are sent");
 }
 
 #[tokio::test]
 async fn an_erasure_empties_every_event_of_the_clients_contacts_and_no_other() {
-    let scene = Scene::new().await;
+    let scene = ContactErasureScene::of(&MODES).await;
     let world = &scene.world;
-    let began_at = world.timestamp_in(0).await;
     // Another coach has contacts with the same ids.
     let eve = world.coach("eve").await;
     let of_eve = reader_of(&eve, &CRM_EVENTS, "contact_details").await;
@@ -174,7 +100,7 @@ async fn an_erasure_empties_every_event_of_the_clients_contacts_and_no_other() {
             }
         }
     }
-    scene.assert_nothing_leaves(&began_at).await;
+    assert_nothing_leaves(&scene).await;
     assert_eq!((scene.feeds().await, whole_feed(&of_eve).await), (kept, eves));
     assert!(world.set_aside().await.is_empty());
 }
@@ -186,9 +112,8 @@ const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2,
 /// of the erasure arrive in each order, while deliveries about all three contacts wait.
 #[tokio::test]
 async fn merges_into_an_erased_contact_in_any_order_leave_no_delivery() {
-    let scene = Scene::new().await;
+    let scene = ContactErasureScene::of(&MODES).await;
     let world = &scene.world;
-    let began_at = world.timestamp_in(0).await;
     // The merges occurred before the erasure, or one of them after it.
     let cases = [[1, 2, 3], [2, 1, 3], [1, 3, 2]].into_iter().flat_map(|times| ORDERS.map(|order| (times, order)));
     world.apply([of_stranger(contact), of_stranger(opportunity)]).await;
@@ -212,7 +137,7 @@ async fn merges_into_an_erased_contact_in_any_order_leave_no_delivery() {
     }
     assert!(scene.receiver.hooks().iter().any(|hook| is_personal(&text_of(hook))), "deliveries wait");
     world.advance_s(ENDED_S).await;
-    scene.assert_nothing_leaves(&began_at).await;
+    assert_nothing_leaves(&scene).await;
     assert!(world.set_aside().await.is_empty());
 }
 
@@ -222,9 +147,8 @@ async fn an_erasure_goes_on_through_many_contacts_and_pages() {
     const OPPORTUNITIES: u64 = 310;
     /// More contacts than one reading of the feed looks for, and than one message has steps for.
     const MERGED: u64 = 60;
-    let scene = Scene::new().await;
+    let scene = ContactErasureScene::of(&MODES).await;
     let world = &scene.world;
-    let began_at = world.timestamp_in(0).await;
     world.apply((0..=MERGED).map(|number| contact(2_000 + number))).await;
     let client = scene.client_of(2_000).await;
     world.apply((1..=MERGED).map(|number| merged(2_000 + number, 2_000))).await;
@@ -237,7 +161,7 @@ async fn an_erasure_goes_on_through_many_contacts_and_pages() {
     // A busy machine may reach the time limit of an invocation: then the queue gives out the fact once more, later.
     world.advance_s(ENDED_S).await;
     assert!(scene.feeds().await.iter().all(|feed| feed.len() == 2));
-    scene.assert_nothing_leaves(&began_at).await;
+    assert_nothing_leaves(&scene).await;
     assert!(world.set_aside().await.is_empty());
 }
 
@@ -252,9 +176,8 @@ enum Reach {
 
 /// A function stalls before each of its calls in turn on a change of a contact's record, while the contact is erased.
 async fn erase_while_busy(function: &str, fewest_calls: usize, reach: Reach, change: fn(u64) -> Fact) {
-    let scene = Scene::new().await;
+    let scene = ContactErasureScene::of(&MODES).await;
     let world = &scene.world;
-    let began_at = world.timestamp_in(0).await;
     world.apply([of_stranger(contact), of_stranger(opportunity)]).await;
     let mut rounds = 0;
     for (spared_calls, own) in (0..20).zip((1..).step_by(2)) {
@@ -267,12 +190,8 @@ async fn erase_while_busy(function: &str, fewest_calls: usize, reach: Reach, cha
         if reach == Reach::Merge {
             world.apply([erased(&client)]).await;
         }
-        world.faults(json!({ "function": function, "spared_calls": spared_calls, "stalled_calls": 1 })).await;
-        world.publish([change(named).with("occurred_at", world.timestamp_in(1).await)]).await;
-        let stalled = tokio::select! {
-            () = world.until_stalled() => true,
-            () = world.settle() => false,
-        };
+        let changed = change(named).with("occurred_at", world.timestamp_in(1).await);
+        let stalled = stalls(world, function, spared_calls, changed).await;
         world.publish([last]).await;
         until("the contact goes", async || stored(world, &uuid(named)).await["listed"].is_null()).await;
         world.clear_faults().await;
@@ -288,7 +207,7 @@ async fn erase_while_busy(function: &str, fewest_calls: usize, reach: Reach, cha
         }
     }
     assert!((fewest_calls..20).contains(&rounds), "{function} stalled {rounds} times");
-    scene.assert_nothing_leaves(&began_at).await;
+    assert_nothing_leaves(&scene).await;
     assert!(world.set_aside().await.is_empty());
 }
 

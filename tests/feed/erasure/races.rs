@@ -8,13 +8,13 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use crate::feed::erasure::{ENDED_S, ErasureScene, MARK, application_client, erased, life};
+use crate::feed::stalls;
 use crate::world::{Answer, Fact, Receiver, World, list, until};
 
 /// Waits until nothing of the client's record is left.
-async fn until_erased(scene: &ErasureScene, client: &str) {
-    let name = |item: &Value| !item["full_name"].is_null();
-    let items = async || scene.world.items("clients", &format!("CLIENT#{client}")).await;
-    until("the erasure", async || !items().await.iter().any(name)).await;
+async fn until_erased(world: &World, client: &str) {
+    let items = async || world.items("clients", &format!("CLIENT#{client}")).await;
+    until("the erasure", async || items().await.iter().all(|item| item["full_name"].is_null())).await;
 }
 
 #[tokio::test]
@@ -35,7 +35,7 @@ async fn a_creation_that_stalls_during_its_clients_erasure_restores_nothing() {
             continue;
         };
         world.apply([erased(&client)]).await;
-        world.faults(json!({ "stalled_calls": 0, "spared_calls": 0, "function": "" })).await;
+        world.clear_faults().await;
         stalled.await.unwrap();
         world.advance_s(ENDED_S).await;
         scene.assert_forgotten(&[&client]).await;
@@ -60,8 +60,8 @@ async fn a_search_that_stalls_during_an_erasure_finds_the_remaining_client() {
             () = until("the request ends", async || search.is_finished()) => {}
         }
         world.publish([erased(&client)]).await;
-        until_erased(&scene, &client).await;
-        world.faults(json!({ "stalled_calls": 0, "spared_calls": 0, "function": "" })).await;
+        until_erased(world, &client).await;
+        world.clear_faults().await;
         let found = search.await.unwrap().expect(200);
         let ids: Vec<Value> =
             list(found.body["clients"].clone()).iter().map(|found| found["client_id"].clone()).collect();
@@ -82,15 +82,11 @@ async fn erase_while_busy(function: &str, fewest_calls: usize, facts: impl Fn(&s
         if !known.is_empty() {
             world.apply(known).await;
         }
-        world.faults(json!({ "function": function, "spared_calls": spared_calls, "stalled_calls": 1 })).await;
-        world.publish([late.with("occurred_at", world.timestamp_in(60).await)]).await;
-        let stalled = tokio::select! {
-            () = world.until_stalled() => true,
-            () = world.settle() => false,
-        };
+        let late = late.with("occurred_at", world.timestamp_in(60).await);
+        let stalled = stalls(world, function, spared_calls, late).await;
         world.publish([erased(&client)]).await;
-        until_erased(&scene, &client).await;
-        world.faults(json!({ "stalled_calls": 0, "spared_calls": 0, "function": "" })).await;
+        until_erased(world, &client).await;
+        world.clear_faults().await;
         clients.push(client);
         world.advance_s(ENDED_S).await;
         if !stalled {
@@ -133,7 +129,7 @@ async fn a_switch_that_stalls_during_its_clients_erasure_changes_nothing() {
         let switch = tokio::spawn(switch.into_future());
         world.until_stalled().await;
         world.apply([erased(&client)]).await;
-        world.faults(json!({ "stalled_calls": 0, "function": "" })).await;
+        world.clear_faults().await;
         switch.await.unwrap().refused(404, "not_found");
         scene.assert_forgotten(&[&client]).await;
     }
@@ -157,7 +153,7 @@ async fn assert_sent_attempts_logged(spared_calls: usize) -> bool {
     world.faults(json!({ "function": "ingest", "spared_calls": spared_calls, "stalled_calls": 3 })).await;
     world.publish([erased("c1")]).await;
     until("a second attempt", async || receiver.hooks().len() == 2 || world.now().await >= due).await;
-    world.faults(json!({ "stalled_calls": 0, "spared_calls": 0, "function": "" })).await;
+    world.clear_faults().await;
     world.settle().await;
     world.advance_s(ENDED_S).await;
     let deliveries = ada.deliveries(&endpoint).await;
@@ -200,11 +196,8 @@ async fn an_event_that_the_relay_publishes_after_an_erasure_is_not_attempted() {
     world.publish([life("c1", MARK).swap_remove(MESSAGE)]).await;
     world.until_stalled().await;
     world.publish([erased("c1")]).await;
-    until("the erasure", async || {
-        world.items("clients", "CLIENT#c1").await.iter().all(|item| item["full_name"].is_null())
-    })
-    .await;
-    world.faults(json!({ "function": "", "stalled_calls": 0 })).await;
+    until_erased(&world, "c1").await;
+    world.clear_faults().await;
     world.settle().await;
     assert_eq!(receiver.hooks().len(), 1, "the new client alone");
     assert_eq!(ada.deliveries(&endpoint).await.len(), 1);

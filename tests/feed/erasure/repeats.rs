@@ -103,9 +103,10 @@ async fn a_creation_that_died_before_its_mail_is_not_continued_after_the_erasure
     world.apply([erased(&client)]).await;
     for wait_s in [0, 61, ENDED_S] {
         world.advance_s(wait_s).await;
+        scene.assert_forgotten(&[&client]).await;
         assert_erased(create().await, &format!("{wait_s} s later"));
     }
-    assert!(world.mail().await.is_empty());
+    assert!(world.changes("client.created").await.is_empty() && world.mail().await.is_empty());
     assert_eq!(clients(world).await, 0);
 }
 

@@ -8,9 +8,9 @@ use std::future::IntoFuture;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::feed::erasure::erased;
-use crate::partner::clients::{LIST_ITEM, create};
-use crate::world::{Call, Caller, Fact, Reply, SDK_ATTEMPTS, World, members, time};
+use crate::partner::clients::create;
+use crate::partner::start_with_key;
+use crate::world::{Call, Caller, Reply, SDK_ATTEMPTS, World, time};
 
 /// More calls than a write of a client makes.
 const MOST_CALLS: usize = 20;
@@ -56,15 +56,13 @@ pub(super) async fn assert_locked(world: &World) -> BTreeMap<String, String> {
 
 #[tokio::test]
 async fn an_external_id_is_shown_and_found_from_the_creation_on() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     let bare = create(&key, "bare@example.com").await;
     assert_eq!(shown(&key, &bare).await, Value::Null);
     let made = post(&key, "a@example.com", "emr#7+ é/x").await.expect(201);
     let client = made.str("client_id");
     let query = "emr%237%2B%20%C3%A9/x";
     let found = key.get(&format!("/v1/clients?external_id={query}")).await.expect(200);
-    assert_eq!(members(&found.body["clients"][0]), LIST_ITEM);
     assert_eq!(found.body["clients"][0]["external_id"], "emr#7+ é/x");
     assert_eq!(found.body["clients"][0], key.get("/v1/clients").await.body["clients"][0]);
     assert_eq!(shown(&key, client).await, "emr#7+ é/x");
@@ -90,9 +88,6 @@ async fn an_external_id_is_shown_and_found_from_the_creation_on() {
         key.get(&format!("/v1/clients?external_id={long}")).await.refused_for("external_id");
         post(&key, "long@example.com", &long).await.refused_for("external_id");
         set(&key, &bare, long).await.refused_for("external_id");
-    }
-    for bad in [json!(""), json!(7), json!(["x"]), json!("a\0b"), json!("\u{200b}"), json!(" \u{a0}\u{fffd}")] {
-        set(&key, &bare, bad).await.refused_for("external_id");
     }
     assert_eq!(set(&key, &bare, "é".repeat(128)).await.expect(200).body["external_id"], "é".repeat(128));
     assert_locked(&world).await;
@@ -138,8 +133,7 @@ async fn another_coach_may_use_the_same_id_and_finds_its_own_client_alone() {
 
 #[tokio::test]
 async fn a_patch_sets_moves_keeps_or_removes_the_id_and_tells_the_application() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     let (client, other) = (create(&key, "a@example.com").await, create(&key, "b@example.com").await);
     set(&key, &other, "emr-other").await.expect(200);
     let path = format!("/v1/clients/{client}");
@@ -181,8 +175,7 @@ async fn a_patch_sets_moves_keeps_or_removes_the_id_and_tells_the_application() 
 
 #[tokio::test]
 async fn of_parallel_writes_with_one_id_exactly_one_gets_it() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     let mut clients = Vec::new();
     for number in 0..5 {
         clients.push(create(&key, &format!("old{number}@example.com")).await);
@@ -211,8 +204,7 @@ async fn of_parallel_writes_with_one_id_exactly_one_gets_it() {
 
 #[tokio::test]
 async fn parallel_patches_of_one_client_are_never_refused_for_its_own_id() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     let client = create(&key, "a@example.com").await;
     for round in 0..3 {
         let calls = (0..8).map(|number| {
@@ -229,52 +221,9 @@ async fn parallel_patches_of_one_client_are_never_refused_for_its_own_id() {
     }
 }
 
-#[tokio::test]
-async fn the_applications_facts_keep_the_id_and_a_hand_over_drops_it() {
-    let world = World::start().await;
-    let (ada, bob) = (world.coach("ada").await.partner_key().await, world.coach("bob").await.partner_key().await);
-    let client = post(&ada, "a@example.com", "emr-7").await.expect(201).str("client_id").to_owned();
-    let saved = |coach: &str| Fact::client(coach, &client).with("email", "a@example.com");
-    world.apply([saved("ada").with("full_name", "Anew").with("external_id", "theirs")]).await;
-    assert_eq!((shown(&ada, &client).await, find(&ada, "emr-7").await.len()), (json!("emr-7"), 1));
-
-    world.apply([saved("bob")]).await;
-    assert_eq!(shown(&bob, &client).await, Value::Null);
-    assert!(find(&ada, "emr-7").await.is_empty() && find(&bob, "emr-7").await.is_empty());
-    assert!(assert_locked(&world).await.is_empty());
-    let next = post(&ada, "next@example.com", "emr-7").await.expect(201);
-    set(&bob, &client, "emr-7").await.expect(200);
-    assert_eq!(find(&ada, "emr-7").await, [next.str("client_id")]);
-    assert_eq!(find(&bob, "emr-7").await, [client.as_str()]);
-
-    world.apply([saved("ada")]).await;
-    assert_eq!(shown(&ada, &client).await, Value::Null, "a client that comes back has none");
-    assert_eq!(find(&ada, "emr-7").await, [next.str("client_id")]);
-    assert!(find(&bob, "emr-7").await.is_empty());
-    assert_eq!(assert_locked(&world).await.len(), 1);
-}
-
-#[tokio::test]
-async fn an_erasure_leaves_neither_the_id_nor_its_lock() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    world.apply([Fact::client("ada", "c1")]).await;
-    set(&key, "c1", "emr-gwendolyn").await.expect(200);
-    let other = create(&key, "b@example.com").await;
-    let taken = post(&key, "c@example.com", "emr-gwendolyn").await.refused(400, "external_id_taken");
-    world.apply([erased("c1")]).await;
-    assert!(find(&key, "emr-gwendolyn").await.is_empty());
-    world.at_rest().await.assert_absent(["gwendolyn"]);
-    assert!(assert_locked(&world).await.is_empty());
-    set(&key, "c1", "emr-gwendolyn").await.refused(404, "not_found");
-    set(&key, &other, "emr-gwendolyn").await.expect(200);
-    assert_eq!(post(&key, "c@example.com", "emr-gwendolyn").await.text, taken.text);
-}
-
 /// A PATCH meets a fault at each of its calls in turn. The repeat succeeds, and the lock follows the record.
 async fn fault_at_each_call(fault: &str, times: usize) {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     let client = create(&key, "a@example.com").await;
     for spared_calls in 0..MOST_CALLS {
         let id = format!("emr-{spared_calls}");
@@ -308,8 +257,7 @@ async fn a_patch_that_meets_a_fault_or_dies_at_any_call_can_be_repeated() {
 
 #[tokio::test]
 async fn an_overtaken_write_takes_no_id_that_another_got_meanwhile() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     for spared_calls in 0..6 {
         let id = format!("emr-{spared_calls}");
         let slow = create(&key, &format!("slow{spared_calls}@example.com")).await;

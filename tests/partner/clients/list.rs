@@ -2,24 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::partner::clients::{LIST_ITEM, create, emails};
-use crate::world::{Fact, World, list, members, time};
-
-#[tokio::test]
-async fn the_list_is_newest_first_in_its_exact_shape() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    let empty = key.get("/v1/clients").await.expect(200);
-    assert_eq!(empty.body, json!({ "count": 0, "clients": [], "next_cursor": null }));
-    for email in ["a@example.com", "b@example.com", "c@example.com"] {
-        create(&key, email).await;
-    }
-    let reply = key.get("/v1/clients").await.expect(200);
-    assert_eq!(reply.members(), ["clients", "count", "next_cursor"]);
-    assert_eq!(emails(&reply.body["clients"]), ["c@example.com", "b@example.com", "a@example.com"]);
-    assert_eq!(reply.body["count"], 3);
-    assert!(reply.body["clients"].as_array().unwrap().iter().all(|client| members(client) == LIST_ITEM));
-}
+use crate::partner::clients::{create, emails};
+use crate::partner::start_with_key;
+use crate::world::{Fact, World, list, time};
 
 /// Creates clients of `ada` by facts without events.
 async fn roster(world: &World, size: usize) {
@@ -32,29 +17,16 @@ async fn roster(world: &World, size: usize) {
 }
 
 #[tokio::test]
-async fn a_limit_is_never_refused() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    roster(&world, 210).await;
-    for (query, count) in
-        [("", 50), ("limit", 50), ("LIMIT=5", 50), ("limit=201", 200), ("limit=3&limit=4", 3), ("limit=x&limit=4", 50)]
-    {
-        let reply = key.get(&format!("/v1/clients?{query}")).await.expect(200);
-        assert_eq!(reply.body["count"], count, "{query}");
-        assert_eq!(reply.body["clients"].as_array().unwrap().len(), count, "{query}");
-    }
-}
-
-#[tokio::test]
 async fn a_roster_of_450_is_paged_through_without_loss() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     roster(&world, 450).await;
+    assert_eq!(key.get("/v1/clients").await.expect(200).body["count"], 50);
+    // A page has 200 clients at most.
     for (filter, pages) in [("", vec![200, 200, 50]), ("&active=true", vec![200, 100])] {
         let mut seen = Vec::new();
         let mut cursor = String::new();
         for size in pages {
-            let reply = key.get(&format!("/v1/clients?limit=200{filter}{cursor}")).await.expect(200);
+            let reply = key.get(&format!("/v1/clients?limit=201{filter}{cursor}")).await.expect(200);
             assert_eq!(reply.body["count"], size);
             seen.extend(list(reply.body["clients"].clone()));
             cursor = reply.body["next_cursor"].as_str().map_or(String::new(), |cursor| format!("&cursor={cursor}"));
@@ -65,18 +37,12 @@ async fn a_roster_of_450_is_paged_through_without_loss() {
     }
     let first = key.get("/v1/clients?limit=200").await.expect(200);
     assert_eq!(key.get("/v1/clients?limit=200&cursor=").await.expect(200).body, first.body);
-    let found = key.get("/v1/clients?email=a@example.com&cursor=").await.expect(200);
-    assert_eq!(found.body, key.get("/v1/clients?email=a@example.com").await.expect(200).body);
-    for bad in ["x", "%20", "%00", "c3R1ZmY"] {
-        key.get(&format!("/v1/clients?cursor={bad}")).await.refused_for("cursor");
-        key.get(&format!("/v1/clients?email=a@example.com&cursor={bad}")).await.refused_for("cursor");
-    }
+    key.get("/v1/clients?email=a@example.com&cursor=c3R1ZmY").await.refused_for("cursor");
 }
 
 #[tokio::test]
 async fn only_the_exact_value_true_filters_to_active_clients() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (_world, key) = start_with_key().await;
     create(&key, "on@example.com").await;
     let off = create(&key, "off@example.com").await;
     key.patch(&format!("/v1/clients/{off}"), json!({ "is_active": false })).await.expect(200);
@@ -91,8 +57,7 @@ async fn only_the_exact_value_true_filters_to_active_clients() {
 
 #[tokio::test]
 async fn an_email_search_ignores_case_and_limit() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (_world, key) = start_with_key().await;
     let first = create(&key, "First+Tag@Example.com").await;
     for number in 0..3 {
         create(&key, &format!("later{number}@example.com")).await;
@@ -101,7 +66,6 @@ async fn an_email_search_ignores_case_and_limit() {
         let reply = key.get(&format!("/v1/clients?email={query}")).await.expect(200);
         assert_eq!((&reply.body["count"], &reply.body["next_cursor"]), (&json!(1), &Value::Null));
         assert_eq!(reply.body["clients"][0]["client_id"], first.as_str());
-        assert_eq!(members(&reply.body["clients"][0]), LIST_ITEM);
     }
     for nobody in
         ["", "first", "irst%2BTag@Example.com", "first@example.com", "%25@example.com", "first%2Btag@example.com%20"]
@@ -116,8 +80,7 @@ async fn an_email_search_ignores_case_and_limit() {
 
 #[tokio::test]
 async fn every_shown_address_can_be_searched_for() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     let addresses = [
         ("c1", "taro..y.@docomo.example"),
         ("c2", "\"quoted one\"@x.example"),
@@ -145,8 +108,7 @@ async fn every_shown_address_can_be_searched_for() {
 
 #[tokio::test]
 async fn clients_who_share_an_address_are_paged_through() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     let shared = (0..5).map(|number| {
         let fact = Fact::client("ada", &format!("c{number}")).with("backfill", true).with("email", "all@example.com");
         fact.with("created_at", format!("2026-01-01T00:0{number}:00Z"))

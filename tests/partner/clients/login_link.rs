@@ -1,12 +1,13 @@
-//! `POST /v1/clients/{clientId}/login-link`: access, limits and costs. `partner::login_pages` tests the links
+//! `POST /v1/clients/{clientId}/login-link`: bodies, limits and costs. `partner::login_pages` tests the links
 //! themselves.
 
 use std::future::IntoFuture;
 
 use futures::future::join_all;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::world::{Bill, Caller, Fact, Reply, World, assert_cost};
+use crate::partner::start_with_key;
+use crate::world::{Bill, Caller, Reply, World, assert_cost};
 
 /// Largest accepted body.
 const MAX_BODY_BYTES: usize = 256 * 1024;
@@ -22,8 +23,11 @@ pub(crate) async fn client(world: &World, key: &Caller) -> String {
     key.post("/v1/clients", body).await.expect(201).str("client_id").to_owned()
 }
 
-async fn activate(key: &Caller, client: &str, is_active: bool) {
-    key.patch(&format!("/v1/clients/{client}"), json!({ "is_active": is_active })).await.expect(200);
+/// A world with a coach, a caller with a partner key of hers, and the id of a client of hers.
+pub(crate) async fn start_with_client() -> (World, Caller, String) {
+    let (world, key) = start_with_key().await;
+    let client = client(&world, &key).await;
+    (world, key, client)
 }
 
 /// Remaining requests by `RateLimit`: of all, and of those for a login link.
@@ -38,26 +42,8 @@ fn left(reply: &Reply) -> (u32, u32) {
 }
 
 #[tokio::test]
-async fn a_link_uses_the_coachs_host_and_states_its_lifetime() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    let client = client(&world, &key).await;
-    let made = mint(&key, &client).await.expect(200);
-    assert_eq!(made.members(), ["client_id", "expires_note", "login_url"]);
-    assert_eq!(made.str("client_id"), client);
-    let note = made.str("expires_note").to_lowercase();
-    assert!(note.contains("single use") && note.contains("15 minutes"), "{note}");
-    let token = made.str("login_url").strip_prefix("https://ada.example/login/").unwrap();
-    // 256 bits in base64url.
-    assert!(token.len() == 43 && token.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b)), "{token}");
-    assert_ne!(mint(&key, &client).await.expect(200).str("login_url"), made.str("login_url"));
-}
-
-#[tokio::test]
 async fn any_body_or_none_is_accepted_but_a_huge_one_is_refused() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    let client = client(&world, &key).await;
+    let (_world, key, client) = start_with_client().await;
     let path = format!("/v1/clients/{client}/login-link");
     for body in ["", "{}", "null", "no JSON", "{\"coach_id\": \"bob\"}"] {
         for kind in ["application/json", "text/plain"] {
@@ -66,47 +52,6 @@ async fn any_body_or_none_is_accepted_but_a_huge_one_is_refused() {
     }
     key.call("POST", &path).body(vec![b' '; MAX_BODY_BYTES]).await.expect(200);
     key.call("POST", &path).body(vec![b' '; MAX_BODY_BYTES + 1]).await.refused(413, "body_too_large");
-}
-
-#[tokio::test]
-async fn only_the_coachs_active_clients_with_an_address_get_a_link() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    let other = world.coach("bob").await.partner_key().await;
-    let client = client(&world, &key).await;
-    for nobody in ["client_none", "no%20id", "%ff"] {
-        mint(&key, nobody).await.refused(404, "not_found");
-    }
-    mint(&other, &client).await.refused(404, "not_found");
-
-    activate(&key, &client, false).await;
-    mint(&key, &client).await.refused(409, "client_inactive");
-    mint(&other, &client).await.refused(404, "not_found");
-    activate(&key, &client, true).await;
-    mint(&key, &client).await.expect(200);
-
-    let nameless = Fact::client("ada", "c-nameless").with("email", Value::Null);
-    world.apply([nameless.clone()]).await;
-    mint(&key, "c-nameless").await.refused(400, "no_login_email");
-    // Both refusals apply: the one that the coach can fix at once comes first.
-    world.apply([nameless.with("is_active", false)]).await;
-    mint(&key, "c-nameless").await.refused(409, "client_inactive");
-}
-
-#[tokio::test]
-async fn a_link_needs_the_same_key_as_everything_else() {
-    let world = World::start().await;
-    let ada = world.coach("ada").await;
-    let key = ada.partner_key().await;
-    let client = client(&world, &key).await;
-    mint(&ada.crm_key().await, &client).await.refused(403, "wrong_scope");
-    mint(&world.anonymous(), &client).await.refused(401, "unauthorized");
-    world.coach("ada").not_entitled().await;
-    mint(&key, &client).await.refused(402, "partner_api_not_entitled");
-    for method in ["GET", "HEAD", "PUT", "DELETE", "PATCH"] {
-        let reply = key.call(method, &format!("/v1/clients/{client}/login-link")).await.expect(405);
-        assert_eq!(reply.header("allow"), Some("POST"));
-    }
 }
 
 #[tokio::test]
@@ -138,9 +83,7 @@ async fn of_40_links_of_one_key_in_one_minute_exactly_20_are_minted() {
 
 #[tokio::test]
 async fn links_count_as_requests_and_both_limits_are_in_the_headers() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    let client = client(&world, &key).await;
+    let (world, key, client) = start_with_client().await;
     world.advance_to_next_minute().await;
     let first = mint(&key, &client).await.expect(200);
     assert_eq!(first.header("ratelimit-policy"), Some("\"default\";q=300;w=60, \"login-link\";q=20;w=60"));
@@ -164,9 +107,7 @@ async fn links_count_as_requests_and_both_limits_are_in_the_headers() {
 async fn counters_of_past_minutes_do_not_pile_up() {
     /// Counters of the current minute, of the previous one, and those too few to be worth a write.
     const MOST_COUNTERS: usize = 4 + 8;
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    let client = client(&world, &key).await;
+    let (world, key, client) = start_with_client().await;
     for _ in 0..14 {
         world.advance_s(180).await;
         mint(&key, &client).await.expect(200);

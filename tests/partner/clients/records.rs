@@ -5,7 +5,8 @@ mod costs;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
-use crate::world::{Caller, Fact, World, fact, list, members, rendered, until};
+use crate::partner::start_with_key;
+use crate::world::{Caller, Fact, World, fact, list, rendered, until};
 
 fn day(offset: i64) -> String {
     let epoch: DateTime<Utc> = "2026-03-01T08:30:00Z".parse().unwrap();
@@ -36,19 +37,9 @@ fn logged(date: &str) -> Fact {
     fact("daily_log.saved", json!({ "client_id": "c1", "date": date }))
 }
 
-/// Applies many facts of the client, which are stored one after another, in invocations that a slow machine completes.
-async fn apply_some_at_a_time(world: &World, facts: impl Iterator<Item = Fact>) {
-    let mut facts = facts.peekable();
-    while facts.peek().is_some() {
-        world.apply(facts.by_ref().take(40)).await;
-    }
-}
-
 /// A world with a coach, her key and the client `c1`.
 async fn world() -> (World, Caller) {
-    let world = World::start().await;
-    let ada = world.coach("ada").await;
-    let key = ada.partner_key().await;
+    let (world, key) = start_with_key().await;
     world.apply([Fact::client("ada", "c1")]).await;
     (world, key)
 }
@@ -74,37 +65,18 @@ async fn latest(key: &Caller) -> Value {
 }
 
 #[tokio::test]
-async fn check_ins_are_listed_newest_first_with_their_review_and_nothing_else() {
+async fn check_ins_are_listed_newest_first_with_their_review() {
     let (world, key) = world().await;
-    let empty = key.get("/v1/clients/c1/check-ins").await.expect(200).body;
-    assert_eq!(empty, json!({ "client_id": "c1", "count": 0, "check_ins": [] }));
     assert_eq!(latest(&key).await, Value::Null);
-    let facts = [("b", 2), ("a", 1), ("c", 3)].map(|(id, offset)| submitted(id, &instant(offset)));
-    world.apply(facts).await;
+    world.apply([("b", 2), ("a", 1), ("c", 3)].map(|(id, offset)| submitted(id, &instant(offset)))).await;
     world.apply([reviewed("b", "2026-04-01T00:00:00Z")]).await;
-    let body = key.get("/v1/clients/c1/check-ins").await.expect(200).body;
-    let open =
-        |id: &str, offset| json!({ "id": id, "submitted_at": instant(offset), "reviewed": false, "reviewed_at": null });
-    let b =
-        json!({ "id": "b", "submitted_at": instant(2), "reviewed": true, "reviewed_at": "2026-04-01T00:00:00.000Z" });
-    assert_eq!(body, json!({ "client_id": "c1", "count": 3, "check_ins": [open("c", 3), b, open("a", 1)] }));
+    let shown = check_ins(&key).await;
+    let shown: Vec<[&Value; 2]> = shown.iter().map(|check_in| [&check_in["id"], &check_in["reviewed_at"]]).collect();
+    let reviewed_at = json!("2026-04-01T00:00:00.000Z");
+    assert_eq!(shown, [[&json!("c"), &Value::Null], [&json!("b"), &reviewed_at], [&json!("a"), &Value::Null]]);
+    // The application's record of the client leaves the check-ins.
+    world.apply([Fact::client("ada", "c1").with("full_name", "Renamed")]).await;
     assert_eq!(latest(&key).await, instant(3));
-}
-
-#[tokio::test]
-async fn check_in_limits_default_to_50_are_capped_at_200_and_never_refused() {
-    let (world, key) = world().await;
-    apply_some_at_a_time(&world, (0..203).map(|n| submitted(&format!("k{n:03}"), &instant(n)))).await;
-    let count = async |query: &str| {
-        let body = key.get(&format!("/v1/clients/c1/check-ins{query}")).await.expect(200).body;
-        assert_eq!(body["check_ins"][0]["id"], "k202");
-        assert_eq!(list(body["check_ins"].clone()).len(), body["count"].as_u64().unwrap() as usize);
-        body["count"].as_u64().unwrap()
-    };
-    assert_eq!(count("").await, 50);
-    for (query, expected) in [("limit=1", 1), ("limit=201", 200), ("limit=%D9%A3", 50), ("limit=2&limit=9", 2)] {
-        assert_eq!(count(&format!("?{query}")).await, expected, "{query}");
-    }
 }
 
 #[tokio::test]
@@ -138,76 +110,20 @@ async fn deleting_the_latest_check_in_restores_the_one_before() {
 }
 
 #[tokio::test]
-async fn the_applications_client_record_does_not_change_its_check_ins() {
-    let (world, key) = world().await;
-    world.apply([submitted("a", &instant(1))]).await;
-    world.apply([Fact::client("ada", "c1").with("full_name", "Renamed")]).await;
-    assert_eq!(latest(&key).await, instant(1));
-    assert_eq!(key.get("/v1/clients/c1").await.body["full_name"], "Renamed");
-}
-
-#[tokio::test]
-async fn daily_logs_are_only_dates_newest_first() {
-    let (world, key) = world().await;
-    let empty = key.get("/v1/clients/c1/daily-logs").await.expect(200).body;
-    assert_eq!(empty, json!({ "client_id": "c1", "dates": [], "count": 0, "last_logged_on": null }));
-    let days = ["2024-02-29", "2026-01-01", "2025-12-31", "2026-03-08"];
-    world.apply(days.map(|date| logged(date).with("weight_lbs", 180))).await;
-    world.apply([logged("2026-01-01")]).await;
-    let body = key.get("/v1/clients/c1/daily-logs").await.expect(200).body;
-    assert_eq!(members(&body), ["client_id", "count", "dates", "last_logged_on"]);
-    assert_eq!(body["dates"], json!(["2026-03-08", "2026-01-01", "2025-12-31", "2024-02-29"]));
-    assert_eq!(body["last_logged_on"], "2026-03-08");
-}
-
-#[tokio::test]
 async fn from_and_to_are_included_and_a_reversed_range_holds_nothing() {
     let (world, key) = world().await;
-    world.apply((0..10).map(|n| logged(&day(n)))).await;
+    // A log of a date counts once.
+    world.apply((0..10).chain([4]).map(|n| logged(&day(n)))).await;
     for (query, expected) in [
         (format!("?from={}", day(8)), vec![day(9), day(8)]),
         (format!("?to={}", day(1)), vec![day(1), day(0)]),
         (format!("?from={}&to={}", day(4), day(5)), vec![day(5), day(4)]),
-        (format!("?from={}&to={}", day(4), day(4)), vec![day(4)]),
         (format!("?from={}&to={}", day(5), day(4)), vec![]),
-        (format!("?from={}&to={}", day(50), day(60)), vec![]),
-        (format!("?from={}&from=nonsense&to={}", day(9), day(9)), vec![day(9)]),
         ("?from=0000-01-01&to=9999-12-31&limit=1".to_owned(), vec![day(9)]),
         ("?to=2024-02-29".to_owned(), vec![]),
     ] {
         assert_eq!(dates(&key, &query).await, expected, "{query}");
     }
-}
-
-#[tokio::test]
-async fn an_invalid_date_is_refused_by_name() {
-    let (world, key) = world().await;
-    world.apply([logged("2028-02-29")]).await;
-    assert_eq!(dates(&key, "?from=2028-02-29&to=2028-02-29").await, ["2028-02-29"]);
-    for wrong in ["2027-02-29", "2026-1-05", "today", "", "%202026-01-05"] {
-        for name in ["from", "to"] {
-            let reply = key.get(&format!("/v1/clients/c1/daily-logs?{name}={wrong}")).await.refused_for(name);
-            assert!(reply.str("error").contains("YYYY-MM-DD"), "{}", reply.text);
-        }
-    }
-    // The fields are checked before the client is looked up.
-    key.get("/v1/clients/nobody/daily-logs?from=x").await.refused_for("from");
-}
-
-#[tokio::test]
-async fn daily_log_limits_default_to_90_are_capped_at_365_and_never_refused() {
-    let (world, key) = world().await;
-    apply_some_at_a_time(&world, (0..400).map(|n| logged(&day(n)))).await;
-    for (query, expected) in [
-        (String::new(), 90),
-        ("?limit=ten".to_owned(), 90),
-        ("?limit=366".to_owned(), 365),
-        (format!("?limit=365&to={}", day(99)), 100),
-    ] {
-        assert_eq!(dates(&key, &query).await.len(), expected, "{query}");
-    }
-    let newest: Vec<String> = (35..400).rev().map(day).collect();
-    assert_eq!(dates(&key, "?limit=365").await, newest);
 }
 
 #[tokio::test]
@@ -230,19 +146,6 @@ async fn a_deactivated_clients_records_can_be_read_and_an_unknown_clients_cannot
             key.get(&format!("/v1/clients/{id}/{what}")).await.refused(404, "not_found");
         }
     }
-}
-
-#[tokio::test]
-async fn a_fact_waits_for_its_unknown_client() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    world.apply([submitted("a", &instant(1)), logged(&day(1)), reviewed("a", &instant(2))]).await;
-    world.advance_s(60).await;
-    world.apply([Fact::client("ada", "c1")]).await;
-    world.advance_s(120).await;
-    assert_eq!(ids(&key).await, ["a"]);
-    assert_eq!(check_ins(&key).await[0]["reviewed"], true);
-    assert_eq!(dates(&key, "").await, [day(1)]);
 }
 
 #[tokio::test]

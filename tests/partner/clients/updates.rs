@@ -8,8 +8,9 @@ use std::future::IntoFuture;
 use serde_json::{Value, json};
 
 use crate::feed::erasure::{erased, life};
-use crate::partner::clients::{LIST_ITEM, create};
-use crate::world::{Caller, Fact, World, fact, list, members, time, until};
+use crate::partner::clients::create;
+use crate::partner::start_with_key;
+use crate::world::{Caller, Fact, World, fact, list, time, until};
 
 const ALL: &str = "updated_since=2000-01-01T00:00:00Z";
 
@@ -42,8 +43,7 @@ fn advanced(client: &str, phase: &str) -> Fact {
 
 #[tokio::test]
 async fn an_update_is_a_change_of_what_the_api_shows_at_the_time_of_its_storing() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     let made = create(&key, "a@example.com").await;
     let detail = key.get(&format!("/v1/clients/{made}")).await.expect(200).body;
     assert_eq!(detail["updated_at"], detail["created_at"]);
@@ -94,8 +94,7 @@ async fn an_update_is_a_change_of_what_the_api_shows_at_the_time_of_its_storing(
 
 #[tokio::test]
 async fn clients_are_listed_by_update_from_a_time_on() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     let mut made = Vec::new();
     for email in ["a@example.com", "b@example.com", "c@example.com"] {
         made.push(create(&key, email).await);
@@ -108,7 +107,6 @@ async fn clients_are_listed_by_update_from_a_time_on() {
     assert_eq!(all.members(), ["clients", "count", "next_cursor"]);
     let clients = list(all.body["clients"].clone());
     assert_eq!(ids(&clients), [b, c, a]);
-    assert!(clients.iter().all(|client| members(client) == LIST_ITEM));
     let from = |client: &Value| client["updated_at"].as_str().unwrap().to_owned();
     for (since, expected) in [
         (from(&clients[1]), vec![c, a]),
@@ -143,9 +141,8 @@ async fn clients_are_listed_by_update_from_a_time_on() {
 }
 
 #[tokio::test]
-async fn a_cursor_counts_for_its_own_order_only() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+async fn a_cursor_counts_for_its_own_order_and_for_any_period() {
+    let (world, key) = start_with_key().await;
     world.apply((0..3).map(|number| Fact::client("ada", &format!("c{number}")).with("email", "all@example.com"))).await;
     for filter in ["", "&email=all@example.com"] {
         let cursor = async |query: &str| {
@@ -155,13 +152,8 @@ async fn a_cursor_counts_for_its_own_order_only() {
         let (newest, updated) = (cursor("").await, cursor(&format!("{ALL}&")).await);
         key.get(&format!("/v1/clients?limit=1{filter}&cursor={updated}")).await.refused_for("cursor");
         key.get(&format!("/v1/clients?{ALL}{filter}&cursor={newest}")).await.refused_for("cursor");
-        for bad in ["x", "%00", "dXBkYXRlZCM", "dXBkYXRlZCMyMDI2"] {
-            key.get(&format!("/v1/clients?{ALL}{filter}&cursor={bad}")).await.refused_for("cursor");
-        }
         let rest = key.get(&format!("/v1/clients?{ALL}{filter}&cursor={updated}")).await.expect(200);
         assert_eq!(rest.body["count"], 2);
-        let first = key.get(&format!("/v1/clients?{ALL}{filter}")).await.expect(200);
-        assert_eq!(key.get(&format!("/v1/clients?{ALL}{filter}&cursor=")).await.body, first.body, "the first page");
         // A cursor before the period begins with the period.
         let later = format!("/v1/clients?updated_since=2999-01-01T00:00:00Z{filter}&cursor={updated}");
         assert_eq!(key.get(&later).await.expect(200).body["count"], 0);
@@ -170,8 +162,7 @@ async fn a_cursor_counts_for_its_own_order_only() {
 
 #[tokio::test]
 async fn a_roster_of_one_time_is_paged_through_without_loss_and_a_filter_reads_no_more() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     let roster = (0..250).map(|number| {
         let fact = Fact::client("ada", &format!("c{number:03}")).with("is_active", number % 100 == 0);
         fact.with("backfill", true)
@@ -223,8 +214,7 @@ async fn a_hand_over_is_an_update_for_the_new_coach_and_erased_clients_are_not_l
 
 #[tokio::test]
 async fn a_write_that_is_stored_late_has_the_later_time_of_its_client() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     for spared_calls in 0..4 {
         let id = create(&key, &format!("c{spared_calls}@example.com")).await;
         let path = format!("/v1/clients/{id}");

@@ -5,16 +5,14 @@ use std::future::IntoFuture;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
+use super::{make_keys, new_key, path};
+use crate::settings::start_with_session;
 use crate::world::{Caller, Reply, World, list, time, until};
 
 const DAY_S: u64 = 86_400;
 /// Store calls before the transaction of a rotation or of a new expiry: the count of the request, the workspace, the
 /// key, and the workspace again.
 const CALLS_BEFORE: usize = 4;
-
-pub(super) fn path(key: &Reply) -> String {
-    format!("/settings/keys/{}", key.str("id"))
-}
 
 /// The key as the list shows it.
 pub(super) async fn listed(settings: &Caller, key: &Reply) -> Value {
@@ -39,10 +37,8 @@ pub(super) async fn overtaken(world: &World, call: crate::world::Call, meanwhile
 
 #[tokio::test]
 async fn a_change_sets_its_fields_and_keeps_the_others() {
-    let world = World::start().await;
-    let ada = world.coach("ada").await;
-    let settings = ada.settings().await;
-    let made = ada.new_key(json!({ "name": "x", "scope": "crm", "permissions": ["contacts.read"] })).await;
+    let (world, settings) = start_with_session().await;
+    let made = new_key(&settings, json!({ "name": "x", "scope": "crm", "permissions": ["contacts.read"] })).await;
     let bearer = world.anonymous().with_bearer(made.str("key"));
     bearer.get("/v1/crm/contacts").await.expect(200);
     let mut expected = listed(&settings, &made).await;
@@ -67,11 +63,9 @@ async fn a_change_sets_its_fields_and_keeps_the_others() {
 
 #[tokio::test]
 async fn the_next_use_of_a_key_sees_its_new_expiry() {
-    let world = World::start().await;
-    let ada = world.coach("ada").await;
-    let settings = ada.settings().await;
+    let (world, settings) = start_with_session().await;
     let soon = world.timestamp_in(600).await;
-    let made = ada.new_key(json!({ "name": "x", "scope": "partner", "expires_at": soon })).await;
+    let made = new_key(&settings, json!({ "name": "x", "scope": "partner", "expires_at": soon })).await;
     let bearer = world.anonymous().with_bearer(made.str("key"));
     bearer.get("/v1/ping").await.expect(200);
     settings.patch(&path(&made), json!({ "expires_at": world.timestamp_in(7_200).await })).await.expect(200);
@@ -88,35 +82,12 @@ async fn the_next_use_of_a_key_sees_its_new_expiry() {
 }
 
 #[tokio::test]
-async fn invalid_changes_are_refused_by_name() {
-    let world = World::start().await;
-    let ada = world.coach("ada").await;
-    let settings = ada.settings().await;
-    let made = ada.new_key(json!({ "name": "x", "scope": "partner" })).await;
-    let before = listed(&settings, &made).await;
-    for (field, body) in [
-        ("expires_at", json!({ "expires_at": world.timestamp_in(-1).await })),
-        ("permissions", json!({ "name": "y", "permissions": ["contacts.read"] })),
-    ] {
-        settings.patch(&path(&made), body).await.refused_for(field);
-    }
-    settings.patch(&path(&made), json!({})).await.refused(400, "invalid_request");
-    settings.patch(&path(&made), json!([])).await.refused(400, "invalid_json");
-    for unknown in ["/settings/keys/key_0", "/settings/keys/%00"] {
-        settings.patch(unknown, json!({ "name": "y" })).await.refused(404, "not_found");
-    }
-    assert_eq!(listed(&settings, &made).await, before);
-}
-
-#[tokio::test]
 async fn a_key_shows_its_status_its_replacement_and_until_when_it_works() {
-    let world = World::start().await;
-    let ada = world.coach("ada").await;
-    let settings = ada.settings().await;
-    let never = ada.new_key(json!({ "name": "never", "scope": "partner" })).await;
+    let (world, settings) = start_with_session().await;
+    let never = new_key(&settings, json!({ "name": "never", "scope": "partner" })).await;
     let in_an_hour = world.timestamp_in(3600).await;
     let body = json!({ "name": "hour", "scope": "partner", "expires_at": in_an_hour });
-    let hour = ada.new_key(body).await;
+    let hour = new_key(&settings, body).await;
     assert_eq!(state(&never.body), [&json!("active"), &Value::Null, &Value::Null]);
     assert_eq!(state(&hour.body), [&json!("active"), &Value::Null, &json!(in_an_hour)]);
     let mut replacements = Vec::new();
@@ -142,7 +113,7 @@ async fn a_key_shows_its_status_its_replacement_and_until_when_it_works() {
     settings.post(&format!("{}/rotate", path(&never)), json!({})).await.refused(409, "key_not_active");
     assert_eq!(listed(&settings, &never).await, before);
     world.advance_s(DAY_S + 60).await;
-    let settings = ada.settings().await;
+    let settings = world.settings_of("ada").await;
     for (key, new) in [(&never, &replacements[0]), (&hour, &replacements[1])] {
         let old = listed(&settings, key).await;
         assert_eq!(state(&old)[..2], [&json!("expired"), &new.body["id"]]);
@@ -160,10 +131,8 @@ async fn a_key_shows_its_status_its_replacement_and_until_when_it_works() {
 
 #[tokio::test]
 async fn a_rotation_that_a_change_overtakes_has_the_new_name_and_expiry() {
-    let world = World::start().await;
-    let ada = world.coach("ada").await;
-    let settings = ada.settings().await;
-    let old = ada.new_key(json!({ "name": "x", "scope": "partner" })).await;
+    let (world, settings) = start_with_session().await;
+    let old = new_key(&settings, json!({ "name": "x", "scope": "partner" })).await;
     let in_an_hour = world.timestamp_in(3600).await;
     let rotate = settings.post(&format!("{}/rotate", path(&old)), json!({}));
     let new = overtaken(&world, rotate, async || {
@@ -178,11 +147,9 @@ async fn a_rotation_that_a_change_overtakes_has_the_new_name_and_expiry() {
 
 #[tokio::test]
 async fn a_change_that_a_rotation_or_revocation_overtakes_is_refused() {
-    let world = World::start().await;
-    let ada = world.coach("ada").await;
-    let settings = ada.settings().await;
+    let (world, settings) = start_with_session().await;
     for (is_rotated, code) in [(true, "key_not_active"), (false, "key_revoked")] {
-        let key = ada.new_key(json!({ "name": "x", "scope": "partner" })).await;
+        let key = new_key(&settings, json!({ "name": "x", "scope": "partner" })).await;
         let change = settings.patch(&path(&key), json!({ "name": "y", "expires_at": null }));
         let refused = overtaken(&world, change, async || {
             if is_rotated {
@@ -206,9 +173,7 @@ async fn a_key_that_ends_during_its_prolongation_keeps_its_place_or_is_refused()
     let ada = world.coach("ada").await;
     let settings = ada.settings().await;
     let body = json!({ "name": "x", "scope": "partner" });
-    for _ in 1..50 {
-        ada.new_key(body.clone()).await;
-    }
+    make_keys(&settings, 49).await;
     for is_place_taken in [false, true] {
         let ends = world.now().await + TimeDelta::seconds(3);
         let short = ada.new_key(json!({ "name": "short", "scope": "partner", "expires_at": ends })).await;

@@ -6,8 +6,10 @@ use std::future::IntoFuture;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use super::changes::{listed, overtaken, path};
+use super::changes::{listed, overtaken};
+use super::{new_key, path};
 use crate::crm::contacts::merges::pseudo_random;
+use crate::settings::start_with_session;
 use crate::world::{Caller, Reply, World, list, members, time};
 
 /// Seeds of the sequences that are compared with the model.
@@ -55,35 +57,9 @@ async fn assert_ring_equals_keys(world: &World, settings: &Caller, after: &str) 
 }
 
 #[tokio::test]
-async fn a_key_of_either_scope_may_read_the_events_that_were_selected() {
-    let world = World::start().await;
-    let ada = world.coach("ada").await;
-    let settings = ada.settings().await;
-    for body in [
-        json!({ "name": "P", "scope": "partner" }),
-        json!({ "name": "C", "scope": "crm", "permissions": ["contacts.read"] }),
-    ] {
-        let mut with_events = body.clone();
-        with_events["events"] =
-            json!({ "types": ["check_in_submitted", "new_client", "new_client"], "payload_mode": "contact_details" });
-        let made = ada.new_key(with_events).await;
-        assert_eq!(made.body["events"], contact_details());
-        assert_eq!(members(&made.body["events"]), ["payload_mode", "types"]);
-        assert_eq!(listed(&settings, &made).await["events"], contact_details());
-        let mut without = body.clone();
-        without["events"] = Value::Null;
-        for body in [body, without] {
-            assert_eq!(ada.new_key(body).await.body["events"], Value::Null);
-        }
-    }
-}
-
-#[tokio::test]
 async fn events_are_replaced_kept_and_removed() {
-    let world = World::start().await;
-    let ada = world.coach("ada").await;
-    let settings = ada.settings().await;
-    let made = ada.new_key(json!({ "name": "x", "scope": "partner" })).await;
+    let (world, settings) = start_with_session().await;
+    let made = new_key(&settings, json!({ "name": "x", "scope": "partner" })).await;
     let mut expected = listed(&settings, &made).await;
     for (change, events) in [
         (json!({ "events": contact_details() }), contact_details()),
@@ -110,36 +86,9 @@ async fn events_are_replaced_kept_and_removed() {
 }
 
 #[tokio::test]
-async fn invalid_events_are_refused_by_name() {
-    let world = World::start().await;
-    let ada = world.coach("ada").await;
-    let settings = ada.settings().await;
-    let made = ada.new_key(json!({ "name": "x", "scope": "partner", "events": identifiers() })).await;
-    let before = listed(&settings, &made).await;
-    for (field, events) in [
-        ("events", json!(["new_client"])),
-        ("events.types", json!({ "payload_mode": "identifiers" })),
-        ("events.types", json!({ "types": [], "payload_mode": "identifiers" })),
-        ("events.types", json!({ "types": ["compliance_drop"], "payload_mode": "identifiers" })),
-        ("events.types", json!({ "types": ["client_created"], "payload_mode": "identifiers" })),
-        ("events.payload_mode", json!({ "types": ["new_client"] })),
-        ("events.payload_mode", json!({ "types": ["new_client"], "payload_mode": "everything" })),
-        ("events.url", json!({ "types": ["new_client"], "payload_mode": "identifiers", "url": "x" })),
-    ] {
-        let body = json!({ "name": "x", "scope": "partner", "events": events });
-        settings.post("/settings/keys", body).await.refused_for(field);
-        settings.patch(&path(&made), json!({ "events": events })).await.refused_for(field);
-    }
-    let keys = settings.get("/settings/keys").await.expect(200).body["keys"].clone();
-    assert_eq!(keys, json!([before]));
-}
-
-#[tokio::test]
 async fn a_rotation_copies_events_and_ends_those_of_the_old_key_with_it() {
-    let world = World::start().await;
-    let ada = world.coach("ada").await;
-    let settings = ada.settings().await;
-    let old = ada.new_key(json!({ "name": "x", "scope": "partner", "events": identifiers() })).await;
+    let (world, settings) = start_with_session().await;
+    let old = new_key(&settings, json!({ "name": "x", "scope": "partner", "events": identifiers() })).await;
     let id = |key: &Reply| key.str("id").to_owned();
     assert_eq!(readers(&world).await, BTreeMap::from([(id(&old), NEVER_MS)]));
     let new = settings.post(&format!("{}/rotate", path(&old)), json!({})).await.expect(201);
@@ -155,17 +104,15 @@ async fn a_rotation_copies_events_and_ends_those_of_the_old_key_with_it() {
     settings.patch(&path(&new), json!({ "events": null })).await.refused(409, "key_revoked");
     assert_eq!(readers(&world).await, BTreeMap::from([(id(&old), overlap_ends)]));
     world.advance_s(86_400 + 60).await;
-    let settings = ada.settings().await;
+    let settings = world.settings_of("ada").await;
     settings.patch(&path(&old), json!({ "events": null })).await.refused(409, "key_not_active");
     assert_eq!(listed(&settings, &old).await["events"], identifiers());
 }
 
 #[tokio::test]
 async fn a_change_of_events_and_a_rotation_at_once_leave_no_key_with_events_that_were_removed() {
-    let world = World::start().await;
-    let ada = world.coach("ada").await;
-    let settings = ada.settings().await;
-    let make = async || ada.new_key(json!({ "name": "x", "scope": "partner", "events": identifiers() })).await;
+    let (world, settings) = start_with_session().await;
+    let make = async || new_key(&settings, json!({ "name": "x", "scope": "partner", "events": identifiers() })).await;
     let rotate = |key: &Reply| settings.post(&format!("{}/rotate", path(key)), json!({}));
     // The removal overtakes the rotation.
     let old = make().await;
@@ -197,11 +144,9 @@ async fn a_change_of_events_and_a_rotation_at_once_leave_no_key_with_events_that
 
 #[tokio::test]
 async fn changes_of_a_keys_events_and_of_its_expiry_at_once_both_take_effect() {
-    let world = World::start().await;
-    let ada = world.coach("ada").await;
-    let settings = ada.settings().await;
+    let (world, settings) = start_with_session().await;
     let ends = json!(world.timestamp_in(3600).await);
-    let made = ada.new_key(json!({ "name": "x", "scope": "partner" })).await;
+    let made = new_key(&settings, json!({ "name": "x", "scope": "partner" })).await;
     let expiry = settings.patch(&path(&made), json!({ "expires_at": ends }));
     let changed = overtaken(&world, expiry, async || {
         settings.patch(&path(&made), json!({ "events": identifiers() })).await.expect(200);
@@ -218,16 +163,15 @@ async fn changes_of_a_keys_events_and_of_its_expiry_at_once_both_take_effect() {
 
 #[tokio::test]
 async fn a_full_ring_forgets_readers_that_have_ended() {
-    let world = World::start().await;
-    let ada = world.coach("ada").await;
+    let (world, settings) = start_with_session().await;
     let ends = world.timestamp_in(60).await;
     for number in 0..50 {
         let events = if number % 2 == 0 { identifiers() } else { Value::Null };
-        ada.new_key(json!({ "name": "x", "scope": "partner", "expires_at": ends, "events": events })).await.expect(201);
+        new_key(&settings, json!({ "name": "x", "scope": "partner", "expires_at": ends, "events": events })).await;
     }
     assert_eq!(readers(&world).await.len(), 25);
     world.advance_s(61).await;
-    let made = ada.new_key(json!({ "name": "x", "scope": "partner", "events": identifiers() })).await;
+    let made = new_key(&settings, json!({ "name": "x", "scope": "partner", "events": identifiers() })).await;
     assert_eq!(readers(&world).await, BTreeMap::from([(made.str("id").to_owned(), NEVER_MS)]));
 }
 

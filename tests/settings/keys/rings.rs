@@ -4,6 +4,7 @@ use std::future::IntoFuture;
 
 use serde_json::{Value, json};
 
+use crate::settings::start_with_session;
 use crate::world::{Bill, Caller, Coach, Reply, World};
 
 /// Number of expired keys of a coach.
@@ -93,9 +94,7 @@ async fn a_workspace_change_reaches_its_live_keys_only() {
 
 #[tokio::test]
 async fn a_ring_of_expired_keys_costs_no_more() {
-    let world = World::start().await;
-    let ada = world.coach("ada").await;
-    let settings = ada.settings().await;
+    let (world, settings) = start_with_session().await;
     let make = async |seconds: i64| {
         let expires_at = world.timestamp_in(seconds).await;
         settings.post("/settings/keys", json!({ "name": "x", "scope": "partner", "expires_at": expires_at })).await
@@ -118,9 +117,7 @@ async fn a_ring_of_expired_keys_costs_no_more() {
 
 #[tokio::test]
 async fn a_key_created_during_a_workspace_change_gets_the_change() {
-    let world = World::start().await;
-    let ada = world.coach("ada").await;
-    let settings = ada.settings().await;
+    let (world, settings) = start_with_session().await;
     // The workspace has been read, and the transaction is next.
     world.faults(json!({ "function": "settings", "spared_calls": 1, "stalled_calls": 1 })).await;
     let body = json!({ "name": "x", "scope": "partner" });

@@ -102,22 +102,6 @@ async fn a_recovery_that_is_held_up_blocks_the_next_for_a_minute_at_most_and_sen
 }
 
 #[tokio::test]
-async fn a_recovery_whose_answer_is_lost_is_carried_out() {
-    const FAILED: usize = 40;
-    let scene = EndpointScene::new().await;
-    let (_, endpoint, settings) = scene.coach().await;
-    scene.fail(&settings, &endpoint, FAILED).await;
-    scene.world.faults(json!({ "crash_after_commit": 1, "function": "settings" })).await;
-    recover(&settings, &endpoint).await.expect(500);
-    scene.world.clear_faults().await;
-    scene.world.settle().await;
-    assert_eq!(scene.receiver.hooks().len(), FAILED);
-    let trail = settings.get("/settings/audit?limit=1").await.expect(200).body;
-    assert_eq!(trail["data"][0]["detail"]["deliveries"], FAILED);
-    assert_eq!(recover(&settings, &endpoint).await.expect(202).body["deliveries"], 0);
-}
-
-#[tokio::test]
 async fn toggling_and_recovering_in_a_loop_sends_an_event_once_an_hour_and_a_test_never() {
     const EVENTS: usize = 3;
     const TESTS: usize = 2;

@@ -41,13 +41,15 @@ async fn an_automation_waits_for_its_workspace() {
 }
 
 #[tokio::test]
-async fn after_a_hand_over_the_new_coachs_automations_count() {
+async fn after_a_hand_over_neither_automations_nor_subscriptions_of_the_former_coach_count() {
     let scene = AutomationScene::new("identifiers").await;
     scene.automation("a1", on("message_received")).await;
     scene.world.coach("bob").await;
-    scene.world.apply([Fact::client("bob", "c1")]).await;
     scene.world.apply([message("m1")]).await;
-    assert!(scene.named.hooks().is_empty());
+    assert_eq!((scene.named.hooks().len(), scene.subscribed.hooks().len()), (1, 1));
+    scene.world.apply([Fact::client("bob", "c1")]).await;
+    scene.world.apply([message("m2"), check_in("k1", 1, json!({}), json!({})), advance("Build")]).await;
+    assert_eq!((scene.named.hooks().len(), scene.subscribed.hooks().len()), (1, 1));
 }
 
 #[tokio::test]

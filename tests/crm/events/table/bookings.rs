@@ -4,7 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
 use super::Step::{Delete, Echo, Patch, Post};
-use super::{NEW, NONE, OTHER_CALENDAR, Row, lee, named, row, saved};
+use super::{EARLY, LATE, NEW, NONE, OTHER_CALENDAR, Row, lee, merged, named, nameless, row, saved, with};
 use crate::crm::bookings::{CALENDAR, event, path};
 use crate::world::{Fact, rendered, uuid};
 
@@ -28,17 +28,21 @@ pub(super) fn rows(midnight: DateTime<Utc>) -> Vec<Row> {
         });
         ("booking_rescheduled", data)
     };
-    let elsewhere = |(of, mut data): (&'static str, Value)| {
-        data["booking"]["calendar_id"] = json!(uuid(OTHER_CALENDAR));
+    // The same event with another contact, or with other members of its booking.
+    let about = |contact: Value, (of, data): (&'static str, Value)| (of, with(data, json!({ "contact": contact })));
+    let but = |(of, mut data): (&'static str, Value), members: Value| {
+        data["booking"] = with(data["booking"].take(), members);
         (of, data)
     };
+    let elsewhere = json!({ "calendar_id": uuid(OTHER_CALENDAR) });
+    let in_new_york = json!({ "calendar_id": uuid(12), "timezone": "America/New_York" });
+    let until = |hour: i64| json!({ "ends_at": rendered(at(hour)) });
+    let of_lead = |id: u64, hour: i64, lead: u64| on(id, hour).with("lead_id", uuid(lead));
+    let month = |hour: i64| on(510, hour).with("ends_at", rendered(at(hour + 31 * 24)));
     let date = midnight.date_naive();
     let slot = |time: &str| json!({ "leadId": uuid(1), "calendarId": uuid(CALENDAR), "date": date, "time": time });
     let to = |time: &str| json!({ "leadId": uuid(1), "date": date, "time": time });
     let booking = |id: u64| path(&uuid(id));
-    let (mut without, mut longer) = (booked(&uuid(310), 9), moved(309, 8, 8));
-    without.1["contact"] = Value::Null;
-    longer.1["booking"]["ends_at"] = json!(rendered(at(10)));
     vec![
         row("POST books, and its echo", [], [Post("/v1/crm/bookings", slot("01:00")), Echo], [booked(NEW, 1)]),
         row("PATCH to the same time", [saved(on(301, 2))], [Patch(booking(301), to("02:00"))], NONE),
@@ -54,7 +58,12 @@ pub(super) fn rows(midnight: DateTime<Utc>) -> Vec<Row> {
             [ended(301, 3)],
         ),
         row("a fact books", [], [saved(on(302, 4))], [booked(&uuid(302), 4)]),
-        row("a fact without a contact", [], [saved(on(310, 9).with("lead_id", Value::Null))], [without]),
+        row(
+            "a fact without a contact",
+            [],
+            [saved(on(310, 9).with("lead_id", Value::Null))],
+            [about(Value::Null, booked(&uuid(310), 9))],
+        ),
         row("a fact repeats", [], [saved(on(302, 4))], NONE),
         row("first seen as cancelled", [], [saved(cancelled(on(303, 5)))], NONE),
         row("confirmed after that", [], [saved(on(303, 5))], [booked(&uuid(303), 5)]),
@@ -75,7 +84,7 @@ pub(super) fn rows(midnight: DateTime<Utc>) -> Vec<Row> {
             "another calendar",
             [saved(on(306, 9))],
             [saved(on(306, 9).with("calendar_id", uuid(OTHER_CALENDAR)))],
-            [elsewhere(moved(306, 9, 9))],
+            [but(moved(306, 9, 9), elsewhere.clone())],
         ),
         row("another calendar and another time", [], [saved(on(306, 13))], [moved(306, 13, 9)]),
         row(
@@ -91,8 +100,77 @@ pub(super) fn rows(midnight: DateTime<Utc>) -> Vec<Row> {
             NONE,
         ),
         row("a backfill", [], [saved(on(308, 11).with("backfill", true))], NONE),
-        row("another end", [saved(on(309, 8))], [saved(on(309, 8).with("ends_at", rendered(at(10))))], [longer]),
+        row(
+            "another end",
+            [saved(on(309, 8))],
+            [saved(on(309, 8).with("ends_at", rendered(at(10))))],
+            [but(moved(309, 8, 8), until(10))],
+        ),
         row("a calendar", [], [saved(Fact::calendar("ada", &uuid(CALENDAR)).with("name", "Renamed"))], NONE),
         row("a workflow", [], [saved(Fact::workflow("ada", &uuid(399)))], NONE),
+        // Changes of which only a part is seen.
+        row(
+            "of a contact that is not stored",
+            [],
+            [saved(of_lead(501, 1, 590))],
+            [about(nameless(590), booked(&uuid(501), 1))],
+        ),
+        row(
+            "of a merged contact",
+            [saved(lee(591)), merged(591, 1)],
+            [saved(of_lead(502, 2, 591))],
+            [booked(&uuid(502), 2)],
+        ),
+        row("PATCH of a merged contact's booking", [], [Patch(booking(502), to("03:00"))], [moved(502, 3, 2)]),
+        row(
+            "DELETE of a merged contact's booking",
+            [],
+            [Delete(booking(502), json!({ "leadId": uuid(1) }))],
+            [ended(502, 3)],
+        ),
+        row(
+            "on a calendar that is not stored",
+            [],
+            [saved(on(503, 4).with("calendar_id", uuid(12)))],
+            [but(booked(&uuid(503), 4), in_new_york)],
+        ),
+        row("moved and cancelled at once", [saved(on(504, 5))], [saved(cancelled(on(504, 6)))], [ended(504, 6)]),
+        row(
+            "moved out and cancelled at once",
+            [saved(on(505, 7))],
+            [saved(cancelled(private(505, 8)))],
+            [ended(505, 7)],
+        ),
+        row(
+            "another calendar, contact and time at once",
+            [saved(on(506, 9)), saved(lee(592))],
+            [saved(of_lead(506, 10, 592).with("calendar_id", uuid(OTHER_CALENDAR)))],
+            [about(named(592), but(moved(506, 10, 9), elsewhere))],
+        ),
+        row(
+            "cancelled by a fact of before a PATCH",
+            [saved(on(507, 11).with("occurred_at", EARLY)), Patch(booking(507), to("12:00"))],
+            [saved(cancelled(on(507, 13)).with("occurred_at", LATE))],
+            [ended(507, 12)],
+        ),
+        row(
+            "moved by a fact of before a PATCH",
+            [saved(on(508, 13).with("occurred_at", EARLY)), Patch(booking(508), to("14:00"))],
+            [saved(on(508, 15).with("occurred_at", LATE))],
+            NONE,
+        ),
+        row("after its backfill", [saved(on(509, 15).with("backfill", true))], [saved(on(509, 15))], NONE),
+        row(
+            "moved by the application while it is backfilled",
+            [],
+            [saved(on(509, 16).with("backfill", true)), saved(on(509, 17))],
+            [moved(509, 17, 16)],
+        ),
+        row(
+            "a month, moved by more than a month: the largest transaction",
+            [saved(month(1_000))],
+            [saved(month(2_000))],
+            [but(moved(510, 2_000, 1_000), until(2_000 + 31 * 24))],
+        ),
     ]
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Step::{Echo, Patch, Post};
-use super::{AT, NEW, NONE, Row, lee, merged, named, nameless, row, saved, with};
+use super::{AT, EARLY, LATE, NEW, NONE, Row, lee, merged, named, nameless, row, saved, with};
 use crate::world::{Fact, PIPELINE, uuid};
 
 pub(super) fn rows() -> Vec<Row> {
@@ -29,6 +29,10 @@ pub(super) fn rows() -> Vec<Row> {
         });
         ("opportunity_stage_changed", data)
     };
+    let from_won = |(of, data): (&'static str, Value)| (of, with(data, json!({ "from_pipeline_id": "pipeline-won" })));
+    let won = |id: u64| with(package(id), json!({ "pipeline_id": "pipeline-won", "status": "won" }));
+    let pipeline = Fact::pipeline("ada").with("pipeline_id", "pipeline-won");
+    let pipeline = pipeline.with("stages", json!([{ "id": "new", "name": "Done", "kind": "won" }]));
     let (one, open) = (named(1), ("new", "open"));
     let lost = |id: u64| deal(id, 1).with("stage", "lost").with("lost_reason", "Price");
     vec![
@@ -124,6 +128,49 @@ pub(super) fn rows() -> Vec<Row> {
             [],
             [saved(deal(215, 293).with("value_cents", 3).with("stage", "warm"))],
             [moved(one, with(package(215), json!({ "value_cents": 3, "stage": "warm" })), open, json!([]))],
+        ),
+        // Changes of which only a part is seen.
+        row(
+            "a fact of before a PATCH, in another stage",
+            [saved(deal(421, 1).with("occurred_at", EARLY)), Patch(at(421), json!({ "valueCents": 5 }))],
+            [saved(deal(421, 1).with("occurred_at", LATE).with("value_cents", 9).with("stage", "warm"))],
+            [moved(named(1), shown(&uuid(421), "Package", 5, "warm", "open"), open, json!([]))],
+        ),
+        row(
+            "a stage with the same id that has another kind in another pipeline",
+            [saved(deal(422, 1)), saved(pipeline)],
+            [saved(deal(422, 1).with("pipeline_id", "pipeline-won"))],
+            [moved(named(1), won(422), open, json!([]))],
+        ),
+        row(
+            "a change within that pipeline",
+            [],
+            [saved(deal(422, 1).with("pipeline_id", "pipeline-won").with("name", "P"))],
+            [updated(named(1), with(won(422), json!({ "name": "P" })), json!(["name"]))],
+        ),
+        row(
+            "back, with another name",
+            [],
+            [saved(deal(422, 1))],
+            [from_won(moved(named(1), package(422), ("new", "won"), json!(["name"])))],
+        ),
+        row(
+            "PATCH of a merged contact's opportunity",
+            [saved(lee(430)), saved(deal(423, 430)), merged(430, 1)],
+            [Patch(at(423), json!({ "stage": "warm" }))],
+            [moved(named(1), shown(&uuid(423), "Package", 25_000, "warm", "open"), open, json!([]))],
+        ),
+        row(
+            "another reason and another value",
+            [saved(deal(424, 1).with("stage", "lost").with("lost_reason", "Price"))],
+            [Patch(at(424), json!({ "lostReason": "Time", "valueCents": 1 }))],
+            [updated(named(1), shown(&uuid(424), "Package", 1, "lost", "lost"), json!(["value_cents"]))],
+        ),
+        row(
+            "POST with members",
+            [],
+            [Post("/v1/crm/opportunities", json!({ "contactId": uuid(1), "name": "P", "valueCents": 3 }))],
+            [created(named(1), shown(NEW, "P", 3, "new", "open"))],
         ),
         row(
             "a pipeline's new stages",

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::partner::start_with_key;
 use crate::world::{Caller, Fact, World};
 
 const ONE: &str = "00000000-0000-7000-8000-000000000001";
@@ -50,27 +51,15 @@ async fn a_contact_with_the_same_email_becomes_the_client() {
     assert_eq!((&emitted[0]["contact"]["id"], &emitted[0]["contact"]["clientId"]), (&json!(ONE), &json!(client)));
     assert_eq!(emitted[0]["contact"]["doNotContact"], true);
     assert_eq!(emitted[0]["contact"]["marketing"], json!({ "email": true, "sms": false }));
-}
-
-#[tokio::test]
-async fn the_email_decides_before_the_phone() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    world
-        .apply([
-            Fact::contact("ada", ONE).with("phone", "+14155552671"),
-            Fact::contact("ada", TWO).with("email", "lee@example.com"),
-        ])
-        .await;
-    let client = create(&key, "LEE@example.com", Some("+14155552671")).await;
-    assert_eq!(stored(&world, "ada", TWO).await["clientId"], json!({ "S": client }));
-    assert_ne!(stored(&world, "ada", ONE).await["clientId"], json!({ "S": client }));
+    // A later fact keeps the link.
+    world.apply([Fact::contact("ada", ONE).with("email", "lee@example.com").with("name", "Lee Later")]).await;
+    let after = stored(&world, "ada", ONE).await;
+    assert_eq!((&after["name"], &after["clientId"]), (&json!({ "S": "Lee Later" }), &json!({ "S": client })));
 }
 
 #[tokio::test]
 async fn the_phone_decides_if_the_contact_with_the_email_is_a_client() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     world
         .apply([
             Fact::contact("ada", ONE).with("email", "shared@example.com"),
@@ -111,63 +100,76 @@ async fn an_address_shared_by_everybody_prevents_no_contact() {
     assert!(world.set_aside().await.is_empty());
 }
 
-#[tokio::test]
-async fn a_contact_becomes_one_client_only() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    world.apply([Fact::contact("ada", ONE).with("phone", "+14155552671")]).await;
-    let first = create(&key, "a@example.com", Some("+14155552671")).await;
-    create(&key, "b@example.com", Some("+14155552671")).await;
-    assert_eq!(stored(&world, "ada", ONE).await["clientId"], json!({ "S": first }));
+/// Records of contacts in a workspace of one country, and the clients that are created then. The rules for phone
+/// numbers are in `domain::phone`.
+struct Case {
+    country: &'static str,
+    /// Contact, field and value.
+    contacts: &'static [(&'static str, &'static str, &'static str)],
+    /// Address, phone number, and the contact that becomes the client.
+    clients: &'static [(&'static str, &'static str, Option<&'static str>)],
 }
 
-#[tokio::test]
-async fn a_later_fact_about_a_linked_contact_keeps_the_link() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    world.apply([Fact::contact("ada", ONE).with("email", "lee@example.com")]).await;
-    let client = create(&key, "lee@example.com", None).await;
-    world.apply([Fact::contact("ada", ONE).with("email", "lee@example.com").with("name", "Lee Later")]).await;
-    let after = stored(&world, "ada", ONE).await;
-    assert_eq!(after["name"], json!({ "S": "Lee Later" }));
-    assert_eq!(after["clientId"], json!({ "S": client }));
-}
-
-/// A contact's number, the workspace's country, a client's number, and whether they match. The rules are in
-/// `domain::phone`.
-const PHONES: [(&str, &str, &str, bool); 4] = [
-    ("+1 (415) 555-2671", "US", "415.555.2671", true),
-    ("03-1234-5678", "JP", "０３－１２３４－５６７８", true),
-    ("030 901820", "US", "+49 30 901820", false),
-    ("ask my sister", "US", "ask my sister", false),
+const CASES: &[Case] = &[
+    // The address decides before the number.
+    Case {
+        country: "US",
+        contacts: &[(ONE, "phone", "+14155552671"), (TWO, "email", "lee@example.com")],
+        clients: &[("LEE@example.com", "+14155552671", Some(TWO))],
+    },
+    // A contact becomes one client only.
+    Case {
+        country: "US",
+        contacts: &[(ONE, "phone", "+1 (415) 555-2671")],
+        clients: &[("a@example.com", "415.555.2671", Some(ONE)), ("b@example.com", "+14155552671", None)],
+    },
+    Case {
+        country: "JP",
+        contacts: &[(ONE, "phone", "03-1234-5678")],
+        clients: &[("c@example.com", "０３－１２３４－５６７８", Some(ONE))],
+    },
+    Case {
+        country: "US",
+        contacts: &[(ONE, "phone", "030 901820")],
+        clients: &[("d@example.com", "+49 30 901820", None)],
+    },
+    Case {
+        country: "US",
+        contacts: &[(ONE, "phone", "ask my sister")],
+        clients: &[("e@example.com", "ask my sister", None)],
+    },
+    // Two numbers have the same ending.
+    Case {
+        country: "US",
+        contacts: &[(ONE, "phone", "+868912345678"), (TWO, "phone", "+8618912345678")],
+        clients: &[("f@example.com", "+86 189 1234 5678", Some(TWO))],
+    },
+    // A contact is found by its new number and not by its old one.
+    Case {
+        country: "US",
+        contacts: &[(ONE, "phone", "+14155552671"), (ONE, "phone", "+14155552672")],
+        clients: &[("g@example.com", "+14155552671", None), ("h@example.com", "+14155552672", Some(ONE))],
+    },
 ];
 
 #[tokio::test]
-async fn phone_numbers_match_across_notations_and_countries() {
+async fn a_contact_becomes_the_client_with_its_address_or_else_its_number() {
     let world = World::start().await;
-    for (number, (contact, country, client, is_one)) in PHONES.iter().enumerate() {
+    for (number, case) in CASES.iter().enumerate() {
         let coach = format!("coach-{number}");
-        let key = world.coach(&coach).with("country", *country).await.partner_key().await;
-        world.apply([Fact::contact(&coach, ONE).with("phone", *contact)]).await;
-        let id = create(&key, &format!("new{number}@example.com"), Some(client)).await;
-        let linked = stored(&world, &coach, ONE).await["clientId"] == json!({ "S": id });
-        assert_eq!(linked, *is_one, "{contact} and {client} in {country}");
+        let key = world.coach(&coach).with("country", case.country).await.partner_key().await;
+        for (contact, field, value) in case.contacts {
+            world.apply([Fact::contact(&coach, contact).with(field, *value)]).await;
+        }
+        for (email, phone, expected) in case.clients {
+            let client = json!({ "S": create(&key, email, Some(phone)).await });
+            let mut linked = world.items("crm", &format!("COACH#{coach}")).await;
+            linked.retain(|item| item["clientId"] == client);
+            let linked: Vec<&str> = linked.iter().map(|item| item["sk"]["S"].as_str().unwrap()).collect();
+            let expected = expected.map(|contact| format!("CONTACT#{contact}"));
+            assert_eq!(linked, expected.into_iter().collect::<Vec<_>>(), "{email}");
+        }
     }
-}
-
-#[tokio::test]
-async fn of_two_numbers_with_the_same_ending_the_right_one_is_linked() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    world
-        .apply([
-            Fact::contact("ada", ONE).with("phone", "+868912345678"),
-            Fact::contact("ada", TWO).with("phone", "+8618912345678"),
-        ])
-        .await;
-    let client = create(&key, "new@example.com", Some("+86 189 1234 5678")).await;
-    assert_eq!(stored(&world, "ada", TWO).await["clientId"], json!({ "S": client }));
-    assert_eq!(stored(&world, "ada", ONE).await["clientId"], Value::Null, "it is nobody yet");
 }
 
 #[tokio::test]
@@ -179,17 +181,5 @@ async fn contacts_match_under_the_present_country_of_their_workspace() {
     assert_eq!(stored(&world, "ada", ONE).await["clientId"], Value::Null, "it is nobody yet");
     world.coach("ada").with("country", "DE").await;
     let client = create(&key, "second@example.com", Some("+49 30 901820")).await;
-    assert_eq!(stored(&world, "ada", ONE).await["clientId"], json!({ "S": client }));
-}
-
-#[tokio::test]
-async fn a_contact_is_found_by_its_new_number_and_not_by_its_old_one() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    world.apply([Fact::contact("ada", ONE).with("phone", "+14155552671")]).await;
-    world.apply([Fact::contact("ada", ONE).with("phone", "+14155552672")]).await;
-    create(&key, "first@example.com", Some("+14155552671")).await;
-    assert_eq!(stored(&world, "ada", ONE).await["clientId"], Value::Null, "it is nobody yet");
-    let client = create(&key, "second@example.com", Some("+14155552672")).await;
     assert_eq!(stored(&world, "ada", ONE).await["clientId"], json!({ "S": client }));
 }

@@ -128,14 +128,21 @@ async fn an_overtaken_refusal_is_answered_as_in_progress() {
     assert_eq!(call().await.expect(201).text, created.text);
 }
 
+/// A creation with a mail that dies after its commit. Returns the client's id.
+async fn abandon(scene: &CreationScene, email: &str) -> String {
+    scene.faults(0, "crash_after_commit", 1).await;
+    scene.post(email).await.expect(500);
+    scene.no_faults().await;
+    let found = scene.key.get(&format!("/v1/clients?email={email}")).await.expect(200);
+    found.body["clients"][0]["client_id"].as_str().unwrap().to_owned()
+}
+
 #[tokio::test]
 async fn a_takeover_ignores_the_retrys_body() {
     let scene = CreationScene::of(MAILED).await;
     for (number, other) in ["{}", "nonsense", r#"{"email": "other@example.com"}"#].into_iter().enumerate() {
         let email = format!("c{number}@example.com");
-        scene.faults(0, "crash_after_commit", 1).await;
-        scene.post(&email).await.expect(500);
-        scene.no_faults().await;
+        abandon(&scene, &email).await;
         scene.world.advance_s(LAPSED_S).await;
         let reply = scene.post(&email).body(other).await.expect(201);
         assert_eq!((reply.str("email"), &reply.body["welcome_email_sent"]), (email.as_str(), &json!(true)), "{other}");
@@ -164,42 +171,48 @@ async fn a_late_claim_that_was_given_up_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_takeover_leaks_no_handed_over_clients_password_and_mails_no_inactive_client() {
+async fn a_takeover_goes_by_the_clients_present_coach_state_and_address() {
     let scene = CreationScene::of(MAILED).await;
     scene.world.coach("bob").await;
-    for case in ["handed_over", "switched_off"] {
+    // The change of the client, whether the mail is sent, and whether the answer has the credentials.
+    for (case, member, value, is_mailed, is_handed_out) in [
+        ("handed_over", "coach_id", json!("bob"), false, false),
+        ("switched_off", "is_active", json!(false), false, true),
+        ("corrected", "email", json!("right@example.com"), true, false),
+        ("removed", "email", Value::Null, false, true),
+    ] {
         let email = format!("{case}@example.com");
-        scene.faults(0, "crash_after_commit", 1).await;
-        scene.post(&email).await.expect(500);
-        scene.no_faults().await;
-        let found = scene.key.get(&format!("/v1/clients?email={email}")).await.expect(200);
-        let id = found.body["clients"][0]["client_id"].as_str().unwrap().to_owned();
+        let id = abandon(&scene, &email).await;
         let occurred_at = scene.world.timestamp_in(1).await;
-        let saved = Fact::client("ada", &id).with("email", email.as_str()).with("occurred_at", occurred_at.as_str());
-        let is_handed_over = case == "handed_over";
-        let saved = if is_handed_over { saved.with("coach_id", "bob") } else { saved.with("is_active", false) };
-        scene.world.apply([saved]).await;
+        let saved = Fact::client("ada", &id).with("email", email.as_str()).with("occurred_at", occurred_at);
+        scene.world.apply([saved.with(member, value)]).await;
         scene.world.advance_s(LAPSED_S).await;
         let reply = scene.post(&email).await.expect(201);
-        assert_eq!(reply.body["welcome_email_sent"], false, "{case}");
+        assert_eq!(
+            (&reply.body["welcome_email_sent"], reply.str("client_id")),
+            (&json!(is_mailed), id.as_str()),
+            "{case}"
+        );
         for secret in ["temp_password", "intake_url"] {
-            assert_eq!(reply.body[secret].is_string(), !is_handed_over, "{case}: {}", reply.text);
+            assert_eq!(reply.body[secret].is_string(), is_handed_out, "{case}: {}", reply.text);
         }
     }
-    assert!(scene.world.mail().await.is_empty());
+    let mails = scene.world.mail().await;
+    assert_eq!(mails.len(), 1);
+    assert_eq!(mails[0]["to"], "right@example.com");
+    assert!(!mails[0].to_string().contains("corrected@example.com"), "{}", mails[0]);
 }
 
 #[tokio::test]
-async fn a_takeover_emits_the_client_in_its_current_state() {
+async fn an_abandoned_client_is_emitted_and_a_takeover_emits_it_again_in_its_current_state() {
     let scene = CreationScene::of(MAILED).await;
-    scene.faults(0, "crash_after_commit", 1).await;
-    scene.post("old@example.com").await.expect(500);
-    scene.no_faults().await;
-    scene.world.advance_s(20 * 60).await;
-    assert_eq!(scene.world.changes("client.created").await.len(), 1, "the scheduled relay has emitted it");
-    let found = scene.key.get("/v1/clients?email=old@example.com").await.expect(200);
-    let id = found.body["clients"][0]["client_id"].as_str().unwrap();
-    let saved = Fact::client("ada", id).with("email", "new@example.com").with("full_name", "Anew");
+    let id = abandon(&scene, "old@example.com").await;
+    scene.world.settle().await;
+    assert!(scene.world.changes("client.created").await.is_empty(), "held back while the mail may still go");
+    scene.world.advance_s(30 * 60).await;
+    let issued = scene.world.changes("client.created").await;
+    assert_eq!((issued.len(), &issued[0]["intake"]["state"]), (1, &json!("issued")));
+    let saved = Fact::client("ada", &id).with("email", "new@example.com").with("full_name", "Anew");
     scene.world.apply([saved]).await;
     let answer = scene.post("old@example.com").await.expect(201);
     assert_eq!((answer.str("email"), answer.str("full_name")), ("new@example.com", "Anew"));
@@ -209,30 +222,6 @@ async fn a_takeover_emits_the_client_in_its_current_state() {
     let emitted = scene.world.changes("client.created").await;
     let last = emitted.iter().max_by_key(|fact| fact["occurred_at"].to_string()).unwrap();
     assert_eq!((emitted.len(), &last["intake"]["state"]), (2, &json!("sent")));
+    assert_ne!(last["id"], issued[0]["id"]);
     assert_eq!((&last["client"]["email"], &last["client"]["full_name"]), (&json!("new@example.com"), &json!("Anew")));
-}
-
-#[tokio::test]
-async fn a_takeover_mails_to_the_clients_current_address() {
-    let scene = CreationScene::of(MAILED).await;
-    let corrected = [("corrected", json!("right@example.com")), ("removed", Value::Null)];
-    for (case, address) in corrected {
-        let email = format!("{case}@example.com");
-        scene.faults(0, "crash_after_commit", 1).await;
-        scene.post(&email).await.expect(500);
-        scene.no_faults().await;
-        let found = scene.key.get(&format!("/v1/clients?email={email}")).await.expect(200);
-        let id = found.body["clients"][0]["client_id"].as_str().unwrap();
-        let occurred_at = scene.world.timestamp_in(1).await;
-        let saved = Fact::client("ada", id).with("email", address.clone()).with("occurred_at", occurred_at);
-        scene.world.apply([saved]).await;
-        scene.world.advance_s(LAPSED_S).await;
-        let reply = scene.post(&email).await.expect(201);
-        assert_eq!((&reply.body["welcome_email_sent"], reply.str("client_id")), (&json!(!address.is_null()), id));
-        assert_eq!(reply.body["temp_password"].is_string(), address.is_null());
-    }
-    let mails = scene.world.mail().await;
-    assert_eq!(mails.len(), 1);
-    assert_eq!(mails[0]["to"], "right@example.com");
-    assert!(!mails[0].to_string().contains("corrected@example.com"), "{}", mails[0]);
 }

@@ -10,6 +10,7 @@ use super::{ids, walk};
 use crate::delivery::simulation::SimulationRandom;
 use crate::feed::erasure::erased;
 use crate::partner::clients::create;
+use crate::partner::start_with_key;
 use crate::world::{Caller, Fact, World, fact, rendered, time};
 
 /// The overlap that the guide names.
@@ -104,8 +105,7 @@ async fn a_reader_that_polls_has_every_update_whatever_is_written() {
 
 #[tokio::test]
 async fn a_write_that_is_stored_after_later_ones_is_seen_thanks_to_the_overlap() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
+    let (world, key) = start_with_key().await;
     let (slow, quick) = (create(&key, "slow@example.com").await, create(&key, "quick@example.com").await);
     let mut reader = Reader::new(key.clone());
     reader.poll().await;
