@@ -163,14 +163,14 @@ async fn a_fault_is_logged_under_the_event_id_in_its_answer() {
     world.faults(json!({ "function": "ping", "spared_calls": 1, "store_failures": 20 })).await;
     let failed = key.get("/v1/ping").await.expect(500);
     let line = world.line_of(&failed);
-    assert_eq!((&line.0["event_id"], &line.0["status"]), (&failed.body["event_id"], &json!("500")));
+    assert_eq!((&line.0["fault_id"], &line.0["status"]), (&failed.body["event_id"], &json!("500")));
     assert!(line.figure("calls") > 2.0, "repeats are calls");
     let mut errors = world.lines();
-    errors.retain(|line| line.0["event_id"] == failed.body["event_id"] && !line.is_of_figures());
+    errors.retain(|line| line.0["fault_id"] == failed.body["event_id"] && !line.is_of_figures());
     assert_eq!(errors.len(), 1);
     assert_eq!(
         members(&errors[0].0),
-        ["coach_id", "doing", "error", "event_id", "function", "level", "message", "request_id", "timestamp"]
+        ["coach_id", "doing", "error", "fault_id", "function", "level", "message", "request_id", "timestamp"]
     );
     assert_eq!((&errors[0].0["level"], &errors[0].0["coach_id"]), (&json!("ERROR"), &json!("ada")));
     assert_eq!(errors[0].0["request_id"], line.0["request_id"]);

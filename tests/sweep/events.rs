@@ -200,3 +200,26 @@ async fn deactivated_clients_are_skipped() {
         "who never checked in is inactive since the creation"
     );
 }
+
+#[tokio::test]
+async fn entering_a_phase_again_on_the_same_date_is_another_entry() {
+    let scene = SweepScene::new().await;
+    let world = &scene.world;
+    let start = world.now().await;
+    let today = start.date_naive().to_string();
+    let phase = |name: &str, min_days: u32| json!({ "name": name, "min_days": min_days, "min_compliance_pct": null });
+    let phases = [phase("A", 1), phase("B", 0), phase("C", 0)];
+    world.apply([fact("programme.saved", json!({ "programme_id": "p", "coach_id": "ada", "phases": phases }))]).await;
+    let client = Fact::client("ada", "c1").with("programme_id", "p").with("current_phase", "A");
+    world.apply([client.with("phase_started_on", today).with("backfill", true)]).await;
+    world.apply([scene.automation("phase", json!({ "event": "phase_eligible" }))]).await;
+    for to in ["B", "A"] {
+        world.advance_s(20 * 60).await;
+        let at = rendered(world.now().await);
+        let advance = json!({ "client_id": "c1", "from_phase": null, "to_phase": to, "advanced_at": at });
+        world.apply([fact("phase.advanced", advance)]).await;
+    }
+    world.advance_s(24 * 3600).await;
+    let received: Vec<_> = scene.received().into_iter().map(|event| event.data["current_phase"].clone()).collect();
+    assert_eq!(received, ["B", "A"]);
+}

@@ -94,14 +94,6 @@ fn silently(fact: Fact) -> Fact {
     fact.with("backfill", true)
 }
 
-/// Phases of these days, without doses.
-fn programme_of(coach: &str, phases: &[(&str, u32)]) -> Fact {
-    let phase =
-        |(name, min_days): &(&str, u32)| json!({ "name": name, "min_days": min_days, "min_compliance_pct": null });
-    let phases: Vec<Value> = phases.iter().map(phase).collect();
-    fact("programme.saved", json!({ "programme_id": "p", "coach_id": coach, "phases": phases }))
-}
-
 /// `Base`, with days and three doses of seven; `Build`, of two days; `Keep`.
 fn programme(coach: &str, min_days: u32) -> Fact {
     let phases = json!([
@@ -151,15 +143,6 @@ fn phases(days: Days) -> Vec<Case> {
         // A roster that is backfilled before its programme: who may advance later is not marked.
         backfilled("phase.may", days.day(-9)),
         backfilled("phase.may_later", days.day(1)).emits("r", at(3, "00:00")),
-        // Entered again on the same date: another entry.
-        Case::of("phase.same_date")
-            .automation("r", eligible())
-            .knows(programme_of("phase.same_date", &[("A", 1), ("B", 0), ("C", 0)]))
-            .knows(client_in("phase.same_date", "A", days.day(0)))
-            .then(at(0, "13:02"), phase("phase.same_date", "B", at(0, "13:02")))
-            .then(at(0, "13:32"), phase("phase.same_date", "A", at(0, "13:32")))
-            .emits_at_next_sweep("r", at(0, "13:02"))
-            .emits("r", at(1, "00:00")),
         // Back in the same phase by the application's record, on a later date.
         case("phase.saved", "Build", 3)
             .then(at(6, "08:00"), client_in("phase.saved", "Build", days.day(6)))

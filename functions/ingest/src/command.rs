@@ -1,7 +1,7 @@
 //! The one shape of a fact: read, decide, commit once with its mark, then do what follows.
 //!
-//! A transaction has the mark of the fact with its change, so a message that arrives twice commits once. A fact that has
-//! nothing to write in a transaction is marked last.
+//! A transaction has the mark of the fact with its change, so a message that arrives twice commits once. A fact that
+//! has nothing to write in a transaction is marked last.
 
 use domain::event::Event;
 use domain::fact_time::FactTime;

@@ -154,8 +154,8 @@ pub fn problem_details(status: StatusCode, own: Map<String, Value>) -> Map<Strin
 pub(crate) fn log_fault(fault: &Fault) -> String {
     let fault_id = format!("err_{}", hex::encode(runtime::random_bytes::<12>()));
     let error = runtime::error_chain(&*fault.source);
-    runtime::note("event_id", fault_id.as_str());
-    tracing::error!(event_id = fault_id, doing = fault.doing, error, "unhandled fault");
+    runtime::note("fault_id", fault_id.as_str());
+    tracing::error!(fault_id, doing = fault.doing, error, "unhandled fault");
     fault_id
 }
 

@@ -13,8 +13,8 @@
 //!    `with_external_id` GetItem of the lock, then of its holder.
 //! 4. `create` Parts of a transaction: address, external id, record, watch, intake, seats under both caps, lead.
 //! 5. `update` Parts of a transaction on the version read: record, external id, watch, counts.
-//! 6. `put`, `move_seats`, `move_address`, `set_phase`, `set_latest_check_in` Parts of a fact's transaction on the version
-//!    read. `move_address` reads the holders of the addresses.
+//! 6. `put`, `move_seats`, `move_address`, `set_phase`, `set_latest_check_in` Parts of a fact's transaction on the
+//!    version read. `move_address` reads the holders of the addresses.
 //! 7. `erase` Read, then a transaction: only a tombstone stays, which later facts find.
 
 mod create;

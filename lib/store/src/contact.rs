@@ -10,8 +10,8 @@
 //! 3. `state`, `survivor` Reads along the aliases.
 //! 4. `create`, `change` Parts of a transaction: record, address.
 //! 5. `find`, `holders`, `client_of`, `chain`, `former_end` Reads of a fact, along the aliases.
-//! 6. `put_live`, `put_alias`, `keep_merge`, `move_addresses`, `extend_chain`, `link_merged` Parts of its transaction on
-//!    the versions read.
+//! 6. `put_live`, `put_alias`, `keep_merge`, `move_addresses`, `extend_chain`, `link_merged` Parts of its transaction
+//!    on the versions read.
 //! 7. `find_lead` BatchGetItem of the addresses, then of the contacts. `link` Part of a client's creation.
 //! 8. `erase` Reads along the aliases, then a transaction per contact, then writes of the items about it.
 

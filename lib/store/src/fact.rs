@@ -2,8 +2,8 @@
 //! has one effect, even if another fact of the same time arrives in between.
 //!
 //! 1. `mark_once` Part of the transaction that stores a fact, so the fact is stored once.
-//! 2. `mark` PutItem: a fact that had nothing to write, or that no transaction stores. Two functions that store the same
-//!    fact at once both mark it.
+//! 2. `mark` PutItem: a fact that had nothing to write, or that no transaction stores. Two functions that store the
+//!    same fact at once both mark it.
 //! 3. `is_seen` BatchGetItem, consistent: a fact that no transaction stores.
 //! 4. `begin_round` PutItem at pk `ROUND#<fact_id>#<since when it waits>#<round>`, unless it exists: a waiting fact is
 //!    enqueued again once, however many copies of its message there are.

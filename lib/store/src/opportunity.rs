@@ -72,8 +72,8 @@ impl Opportunities {
         self.put(coach, changed, Some(found), now)
     }
 
-    /// Parts of a transaction: store an opportunity in the place of the one that was read, unless its contact is erased.
-    /// Contact and pipeline need not be stored yet.
+    /// Parts of a transaction: store an opportunity in the place of the one that was read, unless its contact is
+    /// erased. Contact and pipeline need not be stored yet.
     pub fn put_saved(
         &self,
         coach: &CoachId,

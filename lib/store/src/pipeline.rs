@@ -3,8 +3,8 @@
 //!
 //! 1. `get` GetItem, consistent.
 //! 2. `all` Query, consistent.
-//! 3. `set_at` GetItem, consistent. `put` Part of a transaction on the state read: if that is newer, only the won stages
-//!    are added.
+//! 3. `set_at` GetItem, consistent. `put` Part of a transaction on the state read: if that is newer, only the won
+//!    stages are added.
 
 use std::collections::BTreeSet;
 

@@ -47,8 +47,8 @@ impl FactCommand for Save<'_> {
 }
 
 impl Save<'_> {
-    /// The event of an opportunity that is new or changed. Its status depends on the pipelines of its places. `state` is
-    /// that of the fact's contact, which is the opportunity's unless the API has set another.
+    /// The event of an opportunity that is new or changed. Its status depends on the pipelines of its places. `state`
+    /// is that of the fact's contact, which is the opportunity's unless the API has set another.
     async fn event(
         &self,
         app: &App,

@@ -11,7 +11,7 @@ use crate::booking::{Bookings, StoredEntry};
 use crate::calendar::StoredCalendar;
 use crate::db::{StoreError, Write};
 
-/// What an event of the feed refers to.
+/// The records that an event of the feed refers to.
 #[derive(Debug)]
 pub struct EventContext {
     pub calendar: Option<StoredCalendar>,

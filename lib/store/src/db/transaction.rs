@@ -36,7 +36,7 @@ pub enum Part {
     /// The mark that a fact was applied.
     Fact,
     Intake,
-    /// What a fact sets, unless a later fact has set it.
+    /// A record that a fact sets, unless a later fact has set it.
     LaterFact,
     Key,
     KeyRing,

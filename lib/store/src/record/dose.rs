@@ -32,8 +32,8 @@ pub struct StoredDoseLog {
 }
 
 impl StoredDoseLog {
-    /// The log after a fact of that time; `None` if it stays as it is. A repeated log takes the time of the latest fact,
-    /// so a fact of a time in between no longer changes it.
+    /// The log after a fact of that time; `None` if it stays as it is. A repeated log takes the time of the latest
+    /// fact, so a fact of a time in between no longer changes it.
     pub fn logged(&self, logged: &DoseLogged, at: FactTime) -> Option<Self> {
         let (dose, date, set_at) = (Some(logged.dose.clone()), Some(logged.date), Some(at));
         let next = Self { dose, date, set_at, ..self.clone() };
