@@ -207,7 +207,7 @@ def set_settings_cursor(case):
 def set_update_cursor(case):
     """Sets a cursor of the list by update in a positive request for that list."""
     query = case.query or {}
-    if case.meta.generation.mode.is_positive and "updated_since" in query and query.get("cursor"):
+    if case.meta.generation.mode.is_positive and query.get("updated_since") and query.get("cursor"):
         query["cursor"] = next(UPDATE_CURSORS)
 
 

@@ -4,7 +4,7 @@ use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use serde_json::{Value, json};
 
 use crate::crm::contacts::merges::pseudo_random;
-use crate::world::{Caller, Fact, PIPELINE, World, fact, uuid};
+use crate::world::{Caller, Fact, PIPELINE, Receiver, World, fact, uuid};
 
 const CONTACT: u64 = 1;
 const MERGED: u64 = 2;
@@ -17,6 +17,11 @@ const TARGETS: u64 = 100;
 
 /// Versions of a record that differ in what the API shows.
 const VERSIONS: u64 = 8;
+
+/// Time after which the queue delivers again what a function that died had received.
+const REDELIVERED_S: u64 = 200;
+/// Calls of a batch with a fact of each kind, at least.
+const CALLS_OF_A_BATCH: u64 = 60;
 
 fn instant(base: DateTime<Utc>, nanos: i64) -> String {
     (base + TimeDelta::nanoseconds(nanos)).to_rfc3339_opts(SecondsFormat::Nanos, true)
@@ -174,6 +179,31 @@ async fn every_kind_of_record_keeps_the_later_fact_to_the_nanosecond() {
     // Within a microsecond, within a millisecond, one nanosecond apart, and at one instant.
     let order = [(0, 100_900), (1, 100_100), (3, 100_900), (4, 100_901), (5, 100_900), (7, 999_999)];
     assert_latest_fact_counts(&records, base, &order).await;
+}
+
+#[tokio::test]
+async fn every_kind_of_record_is_stored_and_emitted_once_whatever_call_of_the_function_dies() {
+    let receiver = Receiver::start().await;
+    let records = Records::start().await;
+    let world = &records.world;
+    world.coach("ada").await.endpoint(&receiver.url(), "identifiers").await;
+    let base = world.now().await;
+    records.publish(0, &instant(base, 0)).await;
+    let mut before = records.shown().await;
+    for round in 1..=CALLS_OF_A_BATCH / 2 {
+        let (version, at) = (round % VERSIONS, instant(base, i64::try_from(round).unwrap()));
+        let fault = if round % 2 == 0 { "crash_before_call" } else { "crash_after_commit" };
+        world.faults(json!({ "function": "ingest", "spared_calls": 2 * round, fault: 1 })).await;
+        records.publish(version, &at).await;
+        world.clear_faults().await;
+        world.advance_s(REDELIVERED_S).await;
+        let shown = records.shown().await;
+        let unchanged: Vec<_> = shown.iter().zip(&before).filter(|(now, before)| now == before).collect();
+        assert!(unchanged.is_empty(), "{fault} after {} calls: {unchanged:?}", 2 * round);
+        before = shown;
+        let phases = receiver.hooks_of("phase_advanced").len() as u64;
+        assert_eq!(phases, 1 + round, "{fault} after {} calls", 2 * round);
+    }
 }
 
 #[tokio::test]

@@ -17,14 +17,16 @@ fn templates(root: &Path) -> Vec<PathBuf> {
     [vec![root.join("template.yaml")], nested].concat()
 }
 
-/// The digest of the templates' lines. Comments and empty lines deploy nothing, so they do not count. Nor do routes:
-/// they are all deployed in one way.
+/// The digest of the templates' lines. Comments, descriptions and empty lines deploy nothing, so they do not count. Nor
+/// do routes: they are all deployed in one way.
 fn digest(root: &Path) -> String {
     let mut digest = Sha256::new();
     for path in templates(root) {
         let text = fs::read_to_string(&path).unwrap();
         let counts = |line: &&str| {
-            !line.trim().is_empty() && !line.trim_start().starts_with('#') && !line.contains("{ Type: HttpApi, ")
+            let begin = line.trim_start();
+            let is_silent = begin.is_empty() || begin.starts_with('#') || begin.starts_with("Description: ");
+            !is_silent && !line.contains("{ Type: HttpApi, ")
         };
         for line in text.lines().filter(counts) {
             digest.update(line.trim_end());
