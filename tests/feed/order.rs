@@ -186,7 +186,8 @@ async fn every_kind_of_record_is_stored_and_emitted_once_whatever_call_of_the_fu
     let receiver = Receiver::start().await;
     let records = Records::start().await;
     let world = &records.world;
-    world.coach("ada").await.endpoint(&receiver.url(), "identifiers").await;
+    let endpoint = json!({ "url": receiver.url(), "events": ["phase_advanced"], "payload_mode": "identifiers" });
+    world.coach("ada").await.settings().await.post("/settings/webhooks", endpoint).await.expect(201);
     let base = world.now().await;
     records.publish(0, &instant(base, 0)).await;
     let mut before = records.shown().await;
