@@ -213,3 +213,22 @@ async fn only_events_for_subscribers_are_in_the_feed() {
     let events = whole_feed(&key).await;
     assert_eq!((events.len(), &events[0]["type"]), (1, &json!("new_client")));
 }
+
+#[tokio::test]
+async fn a_reader_that_polls_a_quiet_feed_for_months_misses_nothing() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let key = reader(&ada, "identifiers").await;
+    world.apply([Fact::client("ada", "c1")]).await;
+    let (_, mut cursor) = follow(&key, "", 9).await;
+    for month in 0..3 {
+        world.down_for(TimeDelta::days(29)).await;
+        let is_busy = month > 0;
+        if is_busy {
+            world.apply([message("c1", month, &world.timestamp_in(0).await)]).await;
+        }
+        let (events, next) = follow(&key, &cursor, 9).await;
+        assert_eq!(events.len(), usize::from(is_busy), "month {month}");
+        cursor = next;
+    }
+}
