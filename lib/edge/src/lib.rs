@@ -12,6 +12,7 @@ pub mod gate;
 pub mod idempotency;
 pub mod inbound;
 pub mod lambda;
+pub mod look;
 pub mod page;
 pub mod problem;
 pub mod reply;
