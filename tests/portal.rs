@@ -38,15 +38,19 @@ async fn the_page_is_revalidated_and_its_files_are_kept_for_good() {
     let again = world.anonymous().get(PAGE).header("if-none-match", page.header("etag").unwrap()).await.expect(304);
     assert_eq!(again.header("cache-control"), Some("no-cache"));
     let files = files(&page.text);
-    assert_eq!(files.len(), 2, "{files:?}");
+    assert_eq!(files.len(), 3, "{files:?}");
     for path in files {
         let file = world.anonymous().get(path).header("accept-encoding", "gzip").await.expect(200);
         assert_eq!(file.header("x-content-type-options"), Some("nosniff"), "{path}");
         assert_eq!(file.header("referrer-policy"), Some("no-referrer"), "{path}");
         assert_eq!(file.header("cache-control"), Some("public, max-age=31536000, immutable"), "{path}");
         assert_eq!(file.header("content-encoding"), Some("gzip"), "{path}");
-        let media_type =
-            if path.ends_with(".css") { "text/css; charset=utf-8" } else { "text/javascript; charset=utf-8" };
+        let media_type = match path.rsplit_once('.').unwrap().1 {
+            "css" => "text/css; charset=utf-8",
+            "js" => "text/javascript; charset=utf-8",
+            "svg" => "image/svg+xml",
+            other => panic!("a file of an unknown kind: {other}"),
+        };
         assert_eq!(file.header("content-type"), Some(media_type), "{path}");
     }
 }

@@ -7,10 +7,11 @@ import { count, list, time } from "./format.js";
 import { readKeys } from "./key-list.js";
 import { pages } from "./pages.js";
 import * as session from "./session.js";
-import { link } from "./ui.js";
+import { empty, link } from "./ui.js";
 import { called, readWebhooks } from "./webhook-list.js";
 
 const PAGE = 50;
+const COLUMNS = [["What", "wide"], ["About"], ["Details"], ["When", "number"], ["By", "wide"]];
 
 // The fields of changes, in words.
 const FIELDS = {
@@ -52,15 +53,17 @@ export async function activity(_, { signal }) {
     ...endpoints.map(endpoint => [endpoint.id, (...words) => link(path`#/webhooks/${endpoint.id}`, ...words, called(endpoint))]),
   ]);
   const show = line => [
-    h("h2", {}, title(line)),
-    h("p", {}, known.get(line.target)?.() ?? other(line, types, known), details(line, types, known)),
-    h("p", { class: "hint" }, time(line.at), " · ", actor(line.actor, own)),
+    title(line),
+    known.get(line.target)?.() ?? other(line, types, known),
+    details(line, types, known),
+    time(line.at),
+    actor(line.actor, own),
   ];
   return {
     title: "Activity",
     content: [
       h("p", { class: "lead" }, "Everything that was changed here, newest first."),
-      pages({ label: "Activity", first, load, show, empty: h("p", {}, "Nothing was changed yet.") }),
+      pages({ label: "Activity", columns: COLUMNS, first, load, show, empty: empty("repeat", "Nothing was changed yet") }),
     ],
   };
 }
@@ -112,5 +115,5 @@ function details({ action, detail }, types, known) {
   if (detail.since) words.push(["since ", time(detail.since)]);
   const { new_key_id: successor } = detail;
   if (successor) words.push(known.get(successor)?.("The new key ") ?? link(path`#/keys/${successor}`, "The new key"));
-  return words.map(word => [" · ", word]);
+  return words.map((word, at) => [at > 0 && " · ", word]);
 }

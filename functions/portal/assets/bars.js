@@ -3,16 +3,21 @@
 
 import { h, svg, uniqueId } from "./dom.js";
 import { clock, compact, count, day, number, weekday } from "./format.js";
+import { table } from "./table.js";
+import { empty } from "./ui.js";
 
 // Pixels.
 const TOP = 8;
-const HEIGHT = 120;
+const HEIGHT = 132;
 const TICKS = 24;
 const LEAST_SIDE = 24;
 const LEAST_BAR = 3;
 // The part of its place that a bar fills.
-const FILLED = 0.76;
+const FILLED = 0.72;
+const ROUNDING = 2;
 const QUARTER_HOURS = 6;
+// Ends of an axis, times a power of ten.
+const ENDS = [1, 1.2, 1.5, 2, 3, 4, 5, 6, 8, 10];
 
 /** The last 24 hours, hour by hour. `hours`: `[{ at, delivered, failed }]` of each hour, oldest first. */
 export function dayBars(hours) {
@@ -51,10 +56,11 @@ function grouped(hours, key) {
 function bars({ period, column, parts, rows, name, nameOfRow, tick }) {
   const delivered = rows.reduce((sum, row) => sum + row.delivered, 0);
   const failed = rows.reduce((sum, row) => sum + row.failed, 0);
-  if (!delivered && !failed) return h("p", { class: "empty" }, `Nothing was sent in ${period}.`);
+  if (!delivered && !failed)
+    return empty("warn", `Nothing was sent in ${period}`, h("p", { class: "soft" }, "When something happens to your clients, it shows here."));
   return h(
     "figure",
-    { class: "bars" },
+    { class: "bars card" },
     h(
       "figcaption",
       {},
@@ -62,22 +68,16 @@ function bars({ period, column, parts, rows, name, nameOfRow, tick }) {
       h("span", { class: "failed" }, count(failed, "failed try", "failed tries")),
     ),
     plot(parts, name, tick),
-    h("details", {}, h("summary", {}, "The same as a table"), table(period, column, rows, nameOfRow)),
+    h("details", {}, h("summary", {}, "The same as a table"), numbers(period, column, rows, nameOfRow)),
   );
 }
 
-function table(period, column, rows, name) {
-  const head = text => h("th", { scope: "col" }, text);
-  const row = ({ at, delivered, failed }) =>
-    h("tr", {}, h("th", { scope: "row" }, name(at)), h("td", {}, number(delivered)), h("td", {}, number(failed)));
-  return h(
-    "table",
-    {},
-    h("caption", { class: "unseen" }, `Sent in ${period}`),
-    h("thead", {}, h("tr", {}, head(column), head("Delivered"), head("Failed tries"))),
-    h("tbody", {}, rows.map(row)),
-  );
-}
+const numbers = (period, column, rows, name) =>
+  table({
+    caption: `Sent in ${period}`,
+    columns: [[column, "wide"], ["Delivered", "number"], ["Failed tries", "number"]],
+    rows: rows.map(({ at, delivered, failed }) => [name(at), number(delivered), number(failed)]),
+  });
 
 /** Draws the bars. Places along the line are percentages, so that texts keep their size at any width. */
 function plot(parts, name, tick) {
@@ -101,7 +101,7 @@ function plot(parts, name, tick) {
       {},
       svg("title", {}, `${name(part.at)}: ${number(part.delivered)} delivered, ${count(part.failed, "failed try", "failed tries")}`),
       svg("rect", { x: percent(column * at), width: percent(column), y: TOP, height: HEIGHT, class: "place" }),
-      rise > 0 && svg("rect", { ...place, y: line - rise, height: rise, class: "delivered" }),
+      rise > 0 && svg("rect", { ...place, y: line - rise, height: rise, rx: ROUNDING, class: "delivered" }),
       fall > 0 && svg("rect", { ...place, y: line, height: fall, class: "failed", fill: `url(#${hatch})` }),
     );
   };
@@ -110,7 +110,7 @@ function plot(parts, name, tick) {
     const text = begins ? weekday(at) : tick(at);
     const x = percent(column * index);
     if (!text) return null;
-    return [svg("line", { x1: x, x2: x, y1: begins ? TOP : end, y2: end + 6 }), svg("text", { x, y: end, dx: 3, dy: 16 }, text)];
+    return [svg("line", { x1: x, x2: x, y1: begins ? TOP : end, y2: end + 6 }), svg("text", { x, y: end, dx: 4, dy: 17 }, text)];
   };
   return svg(
     "svg",
@@ -134,9 +134,9 @@ const length = (value, most, pixels) => (value ? Math.max((value / most) * pixel
 
 const beginsDay = (at, before) => (before ? at.toDateString() !== before.toDateString() : at.getHours() === 0);
 
-/** Returns the next number that is easy to read: 1, 2 or 5, and zeros. */
+/** Returns the next number that is easy to read. */
 function roundUp(value) {
   if (!value) return 0;
   const power = 10 ** Math.floor(Math.log10(value));
-  return [1, 2, 5, 10].map(factor => factor * power).find(rounded => rounded >= value);
+  return ENDS.map(end => end * power).find(rounded => rounded >= value);
 }

@@ -60,7 +60,7 @@ export function choices({ name, legend, hint, kind, choices, chosen = [], requir
  * written there stays while another value is chosen, and counts again when the first one is. The rest as for `choices`.
  */
 export function choiceWithParts({ parts, onchange, ...props }) {
-  const area = h("div", {});
+  const area = h("div", { class: "flow" });
   const show = value => fill(area, parts[value]);
   const choose = value => {
     show(value);
@@ -74,7 +74,7 @@ export function choiceWithParts({ parts, onchange, ...props }) {
 function inGroups(items, render) {
   const groups = [...new Set(items.map(({ group }) => group))];
   return groups.map(group => {
-    const members = items.map((item, at) => item.group === group && render(item, at)).filter(Boolean);
+    const members = h("div", { class: "options" }, items.map((item, at) => item.group === group && render(item, at)));
     return group ? h("div", { role: "group", "aria-label": group }, h("p", { class: "group" }, group), members) : members;
   });
 }

@@ -1,50 +1,72 @@
-// The names and the request of an event, for a developer: folded, because coaches do not need them.
+// What went over the wire for an event, for a developer.
 
-import { copyButton } from "./copy.js";
-import { code, h } from "./dom.js";
+import { codePanel } from "./code-panel.js";
+import { code, h, userText } from "./dom.js";
+import { json } from "./json.js";
+import { capital, time } from "./format.js";
+import { outcome, wasSent } from "./outcome.js";
 import { facts, section } from "./ui.js";
 import { verifyForm } from "./verify.js";
 
-/** The names and ids of a delivery, and its latest request. */
-export function forDevelopers(delivery) {
-  const { request, status } = delivery;
+const name = text => h("span", { class: "p" }, text);
+
+/** The latest request of a delivery, and the answer to it. */
+export function wire({ request, status, attempts, body_erased: erased }) {
+  if (!request)
+    return section("For your developer", h("p", {}, status === "pending" ? "Nothing was sent yet." : "This event was never sent."));
+  const { body } = request;
+  const isErased = erased || body === null;
+  const last = attempts.findLast(wasSent);
   return section(
     "For your developer",
-    fold(
-      "Names and ids",
-      facts([
-        ["Name of the event", code(delivery.type)],
-        ["Id of the event (webhook-id)", code(delivery.webhook_id)],
-        ["Id of the client", delivery.client_id && code(delivery.client_id)],
-      ]),
+    h("p", { class: "hint" }, "To ", code(request.url_host), "."),
+    codePanel(
+      "What went over the wire",
+      [
+        !isErased && { title: "What was sent", name: "Body as sent", text: body, content: json(body) },
+        {
+          title: "Its headers",
+          name: "Headers of the last try",
+          text: headerLines(request),
+          content: Object.entries(request.headers).map(([key, value], at) => [at > 0 && "\n", name(key), ": ", value]),
+        },
+        last && { title: "The answer", name: "Answer to the last try", ...answer(last) },
+      ].filter(Boolean),
     ),
-    request ? sent(delivery) : h("p", {}, status === "pending" ? "Nothing was sent yet." : "This event was never sent."),
+    isErased && h("p", {}, "The body was erased with the client."),
   );
 }
 
-function sent({ request, body_erased: erased }) {
-  const lines = Object.entries(request.headers)
-    .map(([name, value]) => `${name}: ${value}`)
+/** The answer to an attempt: the text to copy, and how it is shown. */
+function answer({ status_code: code, response_excerpt: excerpt, at, ...attempt }) {
+  const head = code ? `HTTP ${code}` : `${capital(outcome(attempt))}.`;
+  const shown = [h("span", { class: "f" }, head), " ", h("span", { class: "c" }, time(at))];
+  return { text: excerpt ?? head, content: excerpt ? [shown, "\n\n", userText(json(excerpt))] : shown };
+}
+
+/** The names and ids of a delivery, and the check of its signature: folded, because coaches do not need them. */
+export const forDevelopers = ({ type, webhook_id: event, client_id: client, request, body_erased: erased }) => [
+  h(
+    "details",
+    {},
+    h("summary", {}, "Names and ids"),
+    facts([
+      ["Name of the event", code(type)],
+      ["Id of the event (webhook-id)", code(event)],
+      ["Id of the client", client && code(client)],
+    ]),
+  ),
+  request?.body &&
+    !erased &&
+    h(
+      "details",
+      {},
+      h("summary", {}, "Check the signature of this message"),
+      verifyForm({ headers: headerLines(request), body: request.body }),
+    ),
+];
+
+const headerLines = ({ headers }) =>
+  Object.entries(headers)
+    .map(([key, value]) => `${key}: ${value}`)
     .join("\n");
-  const headers = text("Headers of the last try", lines);
-  const to = h("p", { class: "hint" }, "To ", code(request.url_host), ".");
-  if (erased || request.body === null)
-    return [fold("What was sent", to, headers), h("p", {}, "The body was erased with the client.")];
-  return [
-    fold("What was sent", to, headers, text("Body as sent", request.body)),
-    fold("Check the signature of this message", verifyForm({ headers: lines, body: request.body })),
-  ];
-}
-
-const fold = (title, ...content) => h("details", {}, h("summary", {}, title), content);
-
-function text(title, content) {
-  const shown = h("pre", { dir: "ltr", tabindex: "0", role: "group", "aria-label": title }, content);
-  return h(
-    "div",
-    { class: "copyable" },
-    h("h3", {}, title),
-    shown,
-    copyButton(title, () => content, shown),
-  );
-}

@@ -4,11 +4,11 @@ import { get, path } from "./api.js";
 import { eventTypes, titleOf } from "./event-types.js";
 import { confirm } from "./dialogs.js";
 import { follow } from "./delivery-follow.js";
-import { forDevelopers } from "./delivery-request.js";
-import { h, userText } from "./dom.js";
+import { forDevelopers, wire } from "./delivery-request.js";
+import { h, icon, userText } from "./dom.js";
 import { capital, due, duration, time } from "./format.js";
 import { advice, isAccepted, outcome, wasSent } from "./outcome.js";
-import { action, badge, facts, link, notice, section, showAndAnnounce } from "./ui.js";
+import { action, badge, link, notice, remark, section, showAndAnnounce } from "./ui.js";
 import { called, readWebhook } from "./webhook-list.js";
 import { deliveryBadge } from "./webhook-status.js";
 
@@ -23,11 +23,17 @@ export async function deliveryScreen({ id, delivery: deliveryId }, page) {
   const title = titleOf(types, delivery.type);
   return {
     title,
-    heading: [title, " ", deliveryBadge(delivery), delivery.test && [" ", badge("calm", "Test")]],
+    heading: [title, " ", deliveryBadge(delivery), delivery.test && [" ", badge("info", "Test")]],
     parent: endpoint
       ? { href: path`/webhooks/${id}`, text: ["Webhook to ", called(endpoint)] }
       : { href: "/deliveries", text: "Sent events" },
-    content: [about(delivery), sendAgainControl(delivery, endpoint, source, page), attempts(delivery), forDevelopers(delivery)],
+    actions: canBeSent(delivery, endpoint) && sendAgain(delivery, source, page),
+    content: [
+      about(delivery),
+      !canBeSent(delivery, endpoint) && whyNot(delivery, endpoint),
+      h("div", { class: "pair even" }, attempts(delivery), wire(delivery)),
+      forDevelopers(delivery),
+    ],
   };
 }
 
@@ -38,25 +44,25 @@ function noneIfDeleted(error) {
 }
 
 const about = ({ created_at: created, next_attempt_at: next }) =>
-  facts([
-    ["Created", time(created)],
-    ["Next try", next && [time(next), " (", due(next), ")"]],
-  ]);
+  h("p", { class: "soft" }, "Created ", time(created), ".", next && [" Next try ", time(next), " (", due(next), ")."]);
 
-function sendAgainControl(delivery, endpoint, source, page) {
+const canBeSent = (delivery, endpoint) => !delivery.body_erased && endpoint?.status === "enabled";
+
+function whyNot(delivery, endpoint) {
   if (delivery.body_erased)
     return notice("calm", "The client was erased", h("p", {}, "This event was erased with the client. It cannot be sent again."));
-  if (!endpoint) return h("p", {}, "It cannot be sent again: its webhook was deleted.");
+  if (!endpoint) return remark("calm", "It cannot be sent again: its webhook was deleted.");
   if (endpoint.status === "gone")
-    return h(
-      "p",
-      {},
+    return remark(
+      "calm",
       "It cannot be sent again: the other system said that this address is gone for good. ",
       link(path`#/webhooks/new?template=${endpoint.id}`, "Create a webhook like this one"),
       " with the new address.",
     );
-  if (endpoint.status !== "enabled")
-    return h("p", {}, "To send it again, first start the webhook: ", link(path`#/webhooks/${endpoint.id}`, called(endpoint)), ".");
+  return remark("calm", "To send it again, first start the webhook: ", link(path`#/webhooks/${endpoint.id}`, called(endpoint)), ".");
+}
+
+function sendAgain(delivery, source, page) {
   const previous = delivery.attempts.at(-1);
   const isDelivered = delivery.status === "delivered";
   return action(
@@ -97,30 +103,34 @@ function confirmation(attempt, previous) {
   return [`It was sent again, but it failed: ${outcome(attempt)}.`, "bad"];
 }
 
+/** The attempts, the latest first. */
 function attempts({ attempts: made, status }) {
   const title = "What happened";
   if (!made.length) return section(title, h("p", {}, status === "pending" ? "Nothing was sent yet." : "Nothing was sent."));
-  return section(title, h("ol", { class: "timeline" }, made.map(attempt)));
+  const last = made.findLast(wasSent);
+  const item = (one, at) => attempt(one, made.slice(0, at + 1).filter(wasSent).length, one === last);
+  return section(title, h("ol", { class: "timeline card" }, made.map(item).reverse()));
 }
 
-function attempt(made) {
+/** `tries`: the number of requests up to this attempt; `isLast`: its answer stands beside. */
+function attempt(made, tries, isLast) {
   const good = isAccepted(made);
+  const kind = good ? "good" : wasSent(made) ? "bad" : "calm";
+  const words = good ? `the other system accepted the event (${made.status_code})` : outcome(made);
   return h(
     "li",
-    {},
+    { class: kind },
+    icon(kind),
+    h("b", {}, wasSent(made) ? `Try ${tries}: ${words}` : capital(words)),
     h(
       "p",
-      {},
+      { class: "soft" },
       time(made.at),
-      " ",
-      badge(good ? "good" : "bad", good ? "Delivered" : wasSent(made) ? "Failed" : "Not sent"),
-      " ",
-      good ? `The other system accepted the event (${made.status_code})` : capital(outcome(made)),
       made.duration_ms > 0 && !made.error?.startsWith("timed out") && `, after ${duration(made.duration_ms)}`,
-      ".",
     ),
-    !good && advice(made) && h("p", { class: "hint" }, advice(made)),
-    made.response_excerpt &&
+    !good && advice(made) && h("p", { class: "soft" }, advice(made)),
+    !isLast &&
+      made.response_excerpt &&
       h(
         "details",
         {},

@@ -130,7 +130,7 @@ export async function showSecret({ title, what, value, note, lost }) {
         shown,
         copyButton(what, () => shown.textContent, shown),
       ),
-      h("section", { class: "note" }, h("h3", {}, "For your developer"), note),
+      h("section", { class: "note flow" }, h("h3", {}, "For your developer"), note),
       h(
         "p",
         { class: "buttons" },

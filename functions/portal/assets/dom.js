@@ -1,6 +1,7 @@
 // Builds DOM nodes. Nothing in the portal uses innerHTML: the page's policy requires Trusted Types.
 
 const SVG = "http://www.w3.org/2000/svg";
+const ICONS = document.querySelector("meta[name=icons]").content;
 
 /**
  * Creates an element. Properties: `class`; `on<event>` with a function; `true` sets an empty attribute; `false`, `null`
@@ -12,6 +13,8 @@ export const h = (tag, props, ...children) => build(document.createElement(tag),
 /** Creates an element of SVG, as `h` does. */
 export const svg = (tag, props, ...children) => build(document.createElementNS(SVG, tag), props, children);
 
+/** Creates an icon of the file of icons. It repeats the words beside it, so screen readers skip it. */
+export const icon = name => svg("svg", { class: "icon", "aria-hidden": "true" }, svg("use", { href: `${ICONS}#${name}` }));
 
 /** Replaces all children of `node`; children as for `h`. */
 export function fill(node, ...children) {

@@ -1,9 +1,9 @@
 // The catalog of events, with an example for each kind of webhook.
 
-import { choices } from "./choices.js";
-import { copyButton } from "./copy.js";
-import { code, fill, h } from "./dom.js";
+import { codePanel } from "./code-panel.js";
+import { code, h } from "./dom.js";
 import { GROUPS, eventTypes } from "./event-types.js";
+import { json } from "./json.js";
 import { link, section } from "./ui.js";
 import { MODES } from "./webhook-status.js";
 
@@ -19,19 +19,19 @@ export async function events() {
     content: [
       h(
         "p",
-        {},
+        { class: "lead" },
         "This can be sent to another system. Answers of check-ins, messages, photos, grades and lab results are never sent.",
       ),
       section(
         "Events that a webhook can get",
-        h("p", {}, "You choose them when you create a webhook. They are sent when they happen."),
+        h("p", { class: "soft" }, "You choose them when you create a webhook. They are sent when they happen."),
         of("emitted"),
       ),
       section(
         "Events that automations send",
         h(
           "p",
-          {},
+          { class: "soft" },
           "They come from rules that you build as automations. A Webhook step of the automation sends them to the webhook that it names.",
         ),
         of("computed"),
@@ -42,29 +42,24 @@ export async function events() {
 }
 
 function event({ type, title, description, examples, schema }) {
-  const shown = h("pre", { dir: "ltr", tabindex: "0", role: "group", "aria-label": `Example of ${title}` });
-  const show = mode => fill(shown, JSON.stringify(examples[mode], null, 2));
-  show("identifiers");
-  const described = h("pre", { dir: "ltr", tabindex: "0", role: "group", "aria-label": `Schema of ${title}` }, JSON.stringify(schema, null, 2));
-  const modes = Object.entries(MODES).map(([value, [label]]) => ({ value, label }));
+  const tab = (name, title, value) => {
+    const text = JSON.stringify(value, null, 2);
+    return { title, name, text, content: json(text) };
+  };
   return h(
     "div",
     { class: "card" },
     h("h4", {}, title),
-    h("p", {}, description),
+    h("p", { class: "soft" }, description),
     h(
       "details",
       {},
       h("summary", {}, `Example of “${title}”`),
       h("p", { class: "hint" }, "Name for developers: ", code(type)),
-      choices({ name: "mode", legend: "Data included", kind: "radio", choices: modes, chosen: ["identifiers"], onchange: show }),
-      h(
-        "div",
-        { class: "copyable" },
-        shown,
-        copyButton(`Example of ${title}`, () => shown.textContent, shown),
-      ),
-      h("details", {}, h("summary", {}, `For your developer: form of “${title}”, as JSON Schema`), described),
+      codePanel(`Example of ${title}`, [
+        ...Object.entries(MODES).map(([mode, [label]]) => tab(`Example of ${title}`, label, examples[mode])),
+        tab(`Schema of ${title}`, "JSON Schema", schema),
+      ]),
     ),
   );
 }

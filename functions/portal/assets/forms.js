@@ -78,7 +78,7 @@ const fieldsOf = node => [...node.querySelectorAll(".field")].map(field => FIELD
 const FIELDS = new WeakMap();
 
 /** The place of a field's error. */
-export const errorPlace = id => h("p", { id: `${id}-error`, class: "error" });
+export const errorPlace = id => h("div", { id: `${id}-error`, class: "error" });
 
 /** The attribute that ties a field to its hint and its error. */
 export const described = (id, hint) => ({ "aria-describedby": `${hint ? `${id}-hint ` : ""}${id}-error` });

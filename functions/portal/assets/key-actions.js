@@ -87,7 +87,7 @@ export async function revoke(key, page) {
         "p",
         {},
         h("strong", {}, userText(key.label)),
-        " is refused from now on. Whatever uses it stops working at once. This cannot be undone.",
+        " is refused from now on. Whatever uses it stops working at once. This cannot be undone. Its record stays here.",
       ),
       h("p", {}, lastUse(key), "."),
     ],

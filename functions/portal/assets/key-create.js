@@ -5,7 +5,6 @@ import { get } from "./api.js";
 import { choiceWithParts, choices } from "./choices.js";
 import { dayField } from "./date-field.js";
 import { showSecret } from "./dialogs.js";
-import { h } from "./dom.js";
 import { LIMITS, PERMISSIONS, SCOPES } from "./domain.js";
 import { dropDraft, keepDraft } from "./drafts.js";
 import { eventTypes } from "./event-types.js";
@@ -13,7 +12,7 @@ import { field, form } from "./forms.js";
 import { eventAccess, eventFields } from "./key-events.js";
 import { developerNote, entitlementWarning, expiry, presets, tomorrow } from "./key-words.js";
 import { now } from "./service-clock.js";
-import { link } from "./ui.js";
+import { link, linkButton } from "./ui.js";
 
 export async function createKey(_, page) {
   const [workspace, types] = await Promise.all([get("/settings/workspace", {}, page.signal), eventTypes()]);
@@ -22,7 +21,7 @@ export async function createKey(_, page) {
   const node = form(
     {
       submit: "Create the key",
-      cancel: h("a", { class: "button", href: "#/keys" }, "Cancel"),
+      cancel: linkButton("#/keys", "Cancel"),
       send: async (values, once) => {
         const { name, scope, permissions, until, date } = values;
         const key = await once.post("/settings/keys", {

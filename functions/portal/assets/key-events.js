@@ -6,6 +6,7 @@ import { h, userText } from "./dom.js";
 import { keepDraft } from "./drafts.js";
 import { eventChoices, eventTypes, titleOf } from "./event-types.js";
 import { form } from "./forms.js";
+import { chips, linkButton } from "./ui.js";
 import { readKey } from "./key-list.js";
 import { dataField } from "./webhook-edit.js";
 import { MODES } from "./webhook-status.js";
@@ -41,9 +42,8 @@ export const eventAccess = ({ reads, events, payload_mode }) => (reads === "yes"
 
 /** Facts about the events of a key: which it may read, and which data they include. */
 export function eventFacts(types, access) {
-  const titles = access?.types.map(type => h("li", {}, titleOf(types, type)));
   return [
-    ["Events it may read", titles ? h("ul", {}, titles) : "None"],
+    ["Events it may read", access ? chips(access.types.map(type => titleOf(types, type))) : "None"],
     ["Data of the events", access && MODES[access.payload_mode][0]],
   ];
 }
@@ -54,7 +54,7 @@ export async function changeEvents({ id }, page) {
   const content = form(
     {
       submit: "Save",
-      cancel: h("a", { class: "button", href: `#${back}` }, "Cancel"),
+      cancel: linkButton(`#${back}`, "Cancel"),
       send: async values => {
         await patch(path`/settings/keys/${id}`, { events: eventAccess(values) });
         page.go(back, "The events of the key are changed.");

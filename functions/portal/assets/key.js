@@ -8,7 +8,7 @@ import { changeEnd, rename, revoke, rotate } from "./key-actions.js";
 import { eventFacts } from "./key-events.js";
 import { readKey } from "./key-list.js";
 import { abilities, ending, isExpiringSoon, isLive, lastUse, scopeTitle, statusBadge, until } from "./key-words.js";
-import { button, facts, link, notice, section } from "./ui.js";
+import { button, facts, link, linkButton, notice } from "./ui.js";
 
 export async function keyScreen({ id }, page) {
   const [key, types] = await Promise.all([readKey(id, page.signal), eventTypes()]);
@@ -16,6 +16,7 @@ export async function keyScreen({ id }, page) {
     title: key.label,
     heading: [userText(key.label), " ", statusBadge(key)],
     parent: { href: "/keys", text: "Keys" },
+    actions: actions(key, page),
     content: [
       banner(key),
       facts([
@@ -27,26 +28,19 @@ export async function keyScreen({ id }, page) {
         ["Last used", time(key.last_used_at)],
         ["How long it works", ending(key)],
       ]),
-      key.status !== "revoked" &&
-        section(
-          "Change it",
-          h(
-            "p",
-            { class: "buttons" },
-            button("Rename", () => rename(key, page), { id: "rename" }),
-            key.status === "active" && h("a", { class: "button", href: path`#/keys/${id}/events` }, "Change events"),
-            key.status === "active" && button("Change when it ends", () => changeEnd(key, page), { id: "end" }),
-            key.status === "active" && button("Replace", () => rotate(key, page), { id: "rotate" }),
-          ),
-        ),
-      isLive(key) &&
-        section(
-          "End it",
-          h("p", {}, "Whatever uses this key stops working at once. Its record stays here."),
-          button("Revoke", () => revoke(key, page), { id: "revoke", kind: "danger" }),
-        ),
     ],
   };
+}
+
+function actions(key, page) {
+  const isActive = key.status === "active";
+  return [
+    key.status !== "revoked" && button("Rename", () => rename(key, page), { id: "rename" }),
+    isActive && linkButton(path`#/keys/${key.id}/events`, "Change events"),
+    isActive && button("Change when it ends", () => changeEnd(key, page), { id: "end" }),
+    isActive && button("Replace", () => rotate(key, page), { id: "rotate" }),
+    isLive(key) && button("Revoke", () => revoke(key, page), { id: "revoke", kind: "danger" }),
+  ];
 }
 
 function banner(key) {

@@ -2,18 +2,21 @@
 
 import { get } from "./api.js";
 import { dayBars } from "./bars.js";
-import { h, userText } from "./dom.js";
-import { count, time } from "./format.js";
-import { readKeys } from "./key-list.js";
+import { h, icon, userText } from "./dom.js";
+import { LIMITS } from "./domain.js";
+import { number, time } from "./format.js";
+import { keyTable, readKeys } from "./key-list.js";
 import { problemsOf } from "./problems.js";
 import { now } from "./service-clock.js";
-import { button, link, notice, section } from "./ui.js";
+import { button, headed, link, linkButton, notice, section } from "./ui.js";
 import { readWebhooks } from "./webhook-list.js";
-import { waitingCount } from "./webhook-status.js";
+import { webhookTable } from "./webhook-table.js";
 import { byUrgency, hasTrouble, readTrouble } from "./webhook-trouble.js";
 
 // Webhooks whose trouble is read, however many have some: the page costs the same when much is wrong.
 const READ_TROUBLES = 2;
+// Webhooks and keys of each list. The others are on their own screens.
+const SHOWN = 5;
 
 export async function overview(_, { signal, refresh }) {
   const [workspace, { items: keys }, unsorted, { data: hours }] = await Promise.all([
@@ -31,15 +34,15 @@ export async function overview(_, { signal, refresh }) {
     title: "Overview",
     heading: ["Private integrations of ", userText(workspace.name)],
     content: [
-      problems.length ? h("section", { "aria-label": "Problems" }, problems) : hasIntegrations && allWell(),
+      problems.length ? h("section", { class: "problems flow", "aria-label": "Problems" }, problems) : hasIntegrations && allWell(),
       hasIntegrations ? figures(workspace, endpoints) : firstSteps(workspace),
       endpoints.length > 0 && section("The last 24 hours", dayBars(hours)),
-      h("p", { class: "hint" }, "As of ", time(new Date(now()).toISOString()), "."),
+      hasIntegrations && lists(workspace, endpoints, keys),
       h(
-        "p",
-        { class: "buttons" },
-        button("Look again", () => refresh(), { id: "again" }),
-        h("a", { class: "button", href: "#/activity" }, "What was changed"),
+        "div",
+        { class: "head" },
+        h("span", { class: "soft" }, "As of ", time(new Date(now()).toISOString()), "."),
+        h("div", { class: "acts" }, button("Look again", () => refresh(), { id: "again" }), linkButton("#/activity", "What was changed")),
       ),
     ],
   };
@@ -50,32 +53,48 @@ const allWell = () =>
 
 function figures({ keys, endpoints: limit }, endpoints) {
   const sum = name => endpoints.reduce((total, { last_24h }) => total + last_24h[name], 0);
-  const unseen = words => h("span", { class: "unseen" }, words);
-  const figure = (label, value) => h("div", {}, h("dt", {}, label), h("dd", {}, value));
-  return section(
+  const figure = (label, href, value, ...unit) => {
+    const content = [h("b", {}, number(value)), " ", unit];
+    return h("div", {}, h("dt", {}, label), h("dd", {}, href ? link(href, content) : content));
+  };
+  const events = (label, value, href = null, unseen = "") =>
+    figure(label, href, value, value === 1 ? "event" : "events", unseen && h("span", { class: "unseen" }, unseen));
+  const pending = sum("pending");
+  return headed(
     "At a glance",
+    h("span", { class: "soft" }, "Delivered and failed: in the last 24 hours. Test events count, and so do failed ones that were sent again."),
     h(
       "dl",
       { class: "figures" },
-      figure("Keys", link("#/keys", `${keys.live} of at most ${keys.max}`)),
-      figure("Webhooks", link("#/webhooks", `${limit.count} of at most ${limit.max}`)),
-      figure("Delivered", count(sum("delivered"), "event")),
-      figure("Waiting", link("#/deliveries?status=pending", waitingCount(sum("pending")), unseen(" that wait"))),
-      figure("Failed", link("#/deliveries?status=failed", count(sum("failed"), "event"), unseen(" that failed"))),
+      events("Delivered", sum("delivered")),
+      events("Waiting", pending, "#/deliveries?status=pending", `${pending >= LIMITS.countedPending ? " at least," : ""} that wait`),
+      events("Failed", sum("failed"), "#/deliveries?status=failed", " that failed"),
+      figure("Webhooks", "#/webhooks", limit.count, `of at most ${limit.max}`),
+      figure("Keys", "#/keys", keys.live, `of at most ${keys.max}`),
     ),
-    h("p", { class: "hint" }, "Delivered and failed: in the last 24 hours. Test events count, and so do failed ones that were sent again."),
   );
 }
 
+function lists({ keys: { live, max }, endpoints: limit }, endpoints, keys) {
+  const all = (list, href, text) => list.length > SHOWN && h("p", {}, link(href, text));
+  return [
+    headed(
+      "Webhooks",
+      limit.count < limit.max && linkButton("#/webhooks/new", "Create a webhook"),
+      endpoints.length ? webhookTable(endpoints.slice(0, SHOWN)) : h("p", { class: "soft" }, "You have no webhook yet."),
+      all(endpoints, "#/webhooks", "All webhooks"),
+    ),
+    headed(
+      "Keys",
+      live < max && linkButton("#/keys/new", "Create a key"),
+      keys.length ? keyTable(keys.slice(0, SHOWN)) : h("p", { class: "soft" }, "You have no key yet."),
+      all(keys, "#/keys", "All keys"),
+    ),
+  ];
+}
+
 function firstSteps(workspace) {
-  const card = (title, words, href, verb) =>
-    h(
-      "li",
-      { class: "card" },
-      h("h3", {}, title),
-      h("p", {}, words),
-      h("p", {}, h("a", { class: "button", href }, verb)),
-    );
+  const way = (sign, title, words, link) => h("li", { class: "card" }, icon(sign), h("h3", {}, title), h("p", {}, words), link);
   const nothingIncluded = !workspace.entitlements.partner_api && !workspace.entitlements.pro_crm;
   return section(
     "Connect another system",
@@ -83,22 +102,22 @@ function firstSteps(workspace) {
       notice(
         "warn",
         "Your plan does not include integrations yet",
-        h("p", {}, "You can prepare everything here. Other systems are " + "refused until your plan includes it."),
+        h("p", {}, "You can prepare everything here. Other systems are refused until your plan includes it."),
       ),
     h(
       "ul",
-      { class: "cards" },
-      card(
+      { class: "ways" },
+      way(
+        "key",
         "Another system works with your data",
         "Your website or an automation platform adds clients, or reads them. It needs a key.",
-        "#/keys/new",
-        "Create a key",
+        linkButton("#/keys/new", "Create a key", "main"),
       ),
-      card(
+      way(
+        "hook",
         "Another system learns what happens here",
         "It is told when a client joins or a check-in comes in. It needs a webhook.",
-        "#/webhooks/new",
-        "Create a webhook",
+        linkButton("#/webhooks/new", "Create a webhook"),
       ),
     ),
   );

@@ -30,10 +30,9 @@ export const none = endpoint =>
 export function question({ endpoint, types, base, wanted, found, page }) {
   const atLeast = ({ more }) => (more ? "at least " : "");
   const events = `${atLeast(found)}${count(found.deliveries, "event")}`;
-  return h(
-    "section",
-    { class: "notice warn" },
-    h("h2", {}, `Send ${events} again?`),
+  return notice(
+    "warn",
+    `Send ${events} again?`,
     form(
       {
         submit: `Send ${events} again`,

@@ -34,7 +34,7 @@ const off = (endpoint, page) =>
   );
 
 function countForm(endpoint, types, base, page) {
-  const resultArea = h("div", {});
+  const resultArea = h("div", { class: "flow" });
   const opened = now();
   // The links of notices name the time. The webhook itself forgets it when it is started or gets another address.
   const linked = page.query.get("since");
@@ -88,7 +88,7 @@ function countForm(endpoint, types, base, page) {
   return [
     h(
       "p",
-      {},
+      { class: "lead" },
       "Events that failed or were not sent, because the other system was broken or this webhook was paused, can be sent again. First they are counted: nothing is sent yet.",
     ),
     node,

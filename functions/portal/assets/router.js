@@ -4,6 +4,7 @@ import { announce } from "./announce.js";
 import { fill, h } from "./dom.js";
 import { askToLeave, dropDraft, hasDraft } from "./drafts.js";
 import { stateFor } from "./states.js";
+import { remark } from "./ui.js";
 
 const PRODUCT = "Private Integrations";
 const LOADING_AFTER_MS = 150;
@@ -16,9 +17,10 @@ let pendingNotice = null;
 
 /**
  * Starts with a table of `[pattern, screen]`: pattern as in "/webhooks/:id", screen as
- * `async (params, page) => ({ title, heading?, parent?, content })`.
+ * `async (params, page) => ({ title, heading?, actions?, parent?, content })`.
  *   title    text, for the tab and the heading
  *   heading  nodes for the heading, if it is more than the title
+ *   actions  nodes at the end of the heading's line
  *   parent   `{ href, text }` of the screen above
  *   content  nodes
  *   page     `query` (URLSearchParams of the address), `signal` (aborted when the screen is left), and `refresh` and
@@ -100,13 +102,14 @@ async function load(signal) {
   return stateFor({ kind: "nowhere" });
 }
 
-function render({ title, heading, parent, content }, focus, notice) {
+function render({ title, heading, actions, parent, content }, focus, notice) {
   document.title = `${title} · ${PRODUCT}`;
   markPlace(parent?.href ?? (location.hash.slice(1) || "/"));
   const head = h("h1", { tabindex: "-1" }, heading ?? title);
-  const confirmation = notice && h("p", { class: `notice ${notice.kind}` }, notice.confirmation);
+  const confirmation = notice && remark(notice.kind, notice.confirmation);
+  const up = parent && h("p", { class: "up" }, h("a", { href: `#${parent.href}` }, parent.text));
   main.removeAttribute("aria-busy");
-  fill(main, parent && h("p", { class: "up" }, h("a", { href: `#${parent.href}` }, parent.text)), head, confirmation, content);
+  fill(main, up, h("div", { class: "title-row" }, head, h("div", { class: "acts" }, actions)), confirmation, content);
   if (confirmation) announce(confirmation.textContent);
   if (focus === null) return;
   const target = document.getElementById(focus) ?? head;

@@ -2,7 +2,7 @@
 
 import { announce } from "./announce.js";
 import { IdempotentPost } from "./api.js";
-import { fill, h } from "./dom.js";
+import { fill, h, icon } from "./dom.js";
 import { sentence } from "./words.js";
 
 const SETTLE_MS = 600;
@@ -56,7 +56,7 @@ export function action(text, run, options = {}) {
 
 /** Shows a sentence in `resultArea` and has screen readers say it. `kind`: `good`, `bad` or `calm`. */
 export function showAndAnnounce(resultArea, kind, text) {
-  fill(resultArea, h("span", { class: `notice ${kind}` }, text));
+  fill(resultArea, remark(kind, text));
   announce(text);
 }
 
@@ -77,28 +77,41 @@ export function link(href, ...children) {
   );
 }
 
-/** A status in a word. `kind`: `good`, `bad`, `warn` or `calm`; the word says all, the colour repeats it. */
-export const badge = (kind, text) => h("span", { class: `badge ${kind}` }, text);
+/**
+ * A status in a word. `kind`: `good`, `bad`, `warn`, `calm` or `info`; the word says all, colour and sign repeat it.
+ */
+export const badge = (kind, text) => h("span", { class: `badge ${kind}` }, icon(kind), text);
 
-/** A paragraph that stands out, with a heading. `kind` as for `badge`. */
+/** A part of a screen that stands out, with a heading. `kind` as for `badge`. */
 export const notice = (kind, title, ...children) =>
-  h("section", { class: `notice ${kind}` }, h("h2", {}, title), ...children);
+  h("section", { class: `callout ${kind}` }, icon(kind), h("div", {}, h("h2", {}, title), children));
+
+/** A sentence that stands out. `kind` as for `badge`. */
+export const remark = (kind, ...words) => h("span", { class: `callout ${kind}` }, icon(kind), h("span", {}, words));
+
+/** Says that there is nothing: what that means, and one way out. `sign`: the name of an icon; `title` may be null. */
+export const empty = (sign, title, ...children) =>
+  h("div", { class: "empty" }, icon(sign), title && h("p", { class: "title" }, title), children);
 
 /** A part of a screen with its heading. */
-export const section = (title, ...children) => h("section", {}, h("h2", {}, title), ...children);
+export const section = (title, ...children) => h("section", {}, h("h2", {}, title), children);
 
-/** Labels with values: `[[label, value], ...]`; a pair whose value is null is left out. */
+/** A part of a screen with its heading, and a link, buttons or a note at the end of that line. */
+export const headed = (title, aside, ...children) =>
+  h("section", {}, h("div", { class: "head" }, h("h2", {}, title), aside), children);
+
+/** A link that looks like a button. `kind` as for `button`. */
+export const linkButton = (href, text, kind = "") => h("a", { class: `button ${kind}`, href }, text);
+
+/** Words in a list, such as the events of a webhook. */
+export const chips = words => h("ul", { class: "chips" }, words.map(word => h("li", { class: "chip" }, word)));
+
+/** Labels with values in a panel: `[[label, value], ...]`; a pair whose value is null is left out. */
 export function facts(pairs) {
   const given = pairs.filter(([, value]) => value !== null && value !== undefined && value !== false);
   return h(
     "dl",
-    { class: "facts" },
+    { class: "facts card" },
     given.map(([label, value]) => h("div", {}, h("dt", {}, label), h("dd", {}, value))),
   );
 }
-
-/** A list of things, one card each. `label` names the list for screen readers. */
-export const cards = (label, items) => h("ul", { class: "cards", "aria-label": label }, items.map(card));
-
-/** One thing of a list. */
-export const card = content => h("li", { class: "card" }, content);

@@ -2,13 +2,13 @@
 
 import { announce } from "./announce.js";
 import { get } from "./api.js";
-import { fill, h } from "./dom.js";
+import { fill, h, icon } from "./dom.js";
 import { field, form } from "./forms.js";
 import { now } from "./service-clock.js";
 import { check } from "./signature.js";
-import { badge, link } from "./ui.js";
+import { link, remark } from "./ui.js";
 
-const WORDS = { passed: ["good", "In order"], failed: ["bad", "Broken"], unknown: ["calm", "Not checked"] };
+const WORDS = { passed: ["good", "in order"], failed: ["bad", "broken"], unknown: ["calm", "not checked"] };
 
 export async function verify(_, { signal }) {
   // Any answer tells the time, which a signature is checked against.
@@ -18,7 +18,7 @@ export async function verify(_, { signal }) {
     content: [
       h(
         "p",
-        {},
+        { class: "lead" },
         "Does the other system refuse events, saying that the signature is wrong? Paste what arrived there: this page finds the rule that is broken. " +
           "It calculates in your browser: nothing of it is sent anywhere.",
       ),
@@ -30,17 +30,17 @@ export async function verify(_, { signal }) {
 
 /** The form and its outcome. `headers` and `body`: filled in already, from a delivery. */
 export function verifyForm({ headers, body }) {
-  const resultArea = h("div", {});
+  const resultArea = h("div", { class: "flow" });
   const code = { dir: "ltr", spellcheck: "false", autocapitalize: "off" };
   return h(
     "div",
-    {},
+    { class: "pair" },
     form(
       {
         submit: "Check",
         send: async ({ headers, body, secret }) => {
           const results = await check({ headers, body, secret, nowMs: now() });
-          fill(resultArea, verdict(results), h("ol", { class: "rules" }, results.map(rule)));
+          fill(resultArea, verdict(results), h("ol", { class: "timeline card" }, results.map(rule)));
           announce([resultArea.firstChild.textContent, results.find(({ state }) => state === "failed")?.text ?? ""].join(" "));
         },
       },
@@ -85,10 +85,12 @@ function raw(props) {
 function verdict(results) {
   const broken = results.find(({ state }) => state === "failed");
   if (broken === results.at(-1))
-    return h("p", { class: "notice warn" }, "The signature is right, but the message is not from just now.");
-  if (!broken) return h("p", { class: "notice good" }, "The signature is right: a receiver has to accept this message.");
-  return h("p", { class: "notice bad" }, `The rule that is broken: ${broken.rule.toLowerCase()}.`);
+    return remark("warn", "The signature is right, but the message is not from just now.");
+  if (!broken) return remark("good", "The signature is right: a receiver has to accept this message.");
+  return remark("bad", `The rule that is broken: ${broken.rule.toLowerCase()}.`);
 }
 
-const rule = ({ rule: name, state, text }) =>
-  h("li", {}, h("p", {}, h("strong", {}, name), " ", badge(...WORDS[state])), h("p", {}, text));
+function rule({ rule: name, state, text }) {
+  const [kind, word] = WORDS[state];
+  return h("li", { class: kind }, icon(kind), h("b", {}, `${name}: ${word}`), h("p", { class: "soft" }, text));
+}

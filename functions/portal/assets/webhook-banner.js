@@ -91,7 +91,7 @@ const stopped = (endpoint, trouble, page) =>
 
 const paused = (endpoint, page) =>
   notice(
-    "warn",
+    "calm",
     "This webhook is paused",
     h(
       "p",

@@ -7,7 +7,7 @@ import { dropDraft, keepDraft } from "./drafts.js";
 import { eventTypes, titleOf } from "./event-types.js";
 import { form, showError, values } from "./forms.js";
 import { list } from "./format.js";
-import { button, facts, link, notice } from "./ui.js";
+import { button, chips, facts, link, linkButton, notice, remark } from "./ui.js";
 import { secretDialog } from "./webhook-actions.js";
 import { addressField, dataField, descriptionField, eventsField } from "./webhook-edit.js";
 import { MODES, wholeAddress } from "./webhook-status.js";
@@ -35,7 +35,7 @@ const full = max =>
   );
 
 function steps(types, template, page) {
-  const stepArea = keepDraft(h("div", {}));
+  const stepArea = keepDraft(h("div", { class: "flow" }));
   const fields = fieldsOf(types, template);
   const draft = () => Object.assign({}, ...fields.map(({ nodes }) => values(h("div", {}, nodes))));
   const once = new IdempotentPost();
@@ -83,9 +83,8 @@ function fieldsOf(types, template) {
       names: ["payload_mode"],
       nodes: [
         dataField(template.payload_mode),
-        h(
-          "p",
-          { class: "notice warn" },
+        remark(
+          "warn",
           "This cannot be changed later: you would create another webhook and delete this one. " +
             "In neither case do answers of check-ins, messages, photos, grades or lab results leave this service.",
         ),
@@ -107,7 +106,7 @@ const summary = ({ url, events, payload_mode: mode, description }, types) =>
   facts([
     ["Web address", wholeAddress(url)],
     ["Note", description ? userText(description) : null],
-    ["Events", events.length ? list(events.map(type => titleOf(types, type))) : "only what your automations send"],
+    ["Events", events.length ? chips(events.map(type => titleOf(types, type))) : "only what your automations send"],
     ["Data", `${MODES[mode][0]} (cannot be changed later)`],
   ]);
 
@@ -115,12 +114,12 @@ function tryIt(stepArea, endpoint, types, page) {
   const heading = h("h2", { tabindex: "-1" }, "Try it");
   const created = h(
     "div",
-    {},
-    h("p", { class: "notice good" }, "The webhook is created and on."),
+    { class: "flow" },
+    remark("good", "The webhook is created and on."),
     heading,
     h("p", {}, "Does the other system know the secret already? Then see whether an event arrives."),
-    testPanel(endpoint, types, page),
-    h("p", {}, h("a", { class: "button main", href: path`#/webhooks/${endpoint.id}` }, "Done")),
+    h("div", { class: "card" }, testPanel(endpoint, types, page, null)),
+    h("p", {}, linkButton(path`#/webhooks/${endpoint.id}`, "Done", "main")),
   );
   stepArea.replaceWith(created);
   heading.focus();

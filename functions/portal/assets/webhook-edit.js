@@ -7,6 +7,7 @@ import { LIMITS } from "./domain.js";
 import { keepDraft } from "./drafts.js";
 import { eventChoices, eventTypes } from "./event-types.js";
 import { field, form } from "./forms.js";
+import { linkButton } from "./ui.js";
 import { called, readWebhook } from "./webhook-list.js";
 import { MODES } from "./webhook-status.js";
 
@@ -17,7 +18,7 @@ export async function editWebhook({ id }, page) {
   const content = form(
     {
       submit: "Save",
-      cancel: h("a", { class: "button", href: `#${back}` }, "Cancel"),
+      cancel: linkButton(`#${back}`, "Cancel"),
       send: async values => {
         const change = changed(endpoint, values);
         if (Object.keys(change).length) await patch(base, change);

@@ -6,22 +6,22 @@ import { follow } from "./delivery-follow.js";
 import { fill, h } from "./dom.js";
 import { field, form } from "./forms.js";
 import { advice, isAccepted, outcome } from "./outcome.js";
-import { link, showAndAnnounce } from "./ui.js";
+import { link, remark, showAndAnnounce } from "./ui.js";
 
-/** A form that sends an example event to the webhook, and the outcome below it. */
-export function testPanel(endpoint, types, { signal }) {
+/** A form that sends an example event to the webhook, and the outcome below it. `kind`: of its button. */
+export function testPanel(endpoint, types, { signal }, kind = "main") {
   const base = path`/settings/webhooks/${endpoint.id}`;
   const resultArea = h("div", {});
   let once = new IdempotentPost();
   const chosen = endpoint.events[0] ?? types[0]?.type;
   return h(
     "div",
-    {},
-    h("p", {}, "A test event is an example about nobody. It is marked as a test, so that the other system can tell."),
+    { class: "flow" },
+    h("p", { class: "soft" }, "A test event is an example about nobody. It is marked as a test, so that the other system can tell."),
     form(
       {
         submit: "Send a test event",
-        kind: null,
+        kind,
         send: async ({ type }) => {
           showAndAnnounce(resultArea, "calm", "Sending…");
           try {
@@ -53,17 +53,10 @@ export function testPanel(endpoint, types, { signal }) {
 function result(delivery, endpoint) {
   const details = link(path`#/webhooks/${endpoint.id}/deliveries/${delivery.id}`, "See this event and the answer");
   const attempt = delivery.attempts.at(-1);
-  if (!attempt) return h("p", { class: "notice warn" }, "It is still waiting. ", details);
-  if (isAccepted(attempt))
-    return h(
-      "p",
-      { class: "notice good" },
-      `It works: the other system accepted the test event (${attempt.status_code}). `,
-      details,
-    );
-  return h(
-    "p",
-    { class: "notice bad" },
+  if (!attempt) return remark("warn", "It is still waiting. ", details);
+  if (isAccepted(attempt)) return remark("good", `It works: the other system accepted the test event (${attempt.status_code}). `, details);
+  return remark(
+    "bad",
     `It did not work: ${outcome(attempt)}. `,
     advice(attempt) && `${advice(attempt)} `,
     details,

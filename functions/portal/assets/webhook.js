@@ -2,12 +2,13 @@
 
 import { get, path } from "./api.js";
 import { weekBars } from "./bars.js";
-import { eventTypes, titleOf } from "./event-types.js";
+import { copyButton } from "./copy.js";
 import { deliveryList } from "./delivery-list.js";
 import { LIMITS } from "./domain.js";
 import { h, userText } from "./dom.js";
-import { list, time } from "./format.js";
-import { facts, link, section } from "./ui.js";
+import { eventTypes, titleOf } from "./event-types.js";
+import { time } from "./format.js";
+import { chips, facts, headed, link, linkButton, section } from "./ui.js";
 import { askToDelete, pauseOrStart } from "./webhook-actions.js";
 import { banner } from "./webhook-banner.js";
 import { called, readWebhook } from "./webhook-list.js";
@@ -27,49 +28,42 @@ export async function webhook({ id }, page) {
     deliveryList({ source: `${base}/deliveries`, page, types, endpoint }),
     endOfOldSecret(endpoint, page.signal),
   ]);
+  const isOn = endpoint.status === "enabled";
+  const settings = section("Settings", factsOf(endpoint, types, oldSecretUntil));
   return {
     title: `Webhook to ${endpoint.label}`,
     heading: ["Webhook to ", called(endpoint), " ", statusBadge(endpoint)],
     parent: { href: "/webhooks", text: "Webhooks" },
+    actions: [
+      endpoint.status !== "gone" && linkButton(path`#/webhooks/${id}/edit`, "Edit"),
+      pauseOrStart(endpoint, page),
+      replaceSecret(endpoint, page),
+      askToDelete(endpoint, page),
+    ],
     content: [
       notice,
-      settings(endpoint, types, oldSecretUntil, page),
-      endpoint.status === "enabled" && section("Try it", testPanel(endpoint, types, page)),
+      isOn ? h("div", { class: "pair" }, settings, section("Try it", h("div", { class: "card" }, testPanel(endpoint, types, page)))) : settings,
       section("The last 7 days", weekBars(hours)),
-      section(
+      headed(
         "Sent events",
-        h(
-          "p",
-          {},
-          `Everything that was sent or waits, of ${LIMITS.deliveriesKeptDays} days, newest first. `,
-          endpoint.status === "enabled" && link(recoverAddress(endpoint), "Send failed events again"),
-        ),
+        isOn && link(recoverAddress(endpoint), "Send failed events again"),
+        h("p", { class: "soft" }, `Everything that was sent or waits, of ${LIMITS.deliveriesKeptDays} days, newest first.`),
         log,
       ),
     ],
   };
 }
 
-function settings(endpoint, types, oldSecretUntil, page) {
-  const events = endpoint.events.map(type => titleOf(types, type));
-  return section(
-    "Settings",
-    facts([
-      ["Web address", wholeAddress(endpoint.url)],
-      ["Note", endpoint.description && userText(endpoint.description)],
-      ["Events", events.length ? list(events) : "only what your automations send"],
-      ["Data", `${MODES[endpoint.payload_mode][0]} (cannot be changed)`],
-      ["Last 24 hours", lastDay(endpoint.last_24h)],
-      ["Secret", oldSecretUntil && ["Replaced. The old one works until ", time(oldSecretUntil), "."]],
-      ["Created", time(endpoint.created_at)],
-    ]),
-    h(
-      "p",
-      { class: "buttons" },
-      endpoint.status !== "gone" && h("a", { class: "button", href: path`#/webhooks/${endpoint.id}/edit` }, "Edit"),
-      pauseOrStart(endpoint, page),
-      replaceSecret(endpoint, page),
-      askToDelete(endpoint, page),
-    ),
-  );
+function factsOf(endpoint, types, oldSecretUntil) {
+  const { url, events, description } = endpoint;
+  const address = wholeAddress(url);
+  return facts([
+    ["Web address", [address, " ", copyButton("The web address", () => url, address, "bare")]],
+    ["Note", description && userText(description)],
+    ["Events", events.length ? chips(events.map(type => titleOf(types, type))) : "only what your automations send"],
+    ["Data", `${MODES[endpoint.payload_mode][0]} (cannot be changed)`],
+    ["Last 24 hours", lastDay(endpoint.last_24h)],
+    ["Secret", oldSecretUntil && ["Replaced. The old one works until ", time(oldSecretUntil), "."]],
+    ["Created", time(endpoint.created_at)],
+  ]);
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use domain::html::escape;
-use edge::Resource;
+use edge::{Resource, look};
 use include_dir::{Dir, File, include_dir};
 use sha2::{Digest, Sha256};
 
@@ -36,17 +36,23 @@ impl Assets {
     /// Builds the page for an application at `origin`, which may frame it.
     pub(crate) fn new(origin: &Origin) -> Result<Self, BundleError> {
         let script = script()?;
-        let style = [asset("style.css"), asset("style-webhooks.css")].concat();
+        let style = style();
         let script_name = hashed_name(&script, "js");
         let style_name = hashed_name(&style, "css");
+        let icons_name = hashed_name(look::ICONS, "svg");
         let page = asset("portal.html")
             .replace("{{origin}}", &escape(&origin.to_string()))
             .replace("{{script}}", &script_name)
-            .replace("{{style}}", &style_name);
+            .replace("{{style}}", &style_name)
+            .replace("{{icons}}", &icons_name);
         let file = |text: String, media_type| Resource::new(|| text, media_type, FILE_POLICY).cached(IMMUTABLE);
         Ok(Self {
             page: Resource::new(|| page, HTML, policy(origin)).cached(REVALIDATED).header(OPENER_POLICY, "same-origin"),
-            files: BTreeMap::from([(script_name, file(script, JAVASCRIPT)), (style_name, file(style, CSS))]),
+            files: BTreeMap::from([
+                (script_name, file(script, JAVASCRIPT)),
+                (style_name, file(style, CSS)),
+                (icons_name, file(look::ICONS.to_owned(), look::SVG)),
+            ]),
         })
     }
 }
@@ -69,7 +75,13 @@ fn script() -> Result<String, BundleError> {
     bundle(modules, "main.js")
 }
 
-/// `Content-Security-Policy` of the page. Its icon is a `data:` URL.
+/// The style sheet: what the page shares with the documentation, then its own, which may change what is before.
+fn style() -> String {
+    let own = ["style.css", "style-forms.css", "style-data.css"].map(asset);
+    [look::STYLE].into_iter().chain(own).collect()
+}
+
+/// `Content-Security-Policy` of the page. Its favicon is a `data:` URL; its icons are a file of its own origin.
 fn policy(origin: &Origin) -> String {
     format!(
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \

@@ -1,7 +1,7 @@
 //! The portal: the page on which coaches manage keys and webhooks. An application frames the page, or opens it with a
 //! session.
 //!
-//! The function serves the page, its script and its style sheet. It has no tables and no secrets: the page calls the
+//! The function serves the page, its script, style sheet and icons. It has no tables and no secrets: the page calls the
 //! settings API of the same origin with the coach's session.
 
 mod assets;
