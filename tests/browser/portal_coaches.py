@@ -2,12 +2,11 @@
 sessions of nobody."""
 
 import re
-import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from playwright.sync_api import expect
-from portal_kit import until
+from portal_kit import serving, until
 
 DAY_S = 24 * 3_600
 # An application that gives the tokens of `tokens` one after the other, once there are any.
@@ -37,24 +36,19 @@ class Application:
         """Signs a coach in. Returns the coach's token."""
         token = coach.token()
         self.give(token)
-        expect(self.visitor.frame.locator("#workspace")).to_have_text(f"Workspace: {coach.name}")
+        self.visitor.is_in_the_workspace_of(coach)
         return token
 
 
 def writes_a_webhook(visitor, things):
     visitor.go_in_frame("/webhooks/new")
-    visitor.write("Web address", f"{visitor.kit.receiver.url}/of-ada")
-    visitor.press("Next")
-    visitor.press("Next")
-    visitor.check("Without contact details")
-    visitor.press("Next")
+    visitor.write_webhook(f"{visitor.kit.receiver.url}/of-ada")
     return "Create the webhook"
 
 
 def writes_a_key(visitor, things):
     visitor.go_in_frame("/keys/new")
-    visitor.write("Name", "Of Ada")
-    visitor.check_clients()
+    visitor.write_key("Of Ada")
     return "Create the key"
 
 
@@ -118,7 +112,7 @@ def drops_what_another_coach_began(kit, hand):
             visitor.sees("This is the workspace of Grace Hopper now.")
             visitor.sees("What was not finished in the workspace of Ada Lovelace is dropped.")
             expect(visitor.frame.locator("dialog")).to_have_count(0)
-            expect(visitor.frame.locator("#workspace")).to_have_text("Workspace: Grace Hopper")
+            visitor.is_in_the_workspace_of(grace)
             assert set(visitor.writes()) - set(writes) <= {token}, "nothing is sent as another coach"
             visitor.look("another-coach")
             visitor.follow("Keys")
@@ -152,30 +146,13 @@ def keeps_no_key_of_a_request_for_another_coach(kit, hand):
         assert len(sent) == 1 and len(set(filter(None, keys)) - sent) == 1, keys
 
 
-def is_told_that_something_is_gone(kit, hand):
-    """A webhook that does not exist any more cannot be deleted: that is no success."""
-    coach = kit.coach()
-    webhook = coach.webhook(f"{kit.receiver.url}/gone")
-    with kit.visit(coach, hand) as visitor:
-        visitor.open(f"/webhooks/{webhook['id']}")
-        visitor.press("Delete")
-        visitor.within().get_by_role("button", name="Delete the webhook").wait_for()
-        coach.api("DELETE", f"/webhooks/{webhook['id']}")
-        with visitor.expecting(404):
-            visitor.press("Delete the webhook")
-            visitor.sees("It does not exist any more, or it belongs to another workspace.")
-        visitor.look("webhook-delete-gone")
-        assert not visitor.frame.get_by_text("The webhook is deleted.").count()
-
-
 def goes_on_as_another_coach_only_if_asked(kit, hand):
     """A link with a token of the same coach renews the session; one of another coach is a question first."""
     ada, grace = kit.coach(name="Ada Lovelace"), kit.coach(name="Grace Hopper")
     with kit.visit(ada, hand) as visitor:
         link = lambda token: visitor.page.evaluate("token => { location.hash = `token=${token}`; }", token)
         visitor.open("/keys/new")
-        visitor.write("Name", "Kept")
-        visitor.check_clients()
+        visitor.write_key("Kept")
         visitor.refuse(visitor.token)
         with visitor.expecting(401):
             visitor.press("Create the key")
@@ -193,7 +170,7 @@ def goes_on_as_another_coach_only_if_asked(kit, hand):
         visitor.press("Create the key")
         visitor.take_secret("key-secret")
         assert [key["name"] for key in ada.api("GET", "/keys")["keys"]] == ["Kept"]
-        expect(visitor.frame.locator("#workspace")).to_have_text("Workspace: Ada Lovelace")
+        visitor.is_in_the_workspace_of(ada)
         with visitor.expecting(401):
             link("nonsense")
             visitor.sees("Go on with the session of the link?")
@@ -232,12 +209,8 @@ def page_of_another_origin(content):
         def log_message(self, *_):
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Page)) as server:
         yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
 
 
 def leaves_no_token_in_addresses(kit, hand):
@@ -289,19 +262,8 @@ def takes_no_token_from_the_address_of_a_frame(kit, hand):
         visitor.page.frames[1].evaluate("token => { location.hash = `token=${token}`; }", grace.token())
         until(lambda: "token" not in visitor.page.frames[1].evaluate("location.href"), 5)
         visitor.follow("Keys")
-        expect(visitor.frame.locator("#workspace")).to_have_text("Workspace: Ada Lovelace")
+        visitor.is_in_the_workspace_of(ada)
         expect(visitor.frame.locator("dialog")).to_have_count(0)
-
-
-def names_the_workspace_on_every_screen(kit, hand):
-    """Each screen says whose workspace it is, also one that could not be read."""
-    coach = kit.coach(name="Ada Lovelace")
-    with kit.visit(coach, hand, width=360) as visitor:
-        visitor.open()
-        key = coach.api("POST", "/keys", {"name": "Desk", "scope": "partner"})["id"]
-        for place in ("/keys", "/keys/new", f"/keys/{key}/events", "/webhooks", "/webhooks/new", "/deliveries", "/events", "/verify", "/activity", "/nowhere"):
-            visitor.go(place)
-            expect(visitor.frame.locator("header #workspace")).to_have_text("Workspace: Ada Lovelace")
 
 
 def says_that_a_session_names_nobody(kit, hand):
@@ -323,8 +285,7 @@ def signs_in_with_an_id_of_auth0(kit, hand):
     coach = kit.coach(coach_id=f"auth0|5f7c8ec7c33c6c004bbafe82{hand.name}", name="Ada Lovelace")
     with kit.visit(coach, hand) as visitor:
         visitor.open("/keys/new")
-        visitor.write("Name", "Website")
-        visitor.check_clients()
+        visitor.write_key("Website")
         visitor.press("Create the key")
         visitor.take_secret("key-secret")
         visitor.go("/activity")
@@ -334,12 +295,10 @@ def signs_in_with_an_id_of_auth0(kit, hand):
 FLOWS = [
     drops_what_another_coach_began,
     keeps_no_key_of_a_request_for_another_coach,
-    is_told_that_something_is_gone,
     goes_on_as_another_coach_only_if_asked,
     leaves_no_token_in_addresses,
     is_out_of_reach_of_its_opener,
     takes_no_token_from_the_address_of_a_frame,
-    names_the_workspace_on_every_screen,
     says_that_a_session_names_nobody,
     signs_in_with_an_id_of_auth0,
 ]

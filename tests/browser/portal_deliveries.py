@@ -26,39 +26,39 @@ def looks_through_deliveries(kit, hand):
     until(stored, 240, every_s=1)
     with kit.visit(coach, hand) as visitor:
         visitor.open("/deliveries")
-        expect(visitor.frame.locator(".card")).to_have_count(PAGE)
+        expect(visitor.rows()).to_have_count(PAGE)
         expect(visitor.frame.locator("nav [aria-current=page]")).to_have_text("Webhooks")
         visitor.look("deliveries")
         visitor.press("Show more")
-        expect(visitor.frame.locator(".card")).to_have_count(2 * PAGE)
-        expect(visitor.frame.locator(".card").nth(PAGE)).to_be_focused()
-        ids = visitor.frame.locator(".card a").evaluate_all("links => links.map(link => link.href)")
+        expect(visitor.rows()).to_have_count(2 * PAGE)
+        expect(visitor.rows().nth(PAGE)).to_be_focused()
+        ids = visitor.rows().locator("a").evaluate_all("links => links.map(link => link.href)")
         assert len(set(ids)) == 2 * PAGE, "no delivery is shown twice"
-        expect(visitor.frame.locator(".card a").first).to_have_accessible_name(re.compile(f"^Message received of {TIME}, to .+ \\(Busy\\)$"))
+        expect(visitor.rows().locator("a").first).to_have_accessible_name(re.compile(f"^Message received of {TIME}, to .+ \\(Busy\\)$"))
         visitor.unfold("Filter")
         visitor.select("Event", "New client")
         visitor.press("Apply the filter")
         # The only event of the filter is the oldest of all.
         visitor.sees("Nothing found yet. Looked at up to 2,000 events so far, newest first.")
-        expect(visitor.frame.locator(".card")).to_have_count(0)
+        expect(visitor.rows()).to_have_count(0)
         visitor.look("deliveries-so-far")
         visitor.press("Look further")
-        expect(visitor.frame.locator(".card")).to_have_count(1)
-        expect(visitor.frame.locator(".card")).to_be_focused()
+        expect(visitor.rows()).to_have_count(1)
+        expect(visitor.rows()).to_be_focused()
         expect(visitor.frame.get_by_role("button", name="Look further")).to_have_count(0)
         visitor.look("deliveries-filtered")
         visitor.follow(NEW_CLIENT)
         visitor.go_back()
         visitor.sees("Nothing found yet.")
         visitor.press("Show all")
-        expect(visitor.frame.locator(".card")).to_have_count(PAGE)
+        expect(visitor.rows()).to_have_count(PAGE)
         visitor.unfold("Filter")
         visitor.select("Status", "Waiting")
         visitor.press("Apply the filter")
-        visitor.sees("No event fits the filter.")
+        visitor.sees("No event fits the filter")
         visitor.look("deliveries-none")
         visitor.go(f"/webhooks/{busy['id']}")
-        expect(visitor.frame.locator(".card")).to_have_count(PAGE)
+        expect(visitor.rows()).to_have_count(PAGE)
         visitor.unfold("Filter")
         visitor.write("Id of the event", "not an id")
         with visitor.expecting(400):
@@ -68,13 +68,21 @@ def looks_through_deliveries(kit, hand):
         [event] = coach.api("GET", f"/webhooks/{busy['id']}/deliveries?limit=1")["data"]
         visitor.write("Id of the event", event["webhook_id"])
         visitor.press("Apply the filter")
-        expect(visitor.frame.locator(".card")).to_have_count(1)
+        expect(visitor.rows()).to_have_count(1)
         with visitor.expecting(400):
             visitor.go("/deliveries?type=of_an_earlier_release")
             visitor.sees_heading("This cannot be shown")
         visitor.look("refused")
         visitor.follow("Show it without a filter")
-        expect(visitor.frame.locator(".card")).to_have_count(PAGE)
+        expect(visitor.rows()).to_have_count(PAGE)
+
+
+# What a selection of the whole text puts on the clipboard.
+COPIED = """node => new Promise(resolve => {
+  addEventListener("copy", event => resolve(event.clipboardData.getData("text/plain")), { once: true });
+  getSelection().selectAllChildren(node);
+  document.execCommand("copy");
+})"""
 
 
 def waits_for_a_minute(delivery):
@@ -85,12 +93,11 @@ def waits_for_a_minute(delivery):
 def reads_one_delivery(kit, hand):
     """What was sent, byte for byte; each attempt in words; sent again; and the check of its signature."""
     coach = kit.coach()
-    where = f"/{coach.id}-one"
-    webhook = coach.webhook(f"{kit.receiver.url}{where}", mode="contact_details")
+    where, base, webhook = kit.hook(coach, "one", mode="contact_details")
     kit.receiver.answers[where] = 401
     coach.clients("ada")
-    [delivery] = coach.api("GET", f"/webhooks/{webhook['id']}/deliveries")["data"]
-    path = f"/webhooks/{webhook['id']}/deliveries/{delivery['id']}"
+    [delivery] = coach.api("GET", f"{base}/deliveries")["data"]
+    path = f"{base}/deliveries/{delivery['id']}"
     with kit.visit(coach, hand) as visitor:
         visitor.open(path)
         visitor.sees_heading("New client")
@@ -99,12 +106,16 @@ def reads_one_delivery(kit, hand):
         visitor.sees(re.compile(TIME))
         visitor.unfold("Names and ids")
         visitor.sees(delivery["webhook_id"])
-        visitor.unfold("What was sent")
-        visitor.unfold("What it answered")
+        visitor.press("The answer", "tab")
+        visitor.sees("HTTP 401")
         visitor.sees("<b>no</b>")
+        visitor.look("delivery-answer")
+        visitor.press("What was sent", "tab")
         body = until(lambda: [body for path, _, body in kit.receiver.seen if path == where])[-1].decode()
         shown = visitor.frame.get_by_label("Body as sent", exact=True)
-        assert shown.text_content() == body, (shown.text_content(), body)
+        assert shown.text_content() == shown.evaluate(COPIED) == body, (shown.text_content(), body)
+        visitor.press("Copy: Body as sent")
+        visitor.hears("Body as sent is")
         visitor.look("delivery-waiting")
         visitor.press("Send again")
         visitor.sees("It was sent again, but it failed: the other system refused access (401).")
@@ -137,9 +148,9 @@ def reads_one_delivery(kit, hand):
         visitor.look("delivery-verified")
         headers = visitor.frame.get_by_label("Headers of the last try", exact=True).text_content()
         verifies(visitor, headers, body, webhook["secret"])
-        coach.api("DELETE", f"/webhooks/{webhook['id']}")
+        coach.api("DELETE", base)
         with visitor.expecting(404):
-            visitor.go(f"/webhooks/{webhook['id']}/deliveries/{delivery['id']}")
+            visitor.go(path)
             visitor.sees("It cannot be sent again: its webhook was deleted.")
         visitor.look("delivery-of-a-deleted-webhook")
         visitor.follow(re.compile("Sent events"))
@@ -251,14 +262,18 @@ def reads_the_catalog(kit, hand):
     with kit.visit(coach, hand, width=390) as visitor:
         visitor.open("/events")
         visitor.look("events")
-        assert visitor.frame.locator(".card").count() == len(types)
+        expect(visitor.frame.locator(".cards > .card")).to_have_count(len(types))
         first = types[0]
         visitor.sees(first["description"])
         visitor.unfold(f"Example of “{first['title']}”")
-        shown = visitor.frame.get_by_label(f"Example of {first['title']}", exact=True)
-        assert json.loads(shown.text_content()) == first["examples"]["identifiers"]
-        visitor.check("With contact details")
-        assert json.loads(shown.text_content()) == first["examples"]["contact_details"]
+        shown = visitor.frame.locator(".code [role=tabpanel]:not([hidden]) pre").first
+        for title, example in (
+            ("Without contact details", first["examples"]["identifiers"]),
+            ("With contact details", first["examples"]["contact_details"]),
+            ("JSON Schema", first["schema"]),
+        ):
+            visitor.press(title, "tab")
+            assert json.loads(shown.text_content()) == example
         visitor.look("event")
 
 

@@ -142,8 +142,7 @@ def keeps_the_focus_in_sight(kit, hand):
         with framed(kit, hand, coach, kind) as visitor:
             visitor.follow("Keys")
             visitor.follow("Create a key")
-            visitor.write("Name", "Website")
-            visitor.check_clients()
+            visitor.write_key("Website")
             visitor.press("Create the key")
             visitor.frame.locator("dialog[open]").wait_for()
             dialog_is_within_reach(visitor)

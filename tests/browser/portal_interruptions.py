@@ -48,9 +48,8 @@ def repeats_after_lost_answers(kit, hand):
     webhook = coach.webhook(f"{kit.receiver.url}/lost")
     with kit.visit(coach, hand) as visitor, visitor.expecting("offline", 404):
         visitor.open("/keys/new")
-        visitor.check_clients()
         for name in ("One", "Two"):
-            visitor.write("Name", name)
+            visitor.write_key(name)
             visitor.lose_answer("**/settings/keys")
             visitor.press("Create the key")
             visitor.sees("nothing is done twice")
@@ -76,9 +75,11 @@ def repeats_after_lost_answers(kit, hand):
         visitor.press("Delete the webhook")
         visitor.sees("nothing is done twice")
         until(lambda: not coach.api("GET", "/webhooks")["endpoints"])
-        # The service cannot tell a webhook that this page has deleted from one of another coach.
+        # The service cannot tell a webhook that this page has deleted from one of another coach: that is no success.
         visitor.press("Delete the webhook")
         visitor.sees("It does not exist any more, or it belongs to another workspace.")
+        visitor.look("webhook-delete-gone")
+        assert not visitor.frame.get_by_text("The webhook is deleted.").count()
 
 
 def names_of_keys(coach):
@@ -88,10 +89,9 @@ def names_of_keys(coach):
 def sees_one_test_event_arrive(kit, hand):
     """The line breaks while the outcome of a test event is read: the outcome is still shown, and one event was sent."""
     coach = kit.coach()
-    where = f"/{coach.id}-test"
-    webhook = coach.webhook(f"{kit.receiver.url}{where}")
+    where, path, _ = kit.hook(coach, "test")
     with kit.visit(coach, hand) as visitor:
-        visitor.open(f"/webhooks/{webhook['id']}")
+        visitor.open(path)
         with visitor.expecting("offline"):
             visitor.page.route("**/deliveries/*", lambda route: route.abort("connectionreset"), times=2)
             with visitor.slow("**/deliveries/*") as arrived:
@@ -188,8 +188,7 @@ def keeps_what_was_chosen(kit, hand):
     with kit.visit(coach, hand) as visitor:
         visitor.open("/keys/new")
         is_checked = lambda name: visitor.frame.get_by_role("checkbox", name=name).or_(visitor.frame.get_by_role("radio", name=name)).is_checked()
-        visitor.write("Name", "Website")
-        visitor.check_clients()
+        visitor.write_key("Website")
         visitor.check("Yes")
         visitor.check("New client", "checkbox")
         visitor.check("With contact details")

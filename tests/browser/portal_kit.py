@@ -29,6 +29,8 @@ HEIGHT = 800
 AXE = {"rules": {"target-size": {"enabled": True}}}
 # A name of an element without a role is ignored by screen readers, and axe only marks it for review.
 NAMED_WITHOUT_ROLE = ":is(code, pre, div, span, p)[aria-label]:not([role])"
+# Another `display`, as on a phone, takes the roles of a table away in some browsers.
+TABLE_WITHOUT_ROLE = "main :is(table, thead, tbody, tr, th, td):not([role])"
 MOST_TABS = 600
 REFUSAL = re.compile(r"the server responded with a status of (\d+)")
 SETTINGS = re.compile(r"https?://[^/]+(/settings/[^?#]*)")
@@ -38,6 +40,16 @@ SETTINGS = re.compile(r"https?://[^/]+(/settings/[^?#]*)")
 HANG = "hang"
 HANG_S = 20
 NOT_TLS = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n"
+
+
+@contextmanager
+def serving(server):
+    """Has a server answer until the block ends."""
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
 
 
 @contextmanager
@@ -66,15 +78,11 @@ def receiver():
         def log_message(self, *_):
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.answers, server.seen = {}, []
-    server.count = lambda path: [seen for seen, *_ in server.seen].count(path)
-    server.url = f"http://127.0.0.1:{server.server_port}"
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
+        server.answers, server.seen = {}, []
+        server.count = lambda path: [seen for seen, *_ in server.seen].count(path)
+        server.url = f"http://127.0.0.1:{server.server_port}"
         yield server
-    finally:
-        server.shutdown()
 
 
 @contextmanager
@@ -86,12 +94,8 @@ def receiver_without_tls():
             self.request.recv(1)
             self.request.sendall(NOT_TLS)
 
-    server = ThreadingTCPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
+    with serving(ThreadingTCPServer(("127.0.0.1", 0), Handler)) as server:
         yield f"https://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
 
 
 class Refused(Exception):
@@ -142,7 +146,7 @@ class Coach:
     """A coach with a workspace, and the settings API as this coach."""
 
     def __init__(self, stack, coach_id, name="Ada <b>Lovelace</b>", entitled=True, has_workspace=True):
-        self.stack, self.id, self.name = stack, coach_id, name
+        self.stack, self.id, self.name, self.has_workspace = stack, coach_id, name, has_workspace
         workspace = {
             "coach_id": coach_id,
             "email": "coach@coaches.example",
@@ -201,17 +205,28 @@ class Coach:
         self.stack.publish([("message.received", fact | {"message_id": f"{client_id}-{n}"}) for n in range(number)])
 
 
-class Mouse:
+class Hand:
+    """A way to use the page."""
+
+    def __init__(self, page):
+        self.page = page
+
+    def write(self, field, text):
+        self.focus(field)
+        self.page.keyboard.press("ControlOrMeta+A")
+        self.page.keyboard.insert_text(text) if text else self.page.keyboard.press("Delete")
+
+
+class Mouse(Hand):
     """Uses the page by mouse, and types into the field that was clicked. The clock of the browser is slow."""
 
     name = "mouse"
     clock_is_off_by = timedelta(days=-2, hours=-3)
 
-    def __init__(self, page):
-        self.page = page
-
     def press(self, target):
         target.click()
+
+    focus = press
 
     def check(self, box):
         box.check()
@@ -219,20 +234,12 @@ class Mouse:
     def select(self, box, text):
         box.select_option(label=text)
 
-    def write(self, field, text):
-        field.click()
-        self.page.keyboard.press("ControlOrMeta+A")
-        self.page.keyboard.insert_text(text) if text else self.page.keyboard.press("Delete")
 
-
-class Keyboard:
+class Keyboard(Hand):
     """Uses the page by keyboard alone. The clock of the browser is fast."""
 
     name = "keyboard"
     clock_is_off_by = timedelta(days=2, hours=3)
-
-    def __init__(self, page):
-        self.page = page
 
     def reach(self, target, same="e => document.activeElement === e"):
         """Presses Tab until the target has the focus, which has to be visible."""
@@ -246,22 +253,28 @@ class Keyboard:
         raise AssertionError(f"{target} cannot be reached by keyboard")
 
     def press(self, target):
+        if target.get_attribute("role") == "tab":
+            self.reach(target, "e => e.parentNode.contains(document.activeElement)")
+            return self.go_on(target, "ArrowRight")
         self.reach(target)
-        self.page.keyboard.press("Enter")
+        return self.page.keyboard.press("Enter")
+
+    def go_on(self, target, arrow):
+        """Goes on to another element of a group with an arrow."""
+        for _ in range(MOST_TABS):
+            if target.evaluate("e => document.activeElement === e"):
+                return
+            self.page.keyboard.press(arrow)
+        raise AssertionError(f"{target} cannot be reached with arrows")
 
     def check(self, box):
         if box.get_attribute("type") == "radio":
             self.reach(box, "e => document.activeElement.name === e.name")
-            for _ in range(MOST_TABS):
-                if box.evaluate("e => document.activeElement === e"):
-                    break
-                self.page.keyboard.press("ArrowDown")
-            if not box.is_checked():
-                self.page.keyboard.press("Space")
+            self.go_on(box, "ArrowDown")
         else:
             self.reach(box)
-            if not box.is_checked():
-                self.page.keyboard.press("Space")
+        if not box.is_checked():
+            self.page.keyboard.press("Space")
         assert box.is_checked(), box
 
     def select(self, box, text):
@@ -273,10 +286,8 @@ class Keyboard:
             self.page.keyboard.press("ArrowDown")
         assert box.evaluate("e => e.selectedOptions[0].label") == text, f"{text} is no option"
 
-    def write(self, field, text):
+    def focus(self, field):
         self.reach(field)
-        self.page.keyboard.press("ControlOrMeta+A")
-        self.page.keyboard.insert_text(text) if text else self.page.keyboard.press("Delete")
 
 
 class Visitor:
@@ -285,7 +296,10 @@ class Visitor:
     def __init__(self, kit, coach, hand, width=1280, scheme="light", locale="en-US", zone="America/New_York"):
         self.kit, self.coach, self.base_url = kit, coach, kit.stack.base_url
         viewport = {"width": width, "height": HEIGHT}
-        self.context = kit.browser.new_context(viewport=viewport, color_scheme=scheme, locale=locale, timezone_id=zone)
+        # Colours that are on their way to another scheme have no contrast that counts.
+        self.context = kit.browser.new_context(
+            viewport=viewport, color_scheme=scheme, locale=locale, timezone_id=zone, reduced_motion="reduce"
+        )
         self.context.clock.set_system_time(parse_time(kit.stack.now()) + hand.clock_is_off_by)
         self.page = self.context.new_page()
         self.hand = hand(self.page)
@@ -349,7 +363,13 @@ class Visitor:
         """Goes to a screen by its address, as a bookmark or a link in a mail would."""
         with self.another_screen():
             self.page.evaluate(f"location.hash = {json.dumps(place)}")
+        if self.coach.has_workspace:
+            self.is_in_the_workspace_of(self.coach)
         return self
+
+    def is_in_the_workspace_of(self, coach):
+        """Asserts that the screen says whose workspace it is."""
+        expect(self.frame.locator("header #workspace")).to_have_text(f"Workspace: {coach.name}")
 
     def go_in_frame(self, place):
         """Goes to a screen of the framed portal by its address."""
@@ -385,6 +405,10 @@ class Visitor:
         with self.another_screen():
             self.press(name, "link", nth)
 
+    def rows(self):
+        """The rows of the screen's list."""
+        return self.frame.locator("main .card > table tbody tr")
+
     def unfold(self, text):
         self.hand.press(self.within().locator("summary", has_text=text).first)
 
@@ -394,10 +418,25 @@ class Visitor:
     def check(self, label, role="radio", nth=0):
         self.hand.check(self.within().get_by_role(role, name=re.compile(f"^{re.escape(label)}")).nth(nth))
 
-    def check_clients(self):
-        """Chooses a key for clients, with one permission."""
+    def write_key(self, name):
+        """Fills in the form for a key for clients, with one permission."""
+        self.write("Name", name)
         self.check("Clients")
         self.check("See clients", "checkbox")
+
+    def write_webhook(self, url):
+        """Goes through the steps of a new webhook to the last one."""
+        self.write("Web address", url)
+        self.press("Next")
+        self.press("Next")
+        self.check("Without contact details")
+        self.press("Next")
+
+    def confirm(self, question, verb=None):
+        """Presses a button that asks first. Its question may have a button of the same name."""
+        self.press(question)
+        self.within().get_by_role("button", name="Cancel").wait_for()
+        self.press(verb or question)
 
     def select(self, label, text):
         self.hand.select(self.within().get_by_label(label, exact=True), text)
@@ -530,6 +569,7 @@ class Visitor:
                 wide = self.page.evaluate("document.documentElement.scrollWidth")
                 assert wide <= width, f"{state} is {wide} px wide at {width} px"
                 assert not self.page.locator(NAMED_WITHOUT_ROLE).count(), f"{state}: a name that screen readers ignore"
+                assert not self.page.locator(TABLE_WITHOUT_ROLE).count(), f"{state}: a table without roles"
                 results = Axe().run(self.page, options=AXE)
                 assert results.response["passes"], "axe has looked at something"
                 assert results.violations_count == 0, f"{state} ({width} px, {scheme}): {results.generate_report()}"
@@ -554,6 +594,12 @@ class Kit:
     def coach(self, coach_id=None, **workspace):
         self.coaches += 1
         return Coach(self.stack, coach_id or f"coach{self.coaches}", **workspace)
+
+    def hook(self, coach, name, *args, **more):
+        """Registers a webhook of a coach at the receiver. Returns its path there, its path in the API, and itself."""
+        where = f"/{coach.id}-{name}"
+        webhook = coach.webhook(f"{self.receiver.url}{where}", *args, **more)
+        return where, f"/webhooks/{webhook['id']}", webhook
 
     @contextmanager
     def visit(self, coach, hand, **look):

@@ -90,11 +90,7 @@ def says_that_the_session_ended(kit, hand):
         visitor.sees("Not signed in")
         visitor.look("no-session")
         visitor.open("/webhooks/new")
-        visitor.write("Web address", f"{kit.receiver.url}/ended")
-        for _ in range(2):
-            visitor.press("Next")
-        visitor.check("Without contact details")
-        visitor.press("Next")
+        visitor.write_webhook(f"{kit.receiver.url}/ended")
         kit.stack.advance(31 * DAY_S)
         with visitor.expecting(401):
             visitor.press("Create the webhook")
@@ -109,6 +105,8 @@ def says_that_the_session_ended(kit, hand):
 
 
 PATIENCE_MS = 8_000
+
+
 def waits_for_a_slow_application(kit, hand):
     """A late application signs the coach in by itself, or after "Try again"; a refused token is no answer."""
     coach = kit.coach()

@@ -74,17 +74,15 @@ def can_be_told_apart(visitor):
 def sees_how_much_was_sent(kit, hand):
     """Bars of the last day on the overview and of the last week at a webhook, with the same numbers as a table."""
     coach = kit.coach()
-    where = f"/{coach.id}-counted"
-    webhook = coach.webhook(f"{kit.receiver.url}{where}", ["new_client", "message_received"])
-    path = f"/webhooks/{webhook['id']}"
+    where, path, _ = kit.hook(coach, "counted", ["new_client", "message_received"])
     minute = int(kit.stack.now()[14:16])
     kit.stack.advance((60 - minute) * 60)
     with kit.visit(coach, hand, width=360, zone=ZONE) as visitor:
         visitor.open("/")
-        visitor.sees("Nothing was sent in the last 24 hours.")
+        visitor.sees("Nothing was sent in the last 24 hours")
         visitor.look("overview-nothing-sent")
         visitor.go(path)
-        visitor.sees("Nothing was sent in the last 7 days.")
+        visitor.sees("Nothing was sent in the last 7 days")
         [client] = coach.clients("ada")
         kit.stack.advance(3 * DAY_S)
         coach.messages(client, 12)
@@ -121,9 +119,7 @@ def is_silent(kit, coach, path, least_s):
 def waits_for_an_answer(kit, hand):
     """A receiver does not answer: the page says when the next try is, and that nothing is lost. Then it answers again."""
     coach = kit.coach()
-    where = f"/{coach.id}-silent"
-    webhook = coach.webhook(f"{kit.receiver.url}{where}")
-    path = f"/webhooks/{webhook['id']}"
+    where, path, _ = kit.hook(coach, "silent")
     kit.receiver.answers[where] = None
     coach.clients("one", "two", "three")
     until(lambda: is_silent(kit, coach, path, 300))
@@ -161,9 +157,7 @@ def waits_for_an_answer(kit, hand):
 def tries_a_silent_webhook(kit, hand):
     """Test events that nobody answers are a problem of the webhook. One more is sent at once, and ends the problem."""
     coach = kit.coach()
-    where = f"/{coach.id}-tried"
-    webhook = coach.webhook(f"{kit.receiver.url}{where}")
-    path = f"/webhooks/{webhook['id']}"
+    where, path, _ = kit.hook(coach, "tried")
     kit.receiver.answers[where] = None
     for _ in range(3):
         coach.api("POST", f"{path}/test", {})

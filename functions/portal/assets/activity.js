@@ -50,7 +50,10 @@ export async function activity(_, { signal }) {
   const own = ownSubject();
   const known = new Map([
     ...keys.map(key => [key.id, (...words) => link(path`#/keys/${key.id}`, ...words, userText(key.label))]),
-    ...endpoints.map(endpoint => [endpoint.id, (...words) => link(path`#/webhooks/${endpoint.id}`, ...words, called(endpoint))]),
+    ...endpoints.map(endpoint => [
+      endpoint.id,
+      (...words) => link(path`#/webhooks/${endpoint.id}`, ...words, called(endpoint)),
+    ]),
   ]);
   const show = line => [
     title(line),
@@ -63,7 +66,14 @@ export async function activity(_, { signal }) {
     title: "Activity",
     content: [
       h("p", { class: "lead" }, "Everything that was changed here, newest first."),
-      pages({ label: "Activity", columns: COLUMNS, first, load, show, empty: empty("repeat", "Nothing was changed yet") }),
+      pages({
+        label: "Activity",
+        columns: COLUMNS,
+        first,
+        load,
+        show,
+        empty: empty("repeat", "Nothing was changed yet"),
+      }),
     ],
   };
 }
@@ -71,8 +81,7 @@ export async function activity(_, { signal }) {
 function title({ action, detail }) {
   if (action === "endpoint.disabled" && detail.status === "gone")
     return "Webhook ended, because the other system said that the address is gone for good";
-  if (action === "endpoint.updated" && detail.changed?.includes("enabled"))
-    return SWITCHED[detail.status];
+  if (action === "endpoint.updated" && detail.changed?.includes("enabled")) return SWITCHED[detail.status];
   return ACTIONS[action] ?? action;
 }
 

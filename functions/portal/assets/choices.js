@@ -56,8 +56,8 @@ export function choices({ name, legend, hint, kind, choices, chosen = [], requir
 }
 
 /**
- * Radio buttons of which one is chosen, and what belongs to the chosen one below them. `parts`: nodes by value. What was
- * written there stays while another value is chosen, and counts again when the first one is. The rest as for `choices`.
+ * Radio buttons of which one is chosen, and what belongs to the chosen one below them. `parts`: nodes by value. What
+ * was written there stays while another value is chosen, and counts again when the first one is. The rest as for `choices`.
  */
 export function choiceWithParts({ parts, onchange, ...props }) {
   const area = h("div", { class: "flow" });
@@ -74,7 +74,13 @@ export function choiceWithParts({ parts, onchange, ...props }) {
 function inGroups(items, render) {
   const groups = [...new Set(items.map(({ group }) => group))];
   return groups.map(group => {
-    const members = h("div", { class: "options" }, items.map((item, at) => item.group === group && render(item, at)));
-    return group ? h("div", { role: "group", "aria-label": group }, h("p", { class: "group" }, group), members) : members;
+    const members = h(
+      "div",
+      { class: "options" },
+      items.map((item, at) => item.group === group && render(item, at)),
+    );
+    return group
+      ? h("div", { role: "group", "aria-label": group }, h("p", { class: "group" }, group), members)
+      : members;
   });
 }

@@ -17,7 +17,12 @@ export function codePanel(label, parts) {
     h("pre", { dir: "ltr", tabindex: "0", role: "group", "aria-label": name, oncopy: copySelection }, content),
   );
   const panels = parts.map(({ title }, at) =>
-    h("div", { class: "panel", role: "tabpanel", id: uniqueId("panel"), "aria-labelledby": tabs[at].id }, h("p", { class: "panel-title" }, title), texts[at]),
+    h(
+      "div",
+      { class: "panel", role: "tabpanel", id: uniqueId("panel"), "aria-labelledby": tabs[at].id },
+      h("p", { class: "panel-title" }, title),
+      texts[at],
+    ),
   );
   const copy = h("span", { class: "copy" });
   const select = at => {
@@ -26,12 +31,17 @@ export function codePanel(label, parts) {
       tab.tabIndex = other === at ? 0 : -1;
       panels[other].hidden = other !== at;
     }
-    fill(copy, copyButton(parts[at].name, () => parts[at].text, texts[at]));
+    fill(
+      copy,
+      copyButton(parts[at].name, () => parts[at].text, texts[at]),
+    );
   };
   const move = event => {
     const last = tabs.length - 1;
     const present = tabs.indexOf(event.target);
-    const to = { Home: 0, End: last }[event.key] ?? (STEPS[event.key] && (present + STEPS[event.key] + tabs.length) % tabs.length);
+    const to =
+      { Home: 0, End: last }[event.key] ??
+      (STEPS[event.key] && (present + STEPS[event.key] + tabs.length) % tabs.length);
     if (to === undefined) return;
     event.preventDefault();
     select(to);
@@ -39,7 +49,12 @@ export function codePanel(label, parts) {
   };
   tabs.forEach((tab, at) => tab.setAttribute("aria-controls", panels[at].id));
   select(0);
-  const bar = h("div", { class: "bar" }, h("div", { role: "tablist", "aria-label": label, onkeydown: move }, tabs), copy);
+  const bar = h(
+    "div",
+    { class: "bar" },
+    h("div", { role: "tablist", "aria-label": label, onkeydown: move }, tabs),
+    copy,
+  );
   return h("div", { class: "code tabs ready" }, bar, panels);
 }
 

@@ -7,8 +7,8 @@ import { button } from "./ui.js";
 const COPIED_MS = 3000;
 
 /**
- * A button that copies `text()`, or nothing where there is no clipboard. `what` names the text ("The key"); `selectable`
- * is selected if the browser refuses.
+ * A button that copies `text()`, or nothing where there is no clipboard. `what` names the text ("The key");
+ * `selectable` is selected if the browser refuses.
  */
 export function copyButton(what, text, selectable, kind = "") {
   if (!navigator.clipboard) return null;

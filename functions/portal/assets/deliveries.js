@@ -13,7 +13,11 @@ export async function deliveries(_, page) {
     title: "Sent events",
     parent: { href: "/webhooks", text: "Webhooks" },
     content: [
-      h("p", { class: "lead" }, `Everything that was sent to your webhooks or waits, of ${LIMITS.deliveriesKeptDays} days, newest first.`),
+      h(
+        "p",
+        { class: "lead" },
+        `Everything that was sent to your webhooks or waits, of ${LIMITS.deliveriesKeptDays} days, newest first.`,
+      ),
       list,
     ],
   };

@@ -14,7 +14,14 @@ import { called } from "./webhook-list.js";
 import { deliveryBadge } from "./webhook-status.js";
 
 const PAGE = 50;
-const COLUMNS = [["Event"], ["Status", "sign"], ["Webhook"], ["Created", "number"], ["Tries", "number"], ["What happened", "wide"]];
+const COLUMNS = [
+  ["Event"],
+  ["Status", "sign"],
+  ["Webhook"],
+  ["Created", "number"],
+  ["Tries", "number"],
+  ["What happened", "wide"],
+];
 
 /**
  * Returns the deliveries of `source` (a path of the API) with the filters of the address, as a node. `endpoints`: all
@@ -64,7 +71,10 @@ function cells(delivery, types, endpoint, isOfMany) {
   const last = attempts.at(-1);
   const where = () => (endpoint ? called(endpoint) : ["a deleted webhook (", code(delivery.endpoint_id), ")"]);
   // Many events have the same title: in a list of links, the time and the webhook tell them apart.
-  const title = [titleOf(types, delivery.type), h("span", { class: "unseen" }, " of ", time(delivery.created_at), isOfMany && [", to ", where()])];
+  const title = [
+    titleOf(types, delivery.type),
+    h("span", { class: "unseen" }, " of ", time(delivery.created_at), isOfMany && [", to ", where()]),
+  ];
   return [
     [
       endpoint ? link(path`#/webhooks/${endpoint.id}/deliveries/${id}`, title) : title,

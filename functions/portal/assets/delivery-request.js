@@ -13,7 +13,10 @@ const name = text => h("span", { class: "p" }, text);
 /** The latest request of a delivery, and the answer to it. */
 export function wire({ request, status, attempts, body_erased: erased }) {
   if (!request)
-    return section("For your developer", h("p", {}, status === "pending" ? "Nothing was sent yet." : "This event was never sent."));
+    return section(
+      "For your developer",
+      h("p", {}, status === "pending" ? "Nothing was sent yet." : "This event was never sent."),
+    );
   const { body } = request;
   const isErased = erased || body === null;
   const last = attempts.findLast(wasSent);

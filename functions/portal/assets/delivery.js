@@ -3,12 +3,13 @@
 import { get, path } from "./api.js";
 import { eventTypes, titleOf } from "./event-types.js";
 import { confirm } from "./dialogs.js";
+import { attempts } from "./delivery-attempts.js";
 import { follow } from "./delivery-follow.js";
 import { forDevelopers, wire } from "./delivery-request.js";
-import { h, icon, userText } from "./dom.js";
-import { capital, due, duration, time } from "./format.js";
-import { advice, isAccepted, outcome, wasSent } from "./outcome.js";
-import { action, badge, link, notice, remark, section, showAndAnnounce } from "./ui.js";
+import { h } from "./dom.js";
+import { due, time } from "./format.js";
+import { isAccepted, outcome } from "./outcome.js";
+import { action, badge, link, notice, remark, showAndAnnounce } from "./ui.js";
 import { called, readWebhook } from "./webhook-list.js";
 import { deliveryBadge } from "./webhook-status.js";
 
@@ -50,7 +51,11 @@ const canBeSent = (delivery, endpoint) => !delivery.body_erased && endpoint?.sta
 
 function whyNot(delivery, endpoint) {
   if (delivery.body_erased)
-    return notice("calm", "The client was erased", h("p", {}, "This event was erased with the client. It cannot be sent again."));
+    return notice(
+      "calm",
+      "The client was erased",
+      h("p", {}, "This event was erased with the client. It cannot be sent again."),
+    );
   if (!endpoint) return remark("calm", "It cannot be sent again: its webhook was deleted.");
   if (endpoint.status === "gone")
     return remark(
@@ -59,7 +64,12 @@ function whyNot(delivery, endpoint) {
       link(path`#/webhooks/new?template=${endpoint.id}`, "Create a webhook like this one"),
       " with the new address.",
     );
-  return remark("calm", "To send it again, first start the webhook: ", link(path`#/webhooks/${endpoint.id}`, called(endpoint)), ".");
+  return remark(
+    "calm",
+    "To send it again, first start the webhook: ",
+    link(path`#/webhooks/${endpoint.id}`, called(endpoint)),
+    ".",
+  );
 }
 
 function sendAgain(delivery, source, page) {
@@ -101,41 +111,4 @@ function confirmation(attempt, previous) {
     return ["It will be sent again in a moment. Come back in a minute to see whether it got through.", "warn"];
   if (isAccepted(attempt)) return ["It was sent again, and the other system accepted it.", "good"];
   return [`It was sent again, but it failed: ${outcome(attempt)}.`, "bad"];
-}
-
-/** The attempts, the latest first. */
-function attempts({ attempts: made, status }) {
-  const title = "What happened";
-  if (!made.length) return section(title, h("p", {}, status === "pending" ? "Nothing was sent yet." : "Nothing was sent."));
-  const last = made.findLast(wasSent);
-  const item = (one, at) => attempt(one, made.slice(0, at + 1).filter(wasSent).length, one === last);
-  return section(title, h("ol", { class: "timeline card" }, made.map(item).reverse()));
-}
-
-/** `tries`: the number of requests up to this attempt; `isLast`: its answer stands beside. */
-function attempt(made, tries, isLast) {
-  const good = isAccepted(made);
-  const kind = good ? "good" : wasSent(made) ? "bad" : "calm";
-  const words = good ? `the other system accepted the event (${made.status_code})` : outcome(made);
-  return h(
-    "li",
-    { class: kind },
-    icon(kind),
-    h("b", {}, wasSent(made) ? `Try ${tries}: ${words}` : capital(words)),
-    h(
-      "p",
-      { class: "soft" },
-      time(made.at),
-      made.duration_ms > 0 && !made.error?.startsWith("timed out") && `, after ${duration(made.duration_ms)}`,
-    ),
-    !good && advice(made) && h("p", { class: "soft" }, advice(made)),
-    !isLast &&
-      made.response_excerpt &&
-      h(
-        "details",
-        {},
-        h("summary", {}, "What it answered"),
-        h("pre", { tabindex: "0", role: "group", "aria-label": "Answer" }, userText(made.response_excerpt)),
-      ),
-  );
 }

@@ -14,7 +14,8 @@ export const h = (tag, props, ...children) => build(document.createElement(tag),
 export const svg = (tag, props, ...children) => build(document.createElementNS(SVG, tag), props, children);
 
 /** Creates an icon of the file of icons. It repeats the words beside it, so screen readers skip it. */
-export const icon = name => svg("svg", { class: "icon", "aria-hidden": "true" }, svg("use", { href: `${ICONS}#${name}` }));
+export const icon = name =>
+  svg("svg", { class: "icon", "aria-hidden": "true" }, svg("use", { href: `${ICONS}#${name}` }));
 
 /** Replaces all children of `node`; children as for `h`. */
 export function fill(node, ...children) {

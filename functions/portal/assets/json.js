@@ -4,7 +4,8 @@
 import { h } from "./dom.js";
 
 // A string with the colon of a name, a number, a word, a bracket with something in it, its end, a comma or a colon.
-const TOKEN = /("(?:[^"\\]|\\.)*")(?=(\s*:)?)|(-?\d[\d.eE+-]*)|(true|false|null)|([[{])(?!\s*[\]}])|(?<![[{]\s*)([\]}])|(,)|(:)/g;
+const TOKEN =
+  /("(?:[^"\\]|\\.)*")(?=(\s*:)?)|(-?\d[\d.eE+-]*)|(true|false|null)|([[{])(?!\s*[\]}])|(?<![[{]\s*)([\]}])|(,)|(:)/g;
 
 /** Returns nodes with the text of `text`: coloured if it is JSON. */
 export function json(text) {
@@ -13,13 +14,17 @@ export function json(text) {
   const nodes = [];
   let depth = 0;
   let end = 0;
-  const lineBreak = () => isOnOneLine && nodes.push(h("br"), ...Array.from({ length: depth }, () => h("span", { class: "indent" })));
-  for (const { index, 0: token, 1: string, 2: name, 3: number, 4: word, 5: begins, 6: ends, 7: comma } of text.matchAll(TOKEN)) {
+  const lineBreak = () =>
+    isOnOneLine && nodes.push(h("br"), ...Array.from({ length: depth }, () => h("span", { class: "indent" })));
+  for (const { index, 0: token, 1: string, 2: name, 3: number, 4: word, 5: begins, 6: ends, 7: comma } of text.matchAll(
+    TOKEN,
+  )) {
     if (index > end) nodes.push(text.slice(end, index));
     end = index + token.length;
     if (ends) depth -= 1;
     if (ends) lineBreak();
-    const kind = (name && "p") || (string && "s") || (number && "n") || (word && "k") || (token === ":" && isOnOneLine && "gap");
+    const kind =
+      (name && "p") || (string && "s") || (number && "n") || (word && "k") || (token === ":" && isOnOneLine && "gap");
     nodes.push(kind ? h("span", { class: kind }, token) : token);
     if (begins) depth += 1;
     if (begins || comma) lineBreak();

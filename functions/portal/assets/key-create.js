@@ -64,7 +64,10 @@ function permissionChoices(scope) {
     kind: "checkbox",
     required: true,
     hint: "Choose only what the other system needs. This cannot be changed later: you would create another key.",
-    choices: PERMISSIONS.filter(permission => permission.scope === scope).map(({ name, title }) => ({ value: name, label: title })),
+    choices: PERMISSIONS.filter(permission => permission.scope === scope).map(({ name, title }) => ({
+      value: name,
+      label: title,
+    })),
   });
 }
 

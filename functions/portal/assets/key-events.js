@@ -38,7 +38,8 @@ export const eventFields = (types, present) =>
   });
 
 /** Returns the `events` of a key from the values of its fields. */
-export const eventAccess = ({ reads, events, payload_mode }) => (reads === "yes" ? { types: events, payload_mode } : null);
+export const eventAccess = ({ reads, events, payload_mode }) =>
+  reads === "yes" ? { types: events, payload_mode } : null;
 
 /** Facts about the events of a key: which it may read, and which data they include. */
 export function eventFacts(types, access) {

@@ -1,5 +1,5 @@
-// Reads keys, and shows them as a table. Each has a `label`: its name, and how it looks if another key of the page has the same name. The settings
-// API has no route for one key.
+// Reads keys, and shows them as a table. Each has a `label`: its name, and how it looks if another key of the page has
+// the same name. The settings API has no route for one key.
 
 import { get, path } from "./api.js";
 import { code, h, userText } from "./dom.js";

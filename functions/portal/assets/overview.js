@@ -34,7 +34,9 @@ export async function overview(_, { signal, refresh }) {
     title: "Overview",
     heading: ["Private integrations of ", userText(workspace.name)],
     content: [
-      problems.length ? h("section", { class: "problems flow", "aria-label": "Problems" }, problems) : hasIntegrations && allWell(),
+      problems.length
+        ? h("section", { class: "problems flow", "aria-label": "Problems" }, problems)
+        : hasIntegrations && allWell(),
       hasIntegrations ? figures(workspace, endpoints) : firstSteps(workspace),
       endpoints.length > 0 && section("The last 24 hours", dayBars(hours)),
       hasIntegrations && lists(workspace, endpoints, keys),
@@ -42,14 +44,18 @@ export async function overview(_, { signal, refresh }) {
         "div",
         { class: "head" },
         h("span", { class: "soft" }, "As of ", time(new Date(now()).toISOString()), "."),
-        h("div", { class: "acts" }, button("Look again", () => refresh(), { id: "again" }), linkButton("#/activity", "What was changed")),
+        h(
+          "div",
+          { class: "acts" },
+          button("Look again", () => refresh(), { id: "again" }),
+          linkButton("#/activity", "What was changed"),
+        ),
       ),
     ],
   };
 }
 
-const allWell = () =>
-  notice("good", "Everything works", h("p", {}, "No key ends soon, and no webhook fails."));
+const allWell = () => notice("good", "Everything works", h("p", {}, "No key ends soon, and no webhook fails."));
 
 function figures({ keys, endpoints: limit }, endpoints) {
   const sum = name => endpoints.reduce((total, { last_24h }) => total + last_24h[name], 0);
@@ -62,12 +68,21 @@ function figures({ keys, endpoints: limit }, endpoints) {
   const pending = sum("pending");
   return headed(
     "At a glance",
-    h("span", { class: "soft" }, "Delivered and failed: in the last 24 hours. Test events count, and so do failed ones that were sent again."),
+    h(
+      "span",
+      { class: "soft" },
+      "Delivered and failed: in the last 24 hours. Test events count, and so do failed ones that were sent again.",
+    ),
     h(
       "dl",
       { class: "figures" },
       events("Delivered", sum("delivered")),
-      events("Waiting", pending, "#/deliveries?status=pending", `${pending >= LIMITS.countedPending ? " at least," : ""} that wait`),
+      events(
+        "Waiting",
+        pending,
+        "#/deliveries?status=pending",
+        `${pending >= LIMITS.countedPending ? " at least," : ""} that wait`,
+      ),
       events("Failed", sum("failed"), "#/deliveries?status=failed", " that failed"),
       figure("Webhooks", "#/webhooks", limit.count, `of at most ${limit.max}`),
       figure("Keys", "#/keys", keys.live, `of at most ${keys.max}`),
@@ -81,7 +96,9 @@ function lists({ keys: { live, max }, endpoints: limit }, endpoints, keys) {
     headed(
       "Webhooks",
       limit.count < limit.max && linkButton("#/webhooks/new", "Create a webhook"),
-      endpoints.length ? webhookTable(endpoints.slice(0, SHOWN)) : h("p", { class: "soft" }, "You have no webhook yet."),
+      endpoints.length
+        ? webhookTable(endpoints.slice(0, SHOWN))
+        : h("p", { class: "soft" }, "You have no webhook yet."),
       all(endpoints, "#/webhooks", "All webhooks"),
     ),
     headed(
@@ -94,7 +111,8 @@ function lists({ keys: { live, max }, endpoints: limit }, endpoints, keys) {
 }
 
 function firstSteps(workspace) {
-  const way = (sign, title, words, link) => h("li", { class: "card" }, icon(sign), h("h3", {}, title), h("p", {}, words), link);
+  const way = (sign, title, words, link) =>
+    h("li", { class: "card" }, icon(sign), h("h3", {}, title), h("p", {}, words), link);
   const nothingIncluded = !workspace.entitlements.partner_api && !workspace.entitlements.pro_crm;
   return section(
     "Connect another system",

@@ -6,7 +6,7 @@ import { row, table } from "./table.js";
 import { action } from "./ui.js";
 
 /**
- * `load(cursor)` returns `{ items, next }`; `first` is the page that was read already; `columns` are as for `table`, and
+ * `load(cursor)` returns `{ items, next }`; `first` is the page that was read already; `columns` are as for `table`;
  * `show(item)` returns the cells of a row; `empty` is shown if there is nothing. A list with a filter may end a page
  * before it has `limit` items: `soFar(pages)` says how far the service has looked by then.
  */
@@ -23,7 +23,9 @@ export function pages({ label, columns, first, load, show, empty, limit = 0, soF
     const target = added[0] ?? (next ? null : (rows.lastElementChild ?? node.firstElementChild));
     target?.setAttribute("tabindex", "-1");
     target?.focus();
-    announce(added.length ? `${added.length} more. ${note.textContent}` : next ? note.textContent : "There are no more.");
+    announce(
+      added.length ? `${added.length} more. ${note.textContent}` : next ? note.textContent : "There are no more.",
+    );
   });
   const node = h("div", { class: "flow" }, panel, note, more);
   const add = page => {

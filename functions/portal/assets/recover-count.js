@@ -49,7 +49,14 @@ export function question({ endpoint, types, base, wanted, found, page }) {
         called(endpoint),
         ", with the ids that they had: a system that got one of them already can tell.",
       ),
-      h("p", {}, "They were created since ", time(wanted.since), wanted.until && [" and before ", time(wanted.until)], "."),
+      h(
+        "p",
+        {},
+        "They were created since ",
+        time(wanted.since),
+        wanted.until && [" and before ", time(wanted.until)],
+        ".",
+      ),
       wanted.types && h("p", {}, `Only: ${list(wanted.types.map(type => titleOf(types, type)))}.`),
     ),
   );

@@ -22,7 +22,12 @@ export async function recover({ id }, page) {
   const [endpoint, types] = await Promise.all([readWebhook(id, page.signal), eventTypes()]);
   const back = { href: path`/webhooks/${id}`, text: ["Webhook to ", called(endpoint)] };
   const content = endpoint.status === "enabled" ? countForm(endpoint, types, base, page) : off(endpoint, page);
-  return { title: `Send failed events to ${endpoint.label}`, heading: "Send failed events again", parent: back, content };
+  return {
+    title: `Send failed events to ${endpoint.label}`,
+    heading: "Send failed events again",
+    parent: back,
+    content,
+  };
 }
 
 const off = (endpoint, page) =>
@@ -49,9 +54,10 @@ function countForm(endpoint, types, base, page) {
           return showAndAnnounce(fill(resultArea), "bad", "“Before” has to be later than “From”.");
         const counted = choice;
         const found = await new IdempotentPost().post(`${base}/recover`, { ...wanted, dry_run: true });
-        const content = found.deliveries || found.more
-          ? question({ endpoint, types, base, wanted, found, page })
-          : none(await get(base, {}, page.signal));
+        const content =
+          found.deliveries || found.more
+            ? question({ endpoint, types, base, wanted, found, page })
+            : none(await get(base, {}, page.signal));
         if (counted !== choice) return;
         fill(resultArea, content);
         const heading = resultArea.querySelector("h2");
@@ -111,6 +117,7 @@ const dates = () => [
 ];
 
 function body({ since, from, until, types }, opened) {
-  const start = since === "custom" ? from : /^\d+$/.test(since) ? new Date(opened - since * DAY_MS).toISOString() : since;
+  const start =
+    since === "custom" ? from : /^\d+$/.test(since) ? new Date(opened - since * DAY_MS).toISOString() : since;
   return { since: start, until: until ?? undefined, types: types.length ? types : undefined };
 }

@@ -32,7 +32,15 @@ const STATES = {
   not_found: ["Not found", "It does not exist any more, or it belongs to another workspace.", false],
 };
 
-const SIGNS = { "no-session": "lock", "no-answer": "lock", session: "lock", offline: "bad", limit: "warn", unavailable: "bad", nowhere: "search" };
+const SIGNS = {
+  "no-session": "lock",
+  "no-answer": "lock",
+  session: "lock",
+  offline: "bad",
+  limit: "warn",
+  unavailable: "bad",
+  nowhere: "search",
+};
 
 /** Returns the screen for an error that a screen threw. `retry` shows the screen anew. */
 export function stateFor(error, retry) {
@@ -42,7 +50,9 @@ export function stateFor(error, retry) {
     SIGNS[error.kind] ?? "info",
     null,
     h("p", {}, error.kind === "limit" ? sentence(error) : (words ?? sentence(error))),
-    error.kind === "refused" && !STATES[error.code] && h("p", { class: "hint" }, `Answer of the service: ${sentence(error)}`),
+    error.kind === "refused" &&
+      !STATES[error.code] &&
+      h("p", { class: "hint" }, `Answer of the service: ${sentence(error)}`),
     error.status === 400 && h("p", {}, h("a", { href: location.hash.split("?")[0] }, "Show it without a filter")),
     error.kind === "unavailable" &&
       error.reference &&

@@ -104,7 +104,12 @@ export const headed = (title, aside, ...children) =>
 export const linkButton = (href, text, kind = "") => h("a", { class: `button ${kind}`, href }, text);
 
 /** Words in a list, such as the events of a webhook. */
-export const chips = words => h("ul", { class: "chips" }, words.map(word => h("li", { class: "chip" }, word)));
+export const chips = words =>
+  h(
+    "ul",
+    { class: "chips" },
+    words.map(word => h("li", { class: "chip" }, word)),
+  );
 
 /** Labels with values in a panel: `[[label, value], ...]`; a pair whose value is null is left out. */
 export function facts(pairs) {

@@ -1,4 +1,5 @@
-// Helps to find out why a receiver refuses a message: checks a signature in the browser. Nothing that was pasted is sent anywhere.
+// Helps to find out why a receiver refuses a message: checks a signature in the browser. Nothing that was pasted is
+// sent anywhere.
 
 import { announce } from "./announce.js";
 import { get } from "./api.js";
@@ -41,7 +42,9 @@ export function verifyForm({ headers, body }) {
         send: async ({ headers, body, secret }) => {
           const results = await check({ headers, body, secret, nowMs: now() });
           fill(resultArea, verdict(results), h("ol", { class: "timeline card" }, results.map(rule)));
-          announce([resultArea.firstChild.textContent, results.find(({ state }) => state === "failed")?.text ?? ""].join(" "));
+          announce(
+            [resultArea.firstChild.textContent, results.find(({ state }) => state === "failed")?.text ?? ""].join(" "),
+          );
         },
       },
       field({
@@ -84,8 +87,7 @@ function raw(props) {
 
 function verdict(results) {
   const broken = results.find(({ state }) => state === "failed");
-  if (broken === results.at(-1))
-    return remark("warn", "The signature is right, but the message is not from just now.");
+  if (broken === results.at(-1)) return remark("warn", "The signature is right, but the message is not from just now.");
   if (!broken) return remark("good", "The signature is right: a receiver has to accept this message.");
   return remark("bad", `The rule that is broken: ${broken.rule.toLowerCase()}.`);
 }

@@ -40,7 +40,16 @@ const silent = (endpoint, trouble) =>
     h("p", {}, nothingSince(endpoint), stopsAfter),
     reason(endpoint, trouble.failure),
     waitingWords(endpoint),
-    h("ol", {}, repair(endpoint), h("li", {}, "Send a test event below, to see that it works. It is sent at once, and so is “Send again” at an event.")),
+    h(
+      "ol",
+      {},
+      repair(endpoint),
+      h(
+        "li",
+        {},
+        "Send a test event below, to see that it works. It is sent at once, and so is “Send again” at an event.",
+      ),
+    ),
   );
 
 const failing = (endpoint, trouble) =>
@@ -56,13 +65,7 @@ const failing = (endpoint, trouble) =>
     ),
     reason(endpoint, trouble.failure),
     waitingWords(endpoint, trouble.waiting),
-    h(
-      "ol",
-      {},
-      repair(endpoint),
-      h("li", {}, "Send a test event below, to see that it works."),
-      sendFailed(endpoint),
-    ),
+    h("ol", {}, repair(endpoint), h("li", {}, "Send a test event below, to see that it works."), sendFailed(endpoint)),
   );
 
 const stopped = (endpoint, trouble, page) =>
@@ -80,29 +83,14 @@ const stopped = (endpoint, trouble, page) =>
       keptOnly,
     ),
     reason(endpoint, trouble.failure),
-    h(
-      "ol",
-      {},
-      repair(endpoint),
-      h("li", {}, start(endpoint, page, "Start sending again")),
-      sendFailed(endpoint),
-    ),
+    h("ol", {}, repair(endpoint), h("li", {}, start(endpoint, page, "Start sending again")), sendFailed(endpoint)),
   );
 
 const paused = (endpoint, page) =>
   notice(
     "calm",
     "This webhook is paused",
-    h(
-      "p",
-      {},
-      "It was paused by hand ",
-      ago(endpoint.disabled_at),
-      " (",
-      time(endpoint.disabled_at),
-      "). ",
-      keptOnly,
-    ),
+    h("p", {}, "It was paused by hand ", ago(endpoint.disabled_at), " (", time(endpoint.disabled_at), "). ", keptOnly),
     h("p", {}, start(endpoint, page, "Start sending again")),
   );
 

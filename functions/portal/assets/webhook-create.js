@@ -31,7 +31,12 @@ const full = max =>
   notice(
     "warn",
     "You have as many webhooks as you can have",
-    h("p", {}, `The limit is ${max}. Delete a webhook that you do not use, then come back. `, link("#/webhooks", "All webhooks")),
+    h(
+      "p",
+      {},
+      `The limit is ${max}. Delete a webhook that you do not use, then come back. `,
+      link("#/webhooks", "All webhooks"),
+    ),
   );
 
 function steps(types, template, page) {
@@ -60,7 +65,9 @@ function steps(types, template, page) {
     try {
       endpoint = await once.post("/settings/webhooks", { ...body, description: body.description || undefined });
     } catch (error) {
-      const at = fields.findIndex(({ names }) => error.kind === "refused" && names.includes(error.field?.split(/[.[]/)[0]));
+      const at = fields.findIndex(
+        ({ names }) => error.kind === "refused" && names.includes(error.field?.split(/[.[]/)[0]),
+      );
       if (at < 0) throw error;
       return show(at, error);
     }
@@ -76,7 +83,11 @@ function steps(types, template, page) {
 
 function fieldsOf(types, template) {
   return [
-    { title: "Where to", names: ["url", "description"], nodes: [addressField("", ""), descriptionField(template.description)] },
+    {
+      title: "Where to",
+      names: ["url", "description"],
+      nodes: [addressField("", ""), descriptionField(template.description)],
+    },
     { title: "Which events", names: ["events"], nodes: [eventsField(types, template.events ?? []), computed(types)] },
     {
       title: "Which data",

@@ -13,7 +13,8 @@ const OFF = { by_hand: "Paused", failing: "Stopped", gone: "Gone" };
 
 /** A table of webhooks, with their notes and events if the `types` of events are given. */
 export function webhookTable(endpoints, types = null) {
-  const events = ({ events }) => (events.length ? list(events.map(type => titleOf(types, type))) : "only what your automations send");
+  const events = ({ events }) =>
+    events.length ? list(events.map(type => titleOf(types, type))) : "only what your automations send";
   return h(
     "div",
     { class: "card" },
@@ -32,13 +33,15 @@ export function webhookTable(endpoints, types = null) {
 }
 
 /** The note of a webhook, unless its name has it. */
-const note = ({ label, description }) => !label.endsWith(`(${description})`) && hint(description && userText(description));
+const note = ({ label, description }) =>
+  !label.endsWith(`(${description})`) && hint(description && userText(description));
 
 const hint = content => content && h("span", { class: "hint" }, content);
 
 /** Since when the webhook fails or gets nothing, and when the next try is. */
 const times = endpoint => [
   endpoint.status === "enabled" && endpoint.failing_since && hint(["Failing since ", ago(endpoint.failing_since)]),
-  isSilent(endpoint) && hint(["Next try ", time(endpoint.breaker_open_until), " (", due(endpoint.breaker_open_until), ")"]),
+  isSilent(endpoint) &&
+    hint(["Next try ", time(endpoint.breaker_open_until), " (", due(endpoint.breaker_open_until), ")"]),
   endpoint.disabled_at && hint([`${OFF[endpoint.disabled_reason_code]} since `, ago(endpoint.disabled_at)]),
 ];

@@ -17,7 +17,11 @@ export function testPanel(endpoint, types, { signal }, kind = "main") {
   return h(
     "div",
     { class: "flow" },
-    h("p", { class: "soft" }, "A test event is an example about nobody. It is marked as a test, so that the other system can tell."),
+    h(
+      "p",
+      { class: "soft" },
+      "A test event is an example about nobody. It is marked as a test, so that the other system can tell.",
+    ),
     form(
       {
         submit: "Send a test event",
@@ -54,11 +58,7 @@ function result(delivery, endpoint) {
   const details = link(path`#/webhooks/${endpoint.id}/deliveries/${delivery.id}`, "See this event and the answer");
   const attempt = delivery.attempts.at(-1);
   if (!attempt) return remark("warn", "It is still waiting. ", details);
-  if (isAccepted(attempt)) return remark("good", `It works: the other system accepted the test event (${attempt.status_code}). `, details);
-  return remark(
-    "bad",
-    `It did not work: ${outcome(attempt)}. `,
-    advice(attempt) && `${advice(attempt)} `,
-    details,
-  );
+  if (isAccepted(attempt))
+    return remark("good", `It works: the other system accepted the test event (${attempt.status_code}). `, details);
+  return remark("bad", `It did not work: ${outcome(attempt)}. `, advice(attempt) && `${advice(attempt)} `, details);
 }

@@ -42,12 +42,23 @@ export async function webhook({ id }, page) {
     ],
     content: [
       notice,
-      isOn ? h("div", { class: "pair" }, settings, section("Try it", h("div", { class: "card" }, testPanel(endpoint, types, page)))) : settings,
+      isOn
+        ? h(
+            "div",
+            { class: "pair" },
+            settings,
+            section("Try it", h("div", { class: "card" }, testPanel(endpoint, types, page))),
+          )
+        : settings,
       section("The last 7 days", weekBars(hours)),
       headed(
         "Sent events",
         isOn && link(recoverAddress(endpoint), "Send failed events again"),
-        h("p", { class: "soft" }, `Everything that was sent or waits, of ${LIMITS.deliveriesKeptDays} days, newest first.`),
+        h(
+          "p",
+          { class: "soft" },
+          `Everything that was sent or waits, of ${LIMITS.deliveriesKeptDays} days, newest first.`,
+        ),
         log,
       ),
     ],

@@ -152,9 +152,9 @@ mod tests {
 
     #[test]
     fn comments_on_their_own_lines_and_indentation_stay_behind() {
-        let script = joined(&[("main.js", "// One.\n/** Two. */\n/**\n * Three.\n */\nfunction a() {\n  b(\"//\"); // Four.\n\n}\n")]);
+        let module = "// One.\n/** Two. */\n/**\n * Three.\n */\nfunction a() {\n  b(\"//\"); // Four.\n\n}\n";
         let expected = "const $main = (() => {\nfunction a() {\nb(\"//\"); // Four.\n}\nreturn {  };\n})();\n";
-        assert_eq!(script.unwrap(), expected);
+        assert_eq!(joined(&[("main.js", module)]).unwrap(), expected);
     }
 
     #[rstest::rstest]
