@@ -7,7 +7,7 @@ from datetime import timedelta
 from urllib.parse import parse_qs
 
 from playwright.sync_api import expect
-from portal_kit import parse_time
+from portal_kit import iso, parse_time
 
 # A zone, the time there as an instant, the first day that can be chosen for a key, and the end of a key on that day.
 DAYS = [
@@ -109,7 +109,7 @@ def refuses_years_that_nobody_means(kit, hand):
 def is_told_the_times_of_the_service(kit, hand):
     """Until when an old key works is what the service says."""
     coach = kit.coach()
-    soon = (parse_time(kit.stack.now()) + timedelta(hours=5)).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+    soon = iso(kit.stack.later(hours=5))
     for expires_at in (None, soon):
         key = coach.api("POST", "/keys", {"name": "Desk", "scope": "partner", "expires_at": expires_at})
         with kit.visit(coach, hand) as visitor:

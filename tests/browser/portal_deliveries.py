@@ -190,7 +190,8 @@ def verifies(visitor, headers, body, secret):
         visitor.press("Check")
         visitor.sees(words)
         visitor.look(f"verify-{name}")
-    visitor.has_forgotten_after_leaving(secret)
+    visitor.go("/webhooks")
+    visitor.has_forgotten(secret)
 
 
 # A receiver's answer, None for none, and the words for it.

@@ -118,6 +118,10 @@ class Stack:
     def now(self):
         return call(f"{self.base_url}/_local/health")["now"]
 
+    def later(self, **time):
+        """A time some hours or days from now."""
+        return parse_time(self.now()) + timedelta(**time)
+
     def advance(self, seconds):
         self.local("clock", {"advance_s": int(seconds)})
 
@@ -304,7 +308,9 @@ class Visitor:
         self.page = self.context.new_page()
         self.hand = hand(self.page)
         self.frame = self.page
-        self.announced, self.complaints, self.addresses, self.sent = set(), [], [], []
+        self.announced, self.complaints, self.addresses = set(), [], []
+        # The tokens of the requests that change something.
+        self.writes = []
         self.page.on("console", self.listen)
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("request", self.note)
@@ -323,7 +329,7 @@ class Visitor:
         if found := SETTINGS.match(request.url):
             self.kit.called.add((request.method, found[1]))
             if request.method != "GET":
-                self.sent.append(request.headers["authorization"].removeprefix("Bearer "))
+                self.writes.append(request.headers["authorization"].removeprefix("Bearer "))
 
     def open(self, place="/"):
         """Opens a screen by the coach's own link."""
@@ -491,10 +497,6 @@ class Visitor:
 
         self.page.route(address, lose, times=1)
 
-    def writes(self):
-        """The tokens of the requests so far that change something."""
-        return list(self.sent)
-
     def refuse(self, token):
         """Has the settings API refuse a token, as it does after the token's end."""
 
@@ -550,11 +552,6 @@ class Visitor:
         session.send("HeapProfiler.takeHeapSnapshot")
         session.detach()
         assert chunks and secret not in "".join(chunks), "the page's memory keeps a secret"
-
-    def has_forgotten_after_leaving(self, secret):
-        """Asserts that the page forgets a secret that the visitor wrote into it."""
-        self.go("/webhooks")
-        self.has_forgotten(secret)
 
     def look(self, state):
         """Asserts for a state of a screen, at all widths and in both schemes: no sideways scroll, no finding of axe."""
@@ -616,6 +613,10 @@ def until(condition, deadline_s=20, every_s=0.1):
             return value
         time.sleep(every_s)
     raise AssertionError("the condition was not met in time")
+
+
+def iso(time):
+    return time.strftime("%Y-%m-%dT%H:%M:%S.000Z")
 
 
 def parse_time(text):

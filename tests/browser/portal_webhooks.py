@@ -175,7 +175,7 @@ def repairs_a_webhook(kit, hand):
         visitor.sees("tried again up to 8 times, over about 27 hours. If nothing gets through for 5 days, sending stops.")
         visitor.sees("The next try is")
         visitor.look("webhook-failing")
-        with visitor.told(later(kit, DAY_S)):
+        with visitor.told(kit.stack.later(days=1)):
             visitor.go("/deliveries")
             visitor.sees("The next try is now.")
         visitor.go(path)
@@ -328,11 +328,6 @@ def catches_up_after_a_pause(kit, hand):
         visitor.sees("Webhook paused")
         visitor.sees("Webhook started")
         visitor.sees("Events sent again")
-
-
-def later(kit, seconds):
-    """A time some seconds from now, by the stack's clock."""
-    return parse_time(kit.stack.now()) + timedelta(seconds=seconds)
 
 
 def in_part(route):

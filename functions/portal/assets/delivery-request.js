@@ -41,8 +41,8 @@ export function wire({ request, status, attempts, body_erased: erased }) {
 }
 
 /** The answer to an attempt: the text to copy, and how it is shown. */
-function answer({ status_code: code, response_excerpt: excerpt, at, ...attempt }) {
-  const head = code ? `HTTP ${code}` : `${capital(outcome(attempt))}.`;
+function answer({ at, response_excerpt: excerpt, ...attempt }) {
+  const head = attempt.status_code ? `HTTP ${attempt.status_code}` : `${capital(outcome(attempt))}.`;
   const shown = [h("span", { class: "f" }, head), " ", h("span", { class: "c" }, time(at))];
   return { text: excerpt ?? head, content: excerpt ? [shown, "\n\n", userText(json(excerpt))] : shown };
 }

@@ -63,9 +63,11 @@ function figures({ keys, endpoints: limit }, endpoints) {
     const content = [h("b", {}, number(value)), " ", unit];
     return h("div", {}, h("dt", {}, label), h("dd", {}, href ? link(href, content) : content));
   };
-  const events = (label, value, href = null, unseen = "") =>
-    figure(label, href, value, value === 1 ? "event" : "events", unseen && h("span", { class: "unseen" }, unseen));
-  const pending = sum("pending");
+  const unseen = words => h("span", { class: "unseen" }, words);
+  const events = value => (value === 1 ? "event" : "events");
+  const [delivered, pending, failed] = ["delivered", "pending", "failed"].map(sum);
+  // The service counts up to a limit.
+  const orMore = pending >= LIMITS.countedPending && " or more";
   return headed(
     "At a glance",
     h(
@@ -76,14 +78,9 @@ function figures({ keys, endpoints: limit }, endpoints) {
     h(
       "dl",
       { class: "figures" },
-      events("Delivered", sum("delivered")),
-      events(
-        "Waiting",
-        pending,
-        "#/deliveries?status=pending",
-        `${pending >= LIMITS.countedPending ? " at least," : ""} that wait`,
-      ),
-      events("Failed", sum("failed"), "#/deliveries?status=failed", " that failed"),
+      figure("Delivered", null, delivered, events(delivered)),
+      figure("Waiting", "#/deliveries?status=pending", pending, events(pending), orMore, unseen(" that wait")),
+      figure("Failed", "#/deliveries?status=failed", failed, events(failed), unseen(" that failed")),
       figure("Webhooks", "#/webhooks", limit.count, `of at most ${limit.max}`),
       figure("Keys", "#/keys", keys.live, `of at most ${keys.max}`),
     ),
