@@ -72,7 +72,7 @@ impl Module {
         while let Some(line) = lines.next() {
             let line = line.trim_start();
             if line.starts_with("/*") && !line.ends_with("*/") {
-                lines.by_ref().take_while(|line| !line.ends_with("*/")).for_each(drop);
+                lines.find(|line| line.ends_with("*/"));
                 continue;
             }
             if ["//", "/*"].iter().any(|comment| line.starts_with(comment)) || line.is_empty() {
