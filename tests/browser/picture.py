@@ -13,7 +13,7 @@ from playwright.sync_api import sync_playwright
 from portal_kit import Kit, Mouse, Stack, receiver
 
 FOLDER = "functions/portal/pictures"
-WIDTH, HEIGHT = 1_080, 826
+WIDTH, HEIGHT = 1_080, 910
 HOUR_S = 3_600
 # The messages of each client. The clients write one after the other, an hour apart.
 MESSAGES = (3, 5, 2, 6, 9, 14, 11, 8, 12, 10, 7, 6, 9, 4)
