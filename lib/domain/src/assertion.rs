@@ -48,20 +48,25 @@ crate::discreet! { SignedAssertion }
 /// A public key as it is published.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Jwk {
+    /// The type of the key: `OKP` (RFC 8037).
     pub kty: &'static str,
+    /// The curve of the key: `Ed25519`.
     pub crv: &'static str,
     /// The public key, base64url.
     pub x: String,
     /// The key's thumbprint.
     pub kid: String,
+    /// The use of the key: `sig`, for signatures.
     #[serde(rename = "use")]
     pub usage: &'static str,
+    /// The algorithm of the signatures: `EdDSA`.
     pub alg: &'static str,
 }
 
 /// The keys that verify assertions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct JwkSet {
+    /// The published keys. The `kid` in the header of an assertion names one of them.
     pub keys: Vec<Jwk>,
 }
 

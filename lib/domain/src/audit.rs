@@ -70,6 +70,7 @@ pub struct AuditDetail {
     /// The name of the key, as it was before a change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// The scope of the key that was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<Scope>,
     /// The key that replaces the key.
@@ -84,8 +85,10 @@ pub struct AuditDetail {
     /// The status of the endpoint afterwards, if the action sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<EndpointStatus>,
+    /// The endpoint of the delivery that was sent again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint_id: Option<EndpointId>,
+    /// The delivery of the test event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery_id: Option<DeliveryId>,
     /// The name of the event.
@@ -129,6 +132,7 @@ impl AuditDetail {
 /// A line of the trail.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct AuditEntry {
+    /// When the action was taken.
     pub at: Timestamp,
     /// The subject of the coach's session, or `service`.
     pub actor: AuditActor,
@@ -142,6 +146,7 @@ pub struct AuditEntry {
 /// A page of the trail.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct AuditPage {
+    /// The lines of this page, newest first.
     pub data: Vec<AuditEntry>,
     /// The `cursor` of the next page. Null on the last page.
     #[schema(required)]

@@ -46,13 +46,17 @@ pub struct DaySlots {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CalendarAvailability {
+    /// Names the calendar in requests, as `calendarId`.
     pub id: CalendarId,
+    /// The coach's name for the calendar.
     pub name: String,
     /// The IANA name.
     pub timezone: String,
+    /// The price of a booking, in hundredths of `currency`. 0: free. The API books free calendars only.
     pub price_cents: u64,
     /// ISO 4217.
     pub currency: String,
+    /// The page on which a person books, and pays if the calendar is paid.
     pub booking_url: String,
     /// Every day of the horizon, those without slots included.
     pub days: Vec<DaySlots>,
@@ -77,6 +81,7 @@ impl CalendarAvailability {
 pub struct Availability {
     /// Always true.
     pub ok: bool,
+    /// The calendar that the request names itself or by its booking, or all active calendars.
     pub calendars: Vec<CalendarAvailability>,
 }
 

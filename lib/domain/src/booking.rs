@@ -218,12 +218,16 @@ impl CalendarEntry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Booking {
+    /// Names the booking in every other request. Store it.
     pub id: CalendarEntryId,
+    /// The calendar on which the time is booked.
     pub calendar_id: CalendarId,
     /// The contact of the booking. Null if there is none.
     #[schema(required, value_type = Option<String>, format = Uuid)]
     pub lead_id: Option<ContactId>,
+    /// When the booking begins.
     pub starts_at: Timestamp,
+    /// When the booking ends.
     pub ends_at: Timestamp,
     /// The calendar's zone, by its IANA name.
     pub timezone: String,
@@ -232,7 +236,9 @@ pub struct Booking {
     /// The time of the start, `HH:MM`, in `timezone`.
     pub time: String,
     pub status: BookingStatus,
+    /// When the booking was created, or when the service received it from the application.
     pub created_at: Timestamp,
+    /// When the booking last changed, or when the service received the change from the application.
     pub updated_at: Timestamp,
 }
 

@@ -217,13 +217,17 @@ impl Calendar {
 #[schema(as = Calendar)]
 #[serde(rename_all = "camelCase")]
 pub struct CalendarView {
+    /// Names the calendar in requests, as `calendarId`.
     pub id: CalendarId,
+    /// The coach's name for the calendar.
     pub name: String,
     /// The IANA name.
     pub timezone: String,
+    /// The price of a booking, in hundredths of `currency`. 0: free. The API books free calendars only.
     pub price_cents: u64,
     /// ISO 4217.
     pub currency: String,
+    /// The page on which a person books, and pays if the calendar is paid.
     pub booking_url: String,
     /// Length of a booking, in minutes.
     pub duration_minutes: u32,

@@ -12,9 +12,13 @@ use crate::time::Timestamp;
 /// A check-in in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct CheckIn {
+    /// Identifies the check-in. It is the same as `check_in.id` in events.
     pub id: CheckInId,
+    /// When the client submitted the check-in.
     pub submitted_at: Timestamp,
+    /// True if the coach has reviewed the check-in.
     pub reviewed: bool,
+    /// When the coach reviewed the check-in. Null until then.
     #[schema(required)]
     pub reviewed_at: Option<Timestamp>,
 }
@@ -22,9 +26,11 @@ pub struct CheckIn {
 /// A client's check-ins, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct CheckInList {
+    /// The client who submitted the check-ins.
     pub client_id: ClientId,
     /// Number of items in this answer.
     pub count: usize,
+    /// The latest check-ins, newest first.
     pub check_ins: Vec<CheckIn>,
 }
 

@@ -108,7 +108,9 @@ pub struct PhaseAdvance {
 /// A client in a list.
 #[derive(Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ClientListItem {
+    /// Names the client in every other request. Store it.
     pub client_id: ClientId,
+    /// The client's name.
     pub full_name: String,
     /// The address with which the client signs in. Null if the application has none.
     #[schema(required)]
@@ -121,6 +123,7 @@ pub struct ClientListItem {
     /// Your own id for the client, unique among your clients; null when there is none.
     #[schema(required)]
     pub external_id: Option<ExternalId>,
+    /// When the client was created.
     pub created_at: Timestamp,
     /// When the service stored the last change of this record. A check-in does not change the record.
     pub updated_at: Timestamp,
@@ -144,8 +147,10 @@ pub struct ClientList {
 pub struct ClientProfile {
     #[serde(flatten)]
     pub item: ClientListItem,
+    /// The client's goals, as free text; null when there are none.
     #[schema(required)]
     pub goals: Option<String>,
+    /// Notes on the client's health, as free text; null when there are none.
     #[schema(required)]
     pub health_notes: Option<String>,
     /// Inches; null when unknown.
@@ -170,8 +175,11 @@ pub struct ClientDetail {
 /// The created client, and how its welcome was delivered.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct CreateClientResult {
+    /// Names the client in every other request. Store it.
     pub client_id: ClientId,
+    /// The address with which the client signs in.
     pub email: Email,
+    /// The client's name.
     pub full_name: String,
     /// True if the service mailed the temporary password and the intake link.
     pub welcome_email_sent: bool,

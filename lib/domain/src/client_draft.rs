@@ -67,8 +67,8 @@ impl ClientDraft {
                      the coach's country.",
                 ),
             ),
-            ("goals", Field::text(MAX_GOALS_CHARS)),
-            ("health_notes", Field::text(MAX_HEALTH_NOTES_CHARS)),
+            ("goals", Field::text(MAX_GOALS_CHARS).about("The client's goals, as free text.")),
+            ("health_notes", Field::text(MAX_HEALTH_NOTES_CHARS).about("Notes on the client's health, as free text.")),
             ("height_in", Field::positive_number(MAX_HEIGHT_IN).about("Inches.")),
             ("weight_lbs", Field::positive_number(MAX_WEIGHT_LBS).about("Pounds.")),
             (

@@ -42,6 +42,7 @@ impl Window {
 /// A client's compliance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Compliance {
+    /// The client that the figures are about.
     pub client_id: ClientId,
     /// Number of dates in the window.
     pub window_days: u32,
@@ -52,6 +53,7 @@ pub struct Compliance {
     pub compliance_pct: Option<u8>,
     /// Logs of scheduled doses in the window.
     pub doses_logged: u64,
+    /// Doses that the client's schedule has in the window.
     pub doses_expected: u64,
     /// Date of the last dose log ever; null when there is none.
     #[schema(required)]

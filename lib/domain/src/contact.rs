@@ -25,7 +25,9 @@ pub const MAX_NAMESAKES_FOUND: usize = 1_000;
 /// Marketing consent, by channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Marketing {
+    /// True if the contact has consented to marketing by e-mail.
     pub email: bool,
+    /// True if the contact has consented to marketing by text message.
     pub sms: bool,
 }
 
@@ -33,7 +35,9 @@ pub struct Marketing {
 #[derive(Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Contact {
+    /// Names the contact in every other request, as `contactId` or `leadId` in bodies. Store it.
     pub id: ContactId,
+    /// The contact's name.
     pub name: String,
     /// Null if the application has none.
     #[schema(required)]
@@ -48,7 +52,9 @@ pub struct Contact {
     /// The client that the contact became. Null if it is no client.
     #[schema(required)]
     pub client_id: Option<ClientId>,
+    /// When the contact was created, or when the service received it from the application.
     pub created_at: Timestamp,
+    /// When the contact last changed, or when the service received the change from the application.
     pub updated_at: Timestamp,
 }
 crate::discreet! { Contact }
@@ -57,6 +63,7 @@ crate::discreet! { Contact }
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MergedContact {
+    /// The contact that was merged away. Replace it by `mergedIntoId`.
     pub id: ContactId,
     /// The contact that remains.
     pub merged_into_id: ContactId,
@@ -105,7 +112,12 @@ impl ContactDraft {
     pub fn schema() -> Body {
         let email = Field::email(MAX_EMAIL_CHARS).required();
         Body::strict([
-            ("name", Field::text(MAX_CONTACT_NAME_CHARS).required()),
+            (
+                "name",
+                Field::text(MAX_CONTACT_NAME_CHARS)
+                    .required()
+                    .about("The contact's name. A contact that has the address already keeps its own."),
+            ),
             (
                 "email",
                 email.about("If a contact has this address, in any case, the answer is that contact, unchanged."),
@@ -142,7 +154,7 @@ impl ContactPatch {
 
     pub fn schema() -> Body {
         Body::change([
-            ("name", Field::text(MAX_CONTACT_NAME_CHARS)),
+            ("name", Field::text(MAX_CONTACT_NAME_CHARS).about("The contact's new name.")),
             (
                 "doNotContact",
                 Field::only_true().about(

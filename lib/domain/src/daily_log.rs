@@ -12,7 +12,9 @@ use crate::time::{DATE_RULE, parse_date};
 /// A client's daily-log dates, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct DailyLogDates {
+    /// The client who kept the log.
     pub client_id: ClientId,
+    /// The dates on which the client kept the daily log, newest first.
     pub dates: Vec<NaiveDate>,
     /// Number of items in this answer.
     pub count: usize,

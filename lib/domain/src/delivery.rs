@@ -67,10 +67,12 @@ struct AttemptOutcome {
 /// One attempt, as the delivery log shows it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Attempt {
+    /// When the attempt began. If nothing was sent: when the service noted the reason.
     pub at: Timestamp,
     #[serde(flatten)]
     #[schema(value_type = AttemptOutcome, inline)]
     pub result: AttemptResult,
+    /// Length of the attempt, in milliseconds. 0 if nothing was sent.
     pub duration_ms: u32,
     /// The first bytes of the answer's body, as text.
     #[schema(required)]
@@ -88,6 +90,7 @@ impl Attempt {
 /// An enqueued delivery.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct Ordered {
+    /// Names the delivery in the delivery log, which shows its attempts.
     pub delivery_id: DeliveryId,
 }
 
@@ -103,7 +106,9 @@ pub const DELETED: &str = "not sent: endpoint deleted";
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 #[schema(as = Delivery)]
 pub struct DeliveryView {
+    /// Names the delivery in paths, as `delivery_id`.
     pub id: DeliveryId,
+    /// The endpoint that the event is delivered to.
     pub endpoint_id: EndpointId,
     /// The event's id, as its receiver gets it in `webhook-id`.
     #[serde(rename = "webhook_id")]
@@ -119,6 +124,7 @@ pub struct DeliveryView {
     /// When the event was to be delivered first. The log is in this order.
     pub created_at: Timestamp,
     pub status: DeliveryStatus,
+    /// The attempts, oldest first. Empty before the first one.
     pub attempts: Vec<Attempt>,
     /// When the next attempt is made, never before the endpoint's `breaker_open_until`. Null unless the delivery waits.
     #[schema(required)]

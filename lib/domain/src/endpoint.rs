@@ -41,20 +41,26 @@ pub enum EndpointStatus {
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 #[schema(description = "A registered webhook endpoint, without its secret.")]
 pub struct Endpoint {
+    /// Names the endpoint in paths, in the delivery log and in the Webhook steps of automations.
     pub id: EndpointId,
+    /// The URL that deliveries are sent to. It may contain a secret.
     #[serde(serialize_with = "exposed")]
     #[schema(value_type = String)]
     pub url: ReceiverUrl,
+    /// The emitted events to deliver. Empty: the endpoint gets only what the Webhook steps of automations send.
     pub events: Vec<EventType>,
     pub payload_mode: PayloadMode,
+    /// The coach's note on the endpoint. Null if there is none.
     #[schema(required)]
     pub description: Option<String>,
     pub status: EndpointStatus,
     /// Why the endpoint is disabled or gone. Null if it is enabled.
     #[schema(required)]
     pub disabled_reason: Option<String>,
+    /// When the endpoint was disabled or became gone. Null if it is enabled.
     #[schema(required)]
     pub disabled_at: Option<Timestamp>,
+    /// When the endpoint was registered.
     pub created_at: Timestamp,
 }
 
@@ -154,6 +160,7 @@ pub struct NewEndpoint {
 /// All endpoints of a workspace.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct EndpointList {
+    /// Every registered endpoint, disabled and gone ones included.
     pub endpoints: Vec<EndpointView>,
 }
 
@@ -258,7 +265,10 @@ impl EndpointDraft {
                      phone number and external id, and the names of opportunities. Fixed at creation.",
                 ),
             ),
-            ("description", Field::visible_text(MAX_DESCRIPTION_CHARS)),
+            (
+                "description",
+                Field::visible_text(MAX_DESCRIPTION_CHARS).about("The coach's note on the endpoint. Default: none."),
+            ),
         ])
         .closed()
     }

@@ -13,6 +13,7 @@ const MAX_MODE_CHARS: usize = 32;
 pub struct EventAccess {
     /// The types of the events: emitted events only, at least one, each once, in the order of the catalogue.
     pub types: Vec<EventType>,
+    /// The amount of personal data in the events.
     pub payload_mode: PayloadMode,
 }
 

@@ -24,6 +24,7 @@ pub use query::{FeedQuery, parse_sample_type, parse_types};
 /// A page of the event feed.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct EventPage {
+    /// The events of this page: oldest first, or with `order=desc` newest first.
     pub data: Vec<FeedEvent>,
     /// The `cursor` of the next page. In ascending order it is always a string: at the end of the feed it leads to the
     /// events that are stored later. In descending order it is null at the end.
@@ -45,9 +46,11 @@ pub struct EventSamples {
 pub struct FeedEvent {
     /// The id of the event, the same as `webhook-id` of its deliveries.
     pub id: EventId,
+    /// The name of the event.
     #[serde(rename = "type")]
     #[schema(value_type = String)]
     pub event_type: EventName,
+    /// When the event happened, at the latest when the service stored it.
     pub timestamp: Timestamp,
     /// The content of the event, as in the webhook's body.
     #[schema(value_type = Object)]

@@ -162,7 +162,9 @@ crate::named! {
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 #[schema(as = Key)]
 pub struct KeyView {
+    /// Names the key in paths and in the audit trail.
     pub id: KeyId,
+    /// The coach's name for the key.
     pub name: String,
     pub scope: Scope,
     /// The permissions of the key, at least one.
@@ -172,12 +174,15 @@ pub struct KeyView {
     pub events: Option<EventAccess>,
     /// The first and last characters of the key, for recognition.
     pub display: String,
+    /// When the key was created.
     pub created_at: Timestamp,
+    /// When the key expires, which for a replaced key is at the latest when its overlap ends. Null: never.
     #[schema(required)]
     pub expires_at: Option<Timestamp>,
     /// The minute in which the key was last used.
     #[schema(required)]
     pub last_used_at: Option<Timestamp>,
+    /// When the key was revoked. Null if it was not.
     #[schema(required)]
     pub revoked_at: Option<Timestamp>,
     pub status: KeyStatus,

@@ -39,6 +39,7 @@ crate::named! {
 /// A page of a list of the CRM.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct CrmPage<T> {
+    /// The records of this page.
     pub data: Vec<T>,
     /// The `cursor` of the next page. Null on the last page.
     #[schema(required)]

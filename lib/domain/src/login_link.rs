@@ -52,7 +52,9 @@ impl LoginToken {
 // `login_url` is a credential: there is no `Debug`.
 #[derive(Clone, Serialize, utoipa::ToSchema)]
 pub struct LoginLink {
+    /// The client whom the link signs in.
     pub client_id: ClientId,
+    /// The link, which signs in any person who opens it. Pass it on at once, and do not store it.
     pub login_url: String,
     /// The validity of the link, in words.
     pub expires_note: String,

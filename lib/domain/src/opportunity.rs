@@ -80,10 +80,15 @@ registers! {
 #[serde(rename_all = "camelCase")]
 #[schema(as = Opportunity)]
 pub struct OpportunityView {
+    /// Names the opportunity in every other request. Store it.
     pub id: OpportunityId,
+    /// The contact of the opportunity. It may have been merged into another since.
     pub contact_id: ContactId,
+    /// The name of the opportunity.
     pub name: String,
+    /// The value of the opportunity, in cents.
     pub value_cents: u64,
+    /// The pipeline that the opportunity is in. The API changes opportunities of the coach's chosen pipeline only.
     pub pipeline_id: PipelineId,
     /// The id of a stage of the pipeline.
     pub stage: StageId,
@@ -92,7 +97,9 @@ pub struct OpportunityView {
     /// Null unless the opportunity is lost.
     #[schema(required)]
     pub lost_reason: Option<String>,
+    /// When the opportunity was created, or when the service received it from the application.
     pub created_at: Timestamp,
+    /// When the opportunity last changed, or when the service received the change from the application.
     pub updated_at: Timestamp,
 }
 crate::discreet! { OpportunityView }

@@ -20,8 +20,11 @@ pub struct PingResult {
 /// The coach that a key belongs to.
 #[derive(Clone, Serialize, utoipa::ToSchema)]
 pub struct PingCoach {
+    /// Identifies the coach. It is the coach's id in the application.
     pub id: CoachId,
+    /// The coach's e-mail address.
     pub email: String,
+    /// The name of the coach's workspace. It may be empty.
     pub name: String,
 }
 crate::discreet! { PingCoach }

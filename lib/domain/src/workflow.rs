@@ -9,10 +9,13 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Workflow {
+    /// Identifies the workflow.
     pub id: WorkflowId,
+    /// The coach's name for the workflow.
     pub name: String,
     /// The trigger of the workflow.
     pub trigger: String,
+    /// True if the workflow is active.
     pub is_active: bool,
     /// When the workflow was last activated. Null if it never was.
     #[schema(required)]

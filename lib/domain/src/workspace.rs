@@ -11,8 +11,11 @@ use crate::tz::ZoneName;
 /// The features that the workspace may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Entitlements {
+    /// True if the workspace may use the Partner API. A partner key needs it.
     pub partner_api: bool,
+    /// True if the workspace may use the Pro CRM. A CRM key needs it. The events of the CRM need it, too.
     pub pro_crm: bool,
+    /// True if the workspace has the gym capability. A CRM key needs it.
     pub gym: bool,
 }
 
@@ -78,7 +81,9 @@ crate::discreet! { Workspace }
 /// A workspace as its settings show it: what it may use, and how much of it is in use.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct WorkspaceView {
+    /// The coach who owns the workspace.
     pub coach_id: CoachId,
+    /// The name of the workspace, which clients see in mails. It may be empty.
     pub name: String,
     pub entitlements: Entitlements,
     /// True if the coach has chosen the pipeline and the initial stage of opportunities that the API creates.
@@ -91,14 +96,18 @@ crate::discreet! { WorkspaceView }
 /// The number of live keys. A replaced key is live until its overlap ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct KeyUsage {
+    /// Keys that are neither revoked nor expired.
     pub live: usize,
+    /// The most live keys that a workspace may have.
     pub max: usize,
 }
 
 /// The number of webhook endpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct EndpointUsage {
+    /// Endpoints that are registered, disabled and gone ones included.
     pub count: usize,
+    /// The most endpoints that a workspace may have.
     pub max: usize,
 }
 

@@ -153,6 +153,7 @@ pub struct ActivityHour {
 /// The numbers of each hour of a period, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Activity {
+    /// The hours of the period, oldest first. The current hour is the last.
     pub data: Vec<ActivityHour>,
 }
 

@@ -56,8 +56,10 @@ crate::named! {
 /// The body of an example event, for each payload mode.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct EventExamples {
+    /// The body in the payload mode `identifiers`.
     #[schema(value_type = Object)]
     pub identifiers: Value,
+    /// The body in the payload mode `contact_details`.
     #[schema(value_type = Object)]
     pub contact_details: Value,
 }
@@ -73,16 +75,34 @@ pub struct EventSchema {
 }
 
 impl PersonSchema {
+    /// The meaning of the member.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Client => CLIENT,
+            Self::Contact => CONTACT,
+            Self::BookedContact => BOOKED_CONTACT,
+        }
+    }
+
+    /// The schema of the person's id.
+    pub fn id(self) -> Value {
+        let meaning = match self {
+            Self::Client => "Names the client in requests, as `client_id` of the client's record.",
+            Self::Contact | Self::BookedContact => "Names the contact in requests, as `id` of the contact's record.",
+        };
+        json!({ "type": "string", "description": meaning })
+    }
+
     /// The schema of the member in both payload modes, without references.
     fn inlined(self) -> Value {
-        let (details, description, types) = match self {
-            Self::Client => (NamedSchema::of::<ClientDetails>(), CLIENT, json!("object")),
-            Self::Contact => (NamedSchema::of::<ContactDetails>(), CONTACT, json!("object")),
-            Self::BookedContact => (NamedSchema::of::<ContactDetails>(), BOOKED_CONTACT, json!(["object", "null"])),
+        let (details, types) = match self {
+            Self::Client => (NamedSchema::of::<ClientDetails>(), json!("object")),
+            Self::Contact => (NamedSchema::of::<ContactDetails>(), json!("object")),
+            Self::BookedContact => (NamedSchema::of::<ContactDetails>(), json!(["object", "null"])),
         };
         let mut properties = details.inlined()["properties"].take();
-        properties["id"] = json!({ "type": "string" });
-        json!({ "type": types, "description": description, "required": ["id"], "properties": properties })
+        properties["id"] = self.id();
+        json!({ "type": types, "description": self.meaning(), "required": ["id"], "properties": properties })
     }
 }
 

@@ -34,6 +34,7 @@ crate::named! {
 /// `contact_created`: a contact was created by the API or in the application.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ContactCreated {
+    /// When the contact was created, as its `createdAt` has it.
     pub created_at: Timestamp,
     pub source: ContactSource,
 }
@@ -43,6 +44,7 @@ pub struct ContactCreated {
 pub struct ContactUpdated {
     /// The members that changed.
     pub changed: Vec<ContactField>,
+    /// When the contact changed, as its `updatedAt` has it.
     pub updated_at: Timestamp,
 }
 
@@ -56,6 +58,7 @@ pub struct ContactMerged {
 /// A contact that was merged away.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct MergedContactRef {
+    /// Names the contact that was merged away. Replace it by `contact.id` of the event.
     pub id: ContactId,
 }
 
@@ -63,6 +66,7 @@ pub struct MergedContactRef {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct OpportunityCreated {
     pub opportunity: OpportunityRef,
+    /// When the opportunity was created, as its `createdAt` has it.
     pub created_at: Timestamp,
 }
 
@@ -72,6 +76,7 @@ pub struct OpportunityUpdated {
     pub opportunity: OpportunityRef,
     /// The members that changed.
     pub changed: Vec<OpportunityField>,
+    /// When the opportunity changed, as its `updatedAt` has it.
     pub updated_at: Timestamp,
 }
 
@@ -87,20 +92,26 @@ pub struct OpportunityStageChanged {
     pub from_status: StageKind,
     /// The members that changed with the stage. Empty if none did.
     pub changed: Vec<OpportunityField>,
+    /// When the opportunity changed, as its `updatedAt` has it.
     pub updated_at: Timestamp,
 }
 
 /// An opportunity after its change.
 #[derive(Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct OpportunityRef {
+    /// Names the opportunity in requests that read or change it.
     pub id: OpportunityId,
     /// With contact details only: a name may name a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub name: Option<String>,
+    /// The value of the opportunity, in cents.
     pub value_cents: u64,
+    /// The pipeline that the opportunity is in.
     pub pipeline_id: PipelineId,
+    /// The id of a stage of the pipeline.
     pub stage: StageId,
+    /// The kind of the stage: `open`, `won` or `lost`.
     pub status: StageKind,
 }
 crate::discreet! { OpportunityRef }
@@ -135,9 +146,13 @@ pub struct BookingRescheduled {
 /// A booking after its change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct BookingRef {
+    /// Names the booking in requests that read, reschedule or cancel it.
     pub id: CalendarEntryId,
+    /// The calendar on which the time is booked.
     pub calendar_id: CalendarId,
+    /// When the booking begins.
     pub starts_at: Timestamp,
+    /// When the booking ends.
     pub ends_at: Timestamp,
     /// The calendar's zone, by its IANA name.
     pub timezone: String,

@@ -78,6 +78,7 @@ impl EventData {
 /// `new_client`: a client was created by anyone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct NewClient {
+    /// When the client was created.
     pub created_at: Timestamp,
     pub source: Origin,
 }
@@ -99,16 +100,21 @@ pub struct LowCheckInScore {
 /// A check-in, without its answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct CheckInRef {
+    /// Identifies the check-in. The list of the client's check-ins has the same id.
     pub id: CheckInId,
+    /// When the client submitted the check-in.
     pub submitted_at: Timestamp,
 }
 
 /// `phase_advanced`: a client moved to a new phase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct PhaseAdvanced {
+    /// The name of the phase before. Null if there was none.
     #[schema(required)]
     pub from_phase: Option<String>,
+    /// The name of the new phase.
     pub to_phase: String,
+    /// When the client moved to the new phase.
     pub advanced_at: Timestamp,
 }
 
@@ -121,13 +127,16 @@ pub struct MessageReceived {
 /// A message, without its text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct MessageRef {
+    /// Identifies the message in the application. The API has no messages.
     pub id: MessageId,
+    /// When the message was received.
     pub received_at: Timestamp,
 }
 
 /// `compliance_drop` and `compliance_milestone`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ComplianceCrossed {
+    /// The share of expected doses that the client logged, in percent, over the automation's window.
     #[schema(maximum = 100)]
     pub compliance_pct: u8,
     pub automation: AutomationWithThreshold,
@@ -136,6 +145,7 @@ pub struct ComplianceCrossed {
 /// `phase_eligible`: a client may move to the next phase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct PhaseEligible {
+    /// The name of the phase that the client is in.
     pub current_phase: String,
     /// The date, in the coach's time zone, since which the client may move on.
     pub eligible_since: NaiveDate,
@@ -169,20 +179,25 @@ pub struct DailyLogInactivity {
 /// The automation that the event matched, by its id only: its name or threshold would reveal the answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct AutomationRef {
+    /// Identifies the automation in the application.
     pub id: AutomationId,
 }
 
 /// The automation that the event matched.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct NamedAutomation {
+    /// Identifies the automation in the application.
     pub id: AutomationId,
+    /// The coach's name for the automation. It may be empty.
     pub name: String,
 }
 
 /// The automation that the event matched, with its threshold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct AutomationWithThreshold {
+    /// Identifies the automation in the application.
     pub id: AutomationId,
+    /// The coach's name for the automation. It may be empty.
     pub name: String,
     /// Percent for compliance, days for inactivity.
     pub threshold: Measure,

@@ -65,9 +65,12 @@ pub struct NamedContact {
 /// The members of `data.client` that the payload mode `contact_details` adds. Null means that the client has none.
 #[derive(Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ClientDetails {
+    /// The client's name.
     pub name: String,
+    /// The address with which the client signs in. Null if the client has none.
     #[schema(required)]
     pub email: Option<Email>,
+    /// The number as it was given. Null if the client has none.
     #[schema(required)]
     pub phone: Option<Phone>,
     /// Your own id for the client.
@@ -82,8 +85,10 @@ pub struct ContactDetails {
     /// Null if the application has not sent the contact within two minutes of the event.
     #[schema(required)]
     pub name: Option<String>,
+    /// The contact's e-mail address. Null if none is known.
     #[schema(required)]
     pub email: Option<Email>,
+    /// The number as it was given. Null if none is known.
     #[schema(required)]
     pub phone: Option<Phone>,
 }

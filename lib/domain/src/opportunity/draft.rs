@@ -76,6 +76,7 @@ impl OpportunityPatch {
 
     pub fn schema() -> Body {
         let [name, value] = name_and_value_fields();
+        let name = name.about("The new name, the only field that a won opportunity takes.");
         let stage = Field::formed(STAGE_PATTERN, MAX_STAGE_CHARS).about("An open or lost stage of the pipeline.");
         let reason = Field::text(MAX_LOST_REASON_CHARS).about(
             "Required with a lost stage, refused with an open stage. Without `stage`, it changes the reason of a lost \
@@ -100,5 +101,6 @@ fn stage(text: &str) -> Result<StageId, &'static str> {
 }
 
 fn name_and_value_fields() -> [Field; 2] {
-    [Field::text(MAX_OPPORTUNITY_NAME_CHARS), Field::whole_number(MAX_VALUE_CENTS)]
+    let value = Field::whole_number(MAX_VALUE_CENTS).about("The value of the opportunity, in cents.");
+    [Field::text(MAX_OPPORTUNITY_NAME_CHARS), value]
 }
