@@ -73,12 +73,25 @@ impl Resource {
     pub fn answer(&self, inbound: &Inbound) -> Response {
         let etag = self.etag.get_or_init(|| etag(&self.body));
         let mut response = if has_current_copy(inbound, etag) {
-            StatusCode::NOT_MODIFIED.into_response()
+            self.with_headers(StatusCode::NOT_MODIFIED.into_response(), inbound)
         } else {
-            self.ok_response(accepts_gzip(inbound))
+            self.answer_with(StatusCode::OK, inbound)
         };
+        if let Ok(etag) = HeaderValue::from_str(etag) {
+            response.headers_mut().insert(header::ETAG, etag);
+        }
+        response
+    }
+
+    /// Answers with the resource and this status, without an `ETag`.
+    pub fn answer_with(&self, status: StatusCode, inbound: &Inbound) -> Response {
+        let mut response = self.whole_response(accepts_gzip(inbound));
+        *response.status_mut() = status;
+        self.with_headers(response, inbound)
+    }
+
+    fn with_headers(&self, mut response: Response, inbound: &Inbound) -> Response {
         for (name, value) in [
-            (header::ETAG, etag.as_str()),
             (header::CACHE_CONTROL, self.cache_control),
             (header::VARY, header::ACCEPT_ENCODING.as_str()),
             (header::CONTENT_SECURITY_POLICY, &self.policy),
@@ -94,8 +107,8 @@ impl Resource {
         response
     }
 
-    /// Builds the 200 with the whole body, with or without gzip.
-    fn ok_response(&self, with_gzip: bool) -> Response {
+    /// Builds the response with the whole body, with or without gzip.
+    fn whole_response(&self, with_gzip: bool) -> Response {
         let body = if with_gzip { self.gzipped.get_or_init(|| gzip(&self.body)).clone() } else { self.body.clone() };
         let mut response = Body::from(body).into_response();
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(self.media_type));
