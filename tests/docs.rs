@@ -40,6 +40,21 @@ fn attributes<'t>(html: &'t str, name: &str) -> Vec<&'t str> {
     html.split(start.as_str()).skip(1).map(|rest| rest.split('"').next().unwrap()).collect()
 }
 
+/// The text of HTML, with single spaces.
+fn text_of(html: &str) -> String {
+    let mut text = String::new();
+    for part in html.split('<') {
+        text += part.split_once('>').map_or(part, |(_, text)| text);
+    }
+    let text = text
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&quot;", "\"")
+        .replace("&#39;", "'")
+        .replace("&amp;", "&");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// URLs that a style sheet loads.
 fn loads(css: &str) -> Vec<&str> {
     css.split("url(").skip(1).map(|rest| rest.trim_start_matches(['"', '\'']).split(')').next().unwrap()).collect()
@@ -48,7 +63,8 @@ fn loads(css: &str) -> Vec<&str> {
 /// Everything reachable from the start page by links, scripts and styles, by path, and the search index.
 async fn crawl(caller: &Caller) -> BTreeMap<String, Reply> {
     let mut found: BTreeMap<String, Reply> = BTreeMap::new();
-    let mut waiting = vec![START.to_owned(), SEARCH_INDEX.to_owned()];
+    // Scripts load the search index and the console.
+    let mut waiting = vec![START.to_owned(), SEARCH_INDEX.to_owned(), "/docs/console.js".to_owned()];
     while let Some(path) = waiting.pop() {
         if found.contains_key(&path) {
             continue;
@@ -102,13 +118,15 @@ async fn the_service_serves_all_resources_of_its_pages() {
         "/llms.txt",
         START,
         SEARCH_INDEX,
+        "/docs/console.js",
+        "/docs/icons.svg",
         "/docs/index.md",
         "/docs/listen.py",
         "/docs/make-app.json",
         "/docs/n8n-workflow.json",
-        "/docs/page.js",
         "/docs/search",
         "/docs/search.js",
+        "/docs/site.js",
         "/docs/style.css",
         "/docs/zapier-app.js",
     ];
@@ -119,6 +137,7 @@ async fn the_service_serves_all_resources_of_its_pages() {
         let media_type = match path.rsplit_once('.').map(|(_, extension)| extension) {
             Some("js") => "text/javascript; charset=utf-8",
             Some("css") => "text/css; charset=utf-8",
+            Some("svg") => "image/svg+xml",
             Some("py" | "txt") => "text/plain; charset=utf-8",
             Some("md") => "text/markdown; charset=utf-8",
             Some(_) => "application/json; charset=utf-8",
@@ -234,9 +253,16 @@ async fn a_missing_page_is_answered_with_the_usual_404() {
     }
     for path in ["/docs/nothing", "/docs/guides/", "/docs/guides/nothing", "/docs/reference/nothing", "/docs/a/b/c"] {
         let page = caller.get(path).header("accept", "text/html,*/*;q=0.8").await.expect(404);
-        assert_eq!(page.header("vary"), Some("accept"), "{path}");
+        assert_eq!(page.header("vary"), Some("accept-encoding, accept"), "{path}");
         assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"), "{path}");
-        assert!(page.text.contains("href=\"/docs\"") && page.text.contains("href=\"/docs/search\""), "{}", page.text);
+        assert_eq!(page.header("cache-control"), Some("no-store"), "{path}");
+        for page_of_the_site in RESOURCES
+            .map(|name| format!("/docs/reference/{name}"))
+            .iter()
+            .chain([START, "/docs/search"].map(str::to_owned).iter())
+        {
+            assert!(page.text.contains(&format!("href=\"{page_of_the_site}\"")), "{path}: {page_of_the_site}");
+        }
     }
     // Only the documentation has pages for browsers.
     for path in ["/openapi.yaml", "/documentation", "/v1/nothing"] {

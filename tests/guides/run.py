@@ -18,7 +18,7 @@ from local_stack import stack
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = ROOT / "functions" / "docs" / "pages"
 # In reading order: later guides use variables that earlier ones set.
-GUIDES = ["getting-started", "crm", "idempotency", "errors", "limits", "events", "event-feed", "syncing", "kits"]
+GUIDES = ["getting-started", "index", "crm", "idempotency", "errors", "limits", "events", "event-feed", "syncing", "kits"]
 OPERATORS = ROOT / "infra" / "guides"
 PRINTED_ADDRESS = "http://127.0.0.1:8080"
 # Prints the status of each call to stderr.
@@ -34,7 +34,7 @@ EXAMPLE_KEYS = {"svc_live_...": "partner_key", "crm_live_...": "crm_key"}
 def commands(text):
     """The blocks of shell commands that call the API or set its URL, and the scripts in Python."""
     blocks = []
-    for language, block in re.findall(r"```(sh|python)\n(.*?)```", text, re.DOTALL):
+    for language, block in re.findall(r"```(sh|python)(?: [^\n]*)?\n(.*?)```", text, re.DOTALL):
         if language == "python":
             script = f"BASE=$BASE KEY=$KEY python3 - <<'SCRIPT'\n{block}SCRIPT\n"
             # The second run finds what the first one stored.

@@ -1,8 +1,9 @@
-// The search page: finds sections whose title or text has all words of the query.
+// The search, as a page and as a dialog: finds sections whose title or text has all words of the query.
 "use strict";
 
 const INDEX = "/docs/search-index.json";
 const MOST_RESULTS = 30;
+const MOST_IN_DIALOG = 12;
 // Points of a word in a section's title, in its page's title, and for each time that the text has the word.
 const IN_TITLE = 10;
 const IN_PAGE = 6;
@@ -12,9 +13,6 @@ const MOST_IN_TEXT = 5;
 const PAUSE_MS = 250;
 
 const wordsOf = (text) => text.toLowerCase().split(/[^\p{L}\p{N}_]+/u).filter(Boolean);
-const input = document.querySelector("input[name=q]");
-const results = document.getElementById("results");
-const status = document.getElementById("search-status");
 
 // Words of readers, and beginnings of the words that these pages have for the same.
 const OTHER_WORDS = new Map([
@@ -59,32 +57,55 @@ function find(index, query) {
   return found.sort((one, other) => other.points - one.points).slice(0, MOST_RESULTS);
 }
 
-function show(found, query) {
-  results.replaceChildren(...found.map(({ entry: { shown: [page, title, link, excerpt] } }) => {
-    const item = document.createElement("li");
-    const anchor = document.createElement("a");
-    anchor.href = link;
-    anchor.textContent = title === page ? page : `${page}: ${title}`;
-    const text = document.createElement("p");
-    text.textContent = excerpt;
-    item.append(anchor, text);
-    return item;
-  }));
-  const number = found.length === 1 ? "1 section" : `${found.length}${found.length === MOST_RESULTS ? " or more" : ""} sections`;
-  status.textContent = wordsOf(query).length ? `${number} for “${query}”` : "";
+let loading;
+function readIndex() {
+  const read = async () => {
+    const answer = await fetch(INDEX);
+    if (!answer.ok) throw new Error(`The index is answered with ${answer.status}`);
+    return (await answer.json()).map((shown) => {
+      const [page, title, , , words] = shown;
+      const counted = words.split(" ").map((word) => word.split("*")).map(([word, count]) => [word, Number(count ?? 1)]);
+      return { shown, page: wordsOf(page), title: wordsOf(title), words: counted };
+    });
+  };
+  loading ??= read();
+  loading.catch(() => { loading = undefined; });
+  return loading;
 }
 
-async function start() {
+/** The text, with the first word of the query that it has as `mark`. */
+function marked(text, query) {
+  const word = wordsOf(query).map(stem).find((one) => text.toLowerCase().includes(one));
+  if (!word) return [text];
+  const at = text.toLowerCase().indexOf(word);
+  return [text.slice(0, at), h("mark", {}, text.slice(at, at + word.length)), text.slice(at + word.length)];
+}
+
+const nameOf = ([page, title]) => (title === page ? page : `${page}: ${title}`);
+
+function inWords(found, query) {
+  if (!wordsOf(query).length) return "";
+  const number = found.length === 1 ? "1 section" : `${found.length}${found.length === MOST_RESULTS ? " or more" : ""} sections`;
+  return `${number} for “${query}”`;
+}
+
+async function startPage() {
+  const input = document.querySelector("input[name=q]");
+  const results = document.getElementById("results");
+  const status = document.getElementById("search-status");
   input.value = new URLSearchParams(location.search).get("q") ?? "";
-  const answer = await fetch(INDEX);
-  if (!answer.ok) throw new Error(`The index is answered with ${answer.status}`);
-  const index = (await answer.json()).map((shown) => {
-    const [page, title, , , words] = shown;
-    const counted = words.split(" ").map((word) => word.split("*")).map(([word, count]) => [word, Number(count ?? 1)]);
-    return { shown, page: wordsOf(page), title: wordsOf(title), words: counted };
-  });
+  const index = await readIndex().catch(() => undefined);
+  if (!index) {
+    status.textContent = "The search cannot be loaded. Please reload the page.";
+    return;
+  }
   const update = () => {
-    show(find(index, input.value), input.value);
+    const found = find(index, input.value);
+    results.replaceChildren(...found.map(({ entry: { shown } }) => {
+      const [, , link, excerpt] = shown;
+      return h("li", {}, h("a", { href: link }, ...marked(nameOf(shown), input.value)), h("p", {}, ...marked(excerpt, input.value)));
+    }));
+    status.textContent = inWords(found, input.value);
     // The address leads to the same results, also after a visit to one of them.
     const address = new URL(location);
     if (input.value) address.searchParams.set("q", input.value);
@@ -100,4 +121,62 @@ async function start() {
   if (!input.value) input.focus();
 }
 
-start().catch(() => { status.textContent = "The search cannot be loaded. Please reload the page."; });
+function makeDialog() {
+  const list = h("ul", { role: "listbox", id: "found", "aria-label": "Sections" });
+  const input = h("input", {
+    type: "text", role: "combobox", "aria-label": "Search the documentation", "aria-controls": "found", "aria-expanded": "true",
+    "aria-autocomplete": "list", autocomplete: "off", placeholder: "Guides, operations, events, codes",
+  });
+  const hint = h("p", { class: "hint", role: "status" });
+  const form = h("form", { method: "dialog" }, input, h("button", { class: "bare" }, "Close"));
+  const dialog = h("dialog", { class: "search", "aria-label": "Search" }, form, list, hint);
+  let at = 0;
+
+  const go = (item) => {
+    dialog.close();
+    location.href = item.dataset.href;
+  };
+  const select = (next) => {
+    at = next;
+    [...list.children].forEach((item, place) => item.setAttribute("aria-selected", place === at));
+    input.setAttribute("aria-activedescendant", list.children[at]?.id ?? "");
+    list.children[at]?.scrollIntoView({ block: "nearest" });
+  };
+  const option = ({ entry: { shown } }, place) => {
+    const [, , link, excerpt] = shown;
+    const item = h("li", { role: "option", id: `found-${place}`, "data-href": link });
+    item.append(h("b", {}, ...marked(nameOf(shown), input.value)), h("p", {}, ...marked(excerpt, input.value)));
+    item.addEventListener("click", () => go(item));
+    item.addEventListener("pointermove", () => { if (at !== place) select(place); });
+    return item;
+  };
+  const show = async () => {
+    const index = await readIndex().catch(() => undefined);
+    if (!index) {
+      hint.textContent = "The search cannot be loaded. Please try again.";
+      return;
+    }
+    const found = find(index, input.value);
+    list.replaceChildren(...found.slice(0, MOST_IN_DIALOG).map(option));
+    hint.textContent = inWords(found, input.value) || "↑ ↓ to choose, Enter to open, Esc to close";
+    select(0);
+  };
+  input.addEventListener("input", show);
+  input.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const number = list.children.length;
+    if (step && number) select((at + step + number) % number);
+    if (event.key === "Enter" && number) go(list.children[at]);
+    if (step || event.key === "Enter") event.preventDefault();
+  });
+  dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+  document.body.append(dialog);
+  return () => {
+    if (!dialog.open) dialog.showModal();
+    input.select();
+    show();
+  };
+}
+
+if (document.getElementById("results")) startPage();
+else window.openSearch = makeDialog();

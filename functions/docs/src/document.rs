@@ -7,25 +7,30 @@
 //! utoipa derives the schemas. Everything else is rendered here, because utoipa cannot express webhooks, required
 //! headers, refused members and limits from constants.
 
-mod access;
+pub(crate) mod access;
 mod answer;
-mod components;
+pub(crate) mod components;
 mod examples;
-mod headers;
+pub(crate) mod headers;
 mod links;
 mod openapi_3_0;
-mod operation;
+pub(crate) mod operation;
 mod operations;
+pub(crate) mod parameter;
 mod problems;
-mod prose;
-mod webhooks;
+pub(crate) mod prose;
+pub(crate) mod response;
+pub(crate) mod schema;
+pub(crate) mod webhooks;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::markdown::slug;
 use crate::site::{REFERENCE, VERSION};
 use components::{Responses, Schemas};
+use operation::Operation;
 use prose::{EVENTS, INDEX, TAGS};
+use webhooks::Webhook;
 
 pub use openapi_3_0::document_3_0;
 
@@ -39,42 +44,73 @@ pub(crate) fn tag_path(tag: &str) -> String {
     format!("{REFERENCE}/{}", slug(tag))
 }
 
-/// Builds the document.
+/// The document, before it is rendered.
+pub(crate) struct Document {
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) webhooks: Vec<Webhook>,
+    pub(crate) schemas: Schemas,
+}
+
+/// Builds the document as JSON.
 pub fn document() -> Value {
-    let (summary, description) = INDEX.top.about.split_once("\n\n").expect("the description starts with a summary");
-    let (mut schemas, mut responses) = (Schemas::default(), Responses::default());
-    problems::add_schemas(&mut schemas);
-    let mut paths = json!({});
-    for operation in operations::all() {
-        let (path, method) = (operation.route.path, operation.route.method.to_lowercase());
-        paths[path][method] = operation.render(&mut schemas, &mut responses);
+    Document::build().to_json()
+}
+
+impl Document {
+    pub(crate) fn build() -> Self {
+        let mut schemas = Schemas::default();
+        problems::add_schemas(&mut schemas);
+        let mut operations = operations::all();
+        operations.iter_mut().for_each(|operation| operation.move_schemas(&mut schemas));
+        let webhooks = webhooks::all(&mut schemas);
+        Self { operations, webhooks, schemas }
     }
-    let tag = |name: &str, about: &str| json!({ "name": name, "description": about });
-    let events = [webhooks::EMITTED, webhooks::COMPUTED].map(|name| tag(name, &EVENTS.top.parts[name]));
-    let webhooks = webhooks::all(&mut schemas);
-    let responses = json!(responses.0);
-    let headers = headers::components(&[&paths, &responses]);
-    json!({
-        "openapi": "3.1.0",
-        "info": {
-            "title": INDEX.top.title,
-            "version": VERSION,
-            "summary": summary,
-            "description": description,
-            "contact": { "name": CONTACT },
-            "license": { "name": LICENSE, "identifier": LICENSE },
-        },
-        "servers": [{ "url": "/" }],
-        "tags": TAGS.iter().map(|page| tag(&page.top.title, &page.top.about)).chain(events).collect::<Vec<_>>(),
-        "paths": paths,
-        "webhooks": webhooks,
-        "components": {
-            "securitySchemes": access::security_schemes(),
-            "headers": headers,
-            "responses": responses,
-            "schemas": schemas.0,
-        },
-    })
+
+    /// Returns the operations of a tag.
+    pub(crate) fn operations_of(&self, tag: &str) -> Vec<&Operation> {
+        self.operations.iter().filter(|operation| operation.tag() == tag).collect()
+    }
+
+    fn to_json(&self) -> Value {
+        let mut responses = Responses::default();
+        let mut paths = json!({});
+        for operation in &self.operations {
+            let (path, method) = (operation.route.path, operation.route.method.to_lowercase());
+            paths[path][method] = operation.to_json(&self.schemas, &mut responses);
+        }
+        let tag = |name: &str, about: &str| json!({ "name": name, "description": about });
+        let events = [webhooks::EMITTED, webhooks::COMPUTED].map(|name| tag(name, &EVENTS.top.parts[name]));
+        let webhooks: Map<_, _> = self.webhooks.iter().map(Webhook::to_json).collect();
+        let responses = json!(responses.0);
+        let headers = headers::components(&[&paths, &responses]);
+        let (summary, description) = about();
+        json!({
+            "openapi": "3.1.0",
+            "info": {
+                "title": INDEX.top.title,
+                "version": VERSION,
+                "summary": summary,
+                "description": description,
+                "contact": { "name": CONTACT },
+                "license": { "name": LICENSE, "identifier": LICENSE },
+            },
+            "servers": [{ "url": "/" }],
+            "tags": TAGS.iter().map(|page| tag(&page.top.title, &page.top.about)).chain(events).collect::<Vec<_>>(),
+            "paths": paths,
+            "webhooks": webhooks,
+            "components": {
+                "securitySchemes": access::security_schemes(),
+                "headers": headers,
+                "responses": responses,
+                "schemas": self.schemas.0,
+            },
+        })
+    }
+}
+
+/// The summary and the description of the service, in Markdown.
+pub(crate) fn about() -> (&'static str, &'static str) {
+    INDEX.top.about.split_once("\n\n").expect("the description starts with a summary")
 }
 
 #[cfg(test)]

@@ -5,8 +5,11 @@
 use domain::api_key::{Permission, Scope};
 use edge::routes::ROUTES;
 
-use crate::page::{Page, Part};
+use crate::page::{Form, Page};
 use crate::site::{GUIDES, without_marks};
+
+/// Changes that the start page shows.
+const LATEST_CHANGES: usize = 4;
 
 /// Code of receivers, which replaces `<<name>>` in a guide. The files are those that the tests run.
 const RECEIVERS: [(&str, &str); 4] = [
@@ -16,11 +19,13 @@ const RECEIVERS: [(&str, &str); 4] = [
     ("receiver.rs", include_str!("../../../tests/receivers/receiver.rs")),
 ];
 
-/// Removes the marks behind numbers, and inserts the code of the receivers and the tables of permissions.
+/// Removes the marks behind numbers, and inserts the code of the receivers, the tables of permissions and the latest
+/// changes.
 pub(crate) fn markdown(text: &str) -> String {
     let receivers = RECEIVERS.map(|(name, file)| (name.to_owned(), without_header(file).to_owned()));
     let permissions = Scope::ALL.map(|scope| (format!("permissions of {} keys", scope.as_str()), permissions(scope)));
-    let inserted = receivers.into_iter().chain(permissions);
+    let latest = [("latest changes".to_owned(), latest_changes())];
+    let inserted = receivers.into_iter().chain(permissions).chain(latest);
     inserted.fold(without_marks(text), |text, (name, made)| text.replace(&format!("<<{name}>>\n"), &made))
 }
 
@@ -35,6 +40,19 @@ fn permissions(scope: Scope) -> String {
     format!("| Permission | Opens | Routes |\n|---|---|---|\n{rows}")
 }
 
+/// The latest lines of the changelog, as a list.
+fn latest_changes() -> String {
+    let changes = GUIDES.iter().find(|guide| guide.name == "changes").map(|guide| without_marks(guide.text));
+    let changes = changes.unwrap_or_default();
+    let rows = changes.lines().filter_map(|line| line.strip_prefix("| `")).take(LATEST_CHANGES);
+    let item = |row: &str| {
+        let mut cells = row.trim_end_matches(" |").split(" | ");
+        let (date, what, read) = (cells.next()?.trim_end_matches('`'), cells.next()?, cells.next()?);
+        Some(format!("- {read}. {what} ({date}).\n"))
+    };
+    rows.filter_map(item).collect()
+}
+
 /// Cuts the header of a file, which ends at the first blank line.
 fn without_header(file: &str) -> &str {
     file.split_once("\n\n").map_or(file, |(_, rest)| rest)
@@ -42,7 +60,7 @@ fn without_header(file: &str) -> &str {
 
 /// Builds the pages of all guides.
 pub(crate) fn pages() -> impl Iterator<Item = Page> {
-    GUIDES.iter().map(|guide| Page::new(Part::Guides, guide.path(), markdown(guide.text)))
+    GUIDES.iter().map(|guide| Page::new(guide.group, guide.path(), markdown(guide.text), Form::Guide))
 }
 
 #[cfg(test)]

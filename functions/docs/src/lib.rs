@@ -4,12 +4,15 @@
 
 pub mod document;
 mod guides;
+mod highlight;
 mod layout;
 mod markdown;
 mod page;
 mod pages;
+mod parts;
 mod reference;
 mod site;
+mod start;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -23,23 +26,22 @@ use edge::{Inbound, Problem, Reply, Resource};
 use http::{HeaderValue, StatusCode, header};
 use runtime::{BoxError, Environment};
 
-use crate::site::{
-    ASSETS, EVENTS, EXAMPLE_BASE, HTML, KITS, MARKDOWN, REFERENCE, SEARCH, SEARCH_INDEX, START, SUMMARY, TEXT,
-};
+use crate::layout::Site;
+use crate::site::{ASSETS, EXAMPLE_BASE, HTML, KITS, MARKDOWN, SEARCH, SEARCH_INDEX, START, SUMMARY, TEXT};
 
 /// Variable with the address of the API, which pages show.
 const BASE_ADDRESS: &str = "BASE_ADDRESS";
 
 /// `Content-Security-Policy` of a page: its own style sheet and scripts, the search index, and the search form.
-const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; \
+const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
                            form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 /// `Content-Security-Policy` of everything else: a file by itself loads and runs nothing.
 const FILE_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
 
 /// `Vary` of a page, which is there as Markdown, too.
 const VARY_BY_FORM: HeaderValue = HeaderValue::from_static("accept-encoding, accept");
-/// `Vary` of an error.
-const VARY_OF_ERROR: HeaderValue = HeaderValue::from_static("accept");
+/// `Vary` of an error as a page.
+const VARY_OF_PAGE_ERROR: HeaderValue = HeaderValue::from_static("accept-encoding, accept");
 
 /// A resource, and the path of the same page as Markdown.
 struct Served {
@@ -47,8 +49,11 @@ struct Served {
     markdown: Option<String>,
 }
 
-/// All resources by path.
-type Resources = BTreeMap<String, Served>;
+/// All resources by path, and the page for any other path.
+struct Resources {
+    by_path: BTreeMap<String, Served>,
+    missing_page: Resource,
+}
 
 /// All resources, built at the first request: the function also answers unknown paths, which need none.
 type Shared = Arc<LazyLock<Resources, Box<dyn FnOnce() -> Resources + Send>>>;
@@ -72,49 +77,40 @@ pub async fn router(env: &Environment) -> Result<Router, BoxError> {
 
 /// Builds all resources of a deployment with this address.
 fn all_resources(base: &str) -> Resources {
-    let pages = Arc::new(pages::all(base));
-    let mut resources = Resources::new();
-    let mut add = |path: &str, resource| resources.insert(path.to_owned(), Served { resource, markdown: None });
+    let site = Arc::new(Site { pages: pages::all(base), base: base.to_owned() });
+    let mut by_path = BTreeMap::new();
+    let mut add = |path: &str, resource| by_path.insert(path.to_owned(), Served { resource, markdown: None });
     for (path, document) in
         [("/openapi.json", document::document as fn() -> _), ("/openapi-3.0.json", document::document_3_0)]
     {
         add(path, Resource::new(move || document().to_string(), edge::reply::JSON, FILE_POLICY));
     }
-    for (at, page) in pages.iter().enumerate() {
-        let markdown = pages::to_markdown(&pages, &page.text, base);
+    for (at, page) in site.pages.iter().enumerate() {
+        let markdown = pages::to_markdown(&site.pages, &page.text, base);
         add(&page.markdown_path(), Resource::new(|| markdown, MARKDOWN, FILE_POLICY));
-        let shared = Arc::clone(&pages);
-        add(&page.path, Resource::new(move || layout::page(&shared, at), HTML, PAGE_POLICY));
+        let shared = Arc::clone(&site);
+        add(&page.path, Resource::new(move || shared.page(at), HTML, PAGE_POLICY));
     }
     for file in ASSETS.iter().chain(&KITS) {
-        let text = file.text.replace(EXAMPLE_BASE, base);
+        let text = file.text().replace(EXAMPLE_BASE, base);
         add(&file.path(), Resource::new(|| text, file.media_type, FILE_POLICY));
     }
-    let (index, summary) = (pages::search_index(&pages), pages::summary(&pages, base));
+    let (index, summary) = (pages::search_index(&site.pages), pages::summary(&site.pages, base));
     add(&format!("{START}/{SEARCH_INDEX}"), Resource::new(|| index, edge::reply::JSON, FILE_POLICY));
     add(SUMMARY, Resource::new(|| summary, TEXT, FILE_POLICY));
-    let forms: Vec<_> = pages.iter().map(|page| (page.path.clone(), page.markdown_path())).collect();
-    add(SEARCH, Resource::new(move || layout::search_page(&pages), HTML, PAGE_POLICY));
-    for (path, markdown) in forms {
-        resources.entry(path).and_modify(|page| page.markdown = Some(markdown));
+    let shared = Arc::clone(&site);
+    add(SEARCH, Resource::new(move || shared.search_page(), HTML, PAGE_POLICY));
+    for page in &site.pages {
+        by_path.entry(page.path.clone()).and_modify(|served| served.markdown = Some(page.markdown_path()));
     }
-    resources
-}
-
-/// The page for an address under `/docs` that leads nowhere.
-fn missing_page() -> edge::Page {
-    let link = |(path, title): (&str, &str)| format!("<li><a href=\"{path}\">{title}</a></li>");
-    let links: String =
-        [(START, "Start"), (SEARCH, "Search"), (REFERENCE, "Reference"), (EVENTS, "Event catalog")].map(link).concat();
-    let main =
-        format!("<h1>There is no such page</h1>\n<p>The documentation has these entrances:</p>\n<ul>{links}</ul>");
-    edge::Page::new(StatusCode::NOT_FOUND, "There is no such page", main)
+    let missing_page = Resource::new(move || site.missing_page(), HTML, PAGE_POLICY).cached("no-store");
+    Resources { by_path, missing_page }
 }
 
 async fn answer(State(resources): State<Shared>, inbound: Inbound) -> Response {
-    let Some(served) = resources.get(&inbound.path) else { return missing(&resources, &inbound) };
+    let Some(served) = resources.by_path.get(&inbound.path) else { return missing(&resources, &inbound) };
     let Some(markdown) = &served.markdown else { return served.resource.answer(&inbound) };
-    let markdown = resources.get(markdown).filter(|_| inbound.prefers("text/markdown", "text/html"));
+    let markdown = resources.by_path.get(markdown).filter(|_| inbound.prefers("text/markdown", "text/html"));
     let mut response = markdown.unwrap_or(served).resource.answer(&inbound);
     response.headers_mut().insert(header::VARY, VARY_BY_FORM);
     response
@@ -123,13 +119,13 @@ async fn answer(State(resources): State<Shared>, inbound: Inbound) -> Response {
 /// Answers a request for a path that has no resource. A slash behind a page's address leads to the page.
 fn missing(resources: &Resources, inbound: &Inbound) -> Response {
     let page = inbound.path.trim_end_matches('/');
-    if resources.contains_key(page) {
+    if resources.by_path.contains_key(page) {
         let redirected = redirect(StatusCode::PERMANENT_REDIRECT, page, inbound);
         return redirected.unwrap_or_else(|problem| Reply::problem(&problem, inbound).into_response_for(inbound));
     }
     if inbound.accepts("text/html") {
-        let mut response = missing_page().into_response_for(inbound);
-        response.headers_mut().insert(header::VARY, VARY_OF_ERROR);
+        let mut response = resources.missing_page.answer_with(StatusCode::NOT_FOUND, inbound);
+        response.headers_mut().insert(header::VARY, VARY_OF_PAGE_ERROR);
         return response;
     }
     let problem = match inbound.path.split('/').skip(1).collect::<Vec<_>>()[..] {

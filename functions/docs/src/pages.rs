@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use crate::markdown::Section;
-use crate::page::{Page, Part};
-use crate::site::{EXAMPLE_BASE, START, START_PAGE};
+use crate::page::{Form, Page};
+use crate::site::{EXAMPLE_BASE, Group, NAME, START, START_PAGE};
 use crate::{guides, reference};
 
 /// Longest beginning of a section that search results show, in characters.
@@ -18,9 +18,12 @@ const FEWEST_LETTERS: usize = 3;
 
 /// Builds all pages of a deployment with this address.
 pub(crate) fn all(base: &str) -> Vec<Page> {
-    let start = Page::new(Part::Start, START, guides::markdown(START_PAGE));
-    let pages = [start].into_iter().chain(guides::pages()).chain(reference::pages());
-    pages.map(|page| Page { text: page.text.replace(EXAMPLE_BASE, base), ..page }).collect()
+    let start = Page::new(Group::Start, START, guides::markdown(START_PAGE), Form::Start).named("Overview");
+    let pages = [start].into_iter().chain(guides::pages()).chain(reference::pages(base));
+    let mut pages: Vec<Page> = pages.map(|page| Page { text: page.text.replace(EXAMPLE_BASE, base), ..page }).collect();
+    // The order of the navigation is that of reading.
+    pages.sort_by_key(|page| page.group as usize);
+    pages
 }
 
 /// Renders a page as Markdown that can be read elsewhere: links are whole, and lead to Markdown.
@@ -39,7 +42,8 @@ pub(crate) fn to_markdown(pages: &[Page], text: &str, base: &str) -> String {
 pub(crate) fn search_index(pages: &[Page]) -> String {
     let mut sample_words = SampleWords::default();
     let mut entries = Vec::new();
-    for page in pages {
+    // The start page repeats what others say: of equal results, it comes last.
+    for page in pages.iter().skip(1).chain(pages.first()) {
         for section in page.sections() {
             let link = if section.id.is_empty() { page.path.clone() } else { format!("{}#{}", page.path, section.id) };
             let counted = counted_words(&section, &mut sample_words);
@@ -94,13 +98,14 @@ fn excerpt(text: &str) -> String {
 /// Renders the summary of the documentation for language models, by <https://llmstxt.org>.
 pub(crate) fn summary(pages: &[Page], base: &str) -> String {
     let line = |page: &Page| format!("- [{}]({base}{}): {}\n", page.title, page.markdown_path(), page.about());
-    let lines = |part: Part| -> String { pages.iter().filter(|page| page.part == part).map(line).collect() };
-    let (start, guides, reference) = (&pages[0], lines(Part::Guides), lines(Part::Reference));
+    let group = |group: Group| {
+        let lines: String = pages.iter().filter(|page| page.group == group).map(line).collect();
+        format!("\n## {}\n\n{lines}", group.title())
+    };
+    let groups: String = Group::ALL.into_iter().map(group).collect();
     let text = format!(
-        "# {}\n\n> {}\n\nThe OpenAPI document is {base}/openapi.json, in OpenAPI 3.0 {base}/openapi-3.0.json.\n\n\
-         ## Guides\n\n{guides}\n## Reference\n\n{reference}",
-        start.title,
-        start.about(),
+        "# {NAME}\n\n> {}\n\nThe OpenAPI document is {base}/openapi.json, in OpenAPI 3.0 {base}/openapi-3.0.json.\n{groups}",
+        pages[0].about(),
     );
     to_markdown(pages, &text, base)
 }

@@ -1,44 +1,45 @@
 //! The reference: a page for each tag of the OpenAPI document, an overview, and the event catalog. The pages are
-//! rendered from the document alone.
+//! rendered from the document's types alone, each as Markdown with tables and as HTML with rows, chips and tabs.
 
 mod catalog;
-mod json;
-mod operation;
+mod console;
+mod context;
+mod facts;
+mod html;
+mod markdown;
 mod overview;
+mod rows;
 mod samples;
-mod schema;
-mod section;
 mod table;
 
-use serde_json::Value;
+use context::Context;
 
-use crate::document::{self, tag_path};
-use crate::page::{Page, Part};
-use crate::site::{EVENTS, REFERENCE};
-use json::text;
-use operation::Operation;
-use schema::Schemas;
+use crate::document::prose::TAGS;
+use crate::document::schema::Schemas;
+use crate::document::{Document, tag_path};
+use crate::page::{Form, Page};
+use crate::site::{EVENTS, Group, REFERENCE};
 
-/// Builds the pages of the reference.
-pub(crate) fn pages() -> Vec<Page> {
-    let document = document::document();
-    let operations = Operation::all(&document);
-    let page = |path: &str, text| Page::new(Part::Reference, path, text);
-    let mut pages =
-        vec![page(REFERENCE, overview::render(&document, &operations)), page(EVENTS, catalog::render(&document))];
-    for tag in document["tags"].as_array().into_iter().flatten() {
-        let own: Vec<&Operation<'_>> = operations.iter().filter(|operation| operation.tag() == tag["name"]).collect();
-        // The event catalog has the tags of the webhooks.
-        if !own.is_empty() {
-            pages.push(page(&tag_path(text(&tag["name"])), resource(tag, &own, &Schemas::of(&document))));
-        }
+/// Builds the pages of the reference of an API at this address.
+pub(crate) fn pages(base: &str) -> Vec<Page> {
+    let document = Document::build();
+    let schemas = Schemas::read(document.schemas.by_name());
+    let context = Context { document: &document, schemas: &schemas, base };
+    let (overview, catalog) = (overview::markdown(context), catalog::markdown(context));
+    let mut pages = vec![
+        Page::new(Group::Reference, REFERENCE, overview, Form::Guide).named("All operations"),
+        Page::new(Group::Receive, EVENTS, catalog, catalog::form(context)),
+    ];
+    for tag in TAGS.iter() {
+        let (title, about) = (&tag.top.title, &tag.top.about);
+        let operations = document.operations_of(title);
+        let text = operations.iter().map(|operation| markdown::section(operation, context));
+        let text = format!("# {title}\n\n{about}\n{}", text.collect::<String>());
+        // Callers with a key have no use for what a session or a browser asks for.
+        let is_for_callers = operations.iter().any(|operation| operation.is_for_keys());
+        let group = if is_for_callers { Group::Reference } else { Group::Application };
+        let form = html::tag_page(title, about, group, &operations, context);
+        pages.push(Page::new(group, tag_path(title), text, form));
     }
     pages
-}
-
-/// Renders the page of a tag.
-fn resource(tag: &Value, operations: &[&Operation<'_>], schemas: &Schemas<'_>) -> String {
-    let mut page = format!("# {}\n\n{}\n", text(&tag["name"]), text(&tag["description"]));
-    operations.iter().for_each(|operation| page += &section::render(operation, schemas));
-    page
 }

@@ -1,5 +1,10 @@
 //! Contents of the documentation that do not depend on the OpenAPI document: its version, guides, kits and assets.
 
+use edge::look;
+
+/// Name of the product.
+pub(crate) const NAME: &str = "Partner API";
+
 /// Version of the interface, which its owner sets. Additions do not raise it.
 pub(crate) const VERSION: &str = "1.2.0";
 
@@ -11,6 +16,8 @@ pub(crate) const REFERENCE: &str = "/docs/reference";
 pub(crate) const EVENTS: &str = "/docs/events";
 /// Path of the search page.
 pub(crate) const SEARCH: &str = "/docs/search";
+/// Path of the icons of all pages.
+pub(crate) const ICONS: &str = "/docs/icons.svg";
 /// Path of the summary for language models (llmstxt.org).
 pub(crate) const SUMMARY: &str = "/llms.txt";
 
@@ -27,12 +34,13 @@ const CSS: &str = "text/css; charset=utf-8";
 pub(crate) struct File {
     pub(crate) name: &'static str,
     pub(crate) media_type: &'static str,
-    pub(crate) text: &'static str,
+    /// The texts that make up the file.
+    parts: &'static [&'static str],
 }
 
 macro_rules! file {
     ($folder:literal, $name:literal, $media_type:expr) => {
-        File { name: $name, media_type: $media_type, text: include_str!(concat!("../", $folder, "/", $name)) }
+        File { name: $name, media_type: $media_type, parts: &[include_str!(concat!("../", $folder, "/", $name))] }
     };
 }
 
@@ -45,11 +53,18 @@ pub(crate) static KITS: [File; 4] = [
     file!("kits", "make-app.json", edge::reply::JSON),
 ];
 
-/// All files that pages load.
-pub(crate) static ASSETS: [File; 3] = [
-    file!("assets", "style.css", CSS),
-    file!("assets", "page.js", JAVASCRIPT),
+/// Style of the frame around all pages.
+const FRAME_STYLE: &str = include_str!("../assets/frame.css");
+/// Style of guides, of the reference and of the start page.
+const CONTENT_STYLE: &str = include_str!("../assets/content.css");
+
+/// All files that pages load. The style sheet follows the one that the portal has, too.
+pub(crate) static ASSETS: [File; 5] = [
+    File { name: "style.css", media_type: CSS, parts: &[look::STYLE, FRAME_STYLE, CONTENT_STYLE] },
+    File { name: "icons.svg", media_type: look::SVG, parts: &[look::ICONS] },
+    file!("assets", "site.js", JAVASCRIPT),
     file!("assets", "search.js", JAVASCRIPT),
+    file!("assets", "console.js", JAVASCRIPT),
 ];
 
 /// Name of the file that the search page reads.
@@ -60,17 +75,54 @@ impl File {
     pub(crate) fn path(&self) -> String {
         format!("{START}/{}", self.name)
     }
+
+    pub(crate) fn text(&self) -> String {
+        self.parts.concat()
+    }
 }
 
-/// A guide: its name in the path, and its Markdown.
+/// A group of pages in the navigation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Group {
+    Start,
+    Receive,
+    Build,
+    Rules,
+    Reference,
+    Application,
+}
+
+impl Group {
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Start, Self::Receive, Self::Build, Self::Rules, Self::Reference, Self::Application];
+
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Start => "Start",
+            Self::Receive => "Receive events",
+            Self::Build => "Build",
+            Self::Rules => "Rules",
+            Self::Reference => "Reference",
+            Self::Application => "For the application",
+        }
+    }
+
+    /// Returns true for the pages that are rendered from the OpenAPI document.
+    pub(crate) fn is_reference(self) -> bool {
+        matches!(self, Self::Reference | Self::Application)
+    }
+}
+
+/// A guide: its name in the path, its group, and its Markdown.
 pub(crate) struct Guide {
     pub(crate) name: &'static str,
+    pub(crate) group: Group,
     pub(crate) text: &'static str,
 }
 
 macro_rules! guides {
-    ($($name:literal)*) => {
-        [$(Guide { name: $name, text: include_str!(concat!("../pages/", $name, ".md")) }),*]
+    ($($group:ident: $($name:literal)*;)*) => {
+        [$($(Guide { name: $name, group: Group::$group, text: include_str!(concat!("../pages/", $name, ".md")) }),*),*]
     };
 }
 
@@ -79,7 +131,10 @@ pub(crate) const START_PAGE: &str = include_str!("../pages/index.md");
 
 /// All guides, in reading order.
 pub(crate) static GUIDES: [Guide; 11] = guides! {
-    "getting-started" "crm" "idempotency" "errors" "limits" "events" "verifying" "event-feed" "syncing" "kits" "changes"
+    Start: "getting-started";
+    Receive: "events" "verifying" "event-feed";
+    Build: "syncing" "crm" "kits";
+    Rules: "idempotency" "errors" "limits" "changes";
 };
 
 impl Guide {

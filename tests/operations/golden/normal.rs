@@ -13,6 +13,11 @@ pub(super) const ADDED: &[(&str, &str)] = &[
     // The examples and schemas of contact details, and the bodies of deliveries, where quotes are escaped.
     ("/settings/event-types", r#""external_id":(null|"[^"]*"|\{[^{}]*\})"#),
     ("/settings/event-types", r#""external_id""#),
+    (
+        // Meanings of members in the schemas of events.
+        "/settings/event-types",
+        r#""description":"(When the client was created\.|Identifies the check-in\. The list of the client's check-ins has the same id\.|When the client submitted the check-in\.|The name of the phase before\. Null if there was none\.|The name of the new phase\.|When the client moved to the new phase\.|Identifies the message in the application\. The API has no messages\.|When the message was received\.|The share of expected doses that the client logged, in percent, over the automation's window\.|The name of the phase that the client is in\.|Identifies the automation in the application\.|The coach's name for the automation\. It may be empty\.|The client's name\.|The address with which the client signs in\. Null if the client has none\.|The number as it was given\. Null if the client has none\.|Names the client in requests, as `client_id` of the client's record\.)""#,
+    ),
     // The group of a catalog's entry, and the entries of the CRM's events.
     ("/settings/event-types", r#""group":"[^"]*""#),
     (
@@ -23,7 +28,7 @@ pub(super) const ADDED: &[(&str, &str)] = &[
 ];
 
 /// `Content-Security-Policy` of the documentation's pages.
-const DOCUMENTATION_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; \
+const DOCUMENTATION_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                                     connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// Values that were changed in answers: the route's path, today's text and the golden file's.

@@ -39,6 +39,9 @@ pub(super) fn name_of(access: Access) -> &'static str {
     }
 }
 
+/// The security schemes.
+pub(crate) const SCHEMES: [&str; 5] = ["apiKey", "apiKeyHeader", "crmKey", "crmKeyHeader", "coachSession"];
+
 /// Renders the components of the security schemes.
 pub(super) fn security_schemes() -> Value {
     let bearer = json!({ "type": "http", "scheme": "bearer" });

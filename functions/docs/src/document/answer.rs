@@ -1,4 +1,4 @@
-//! A response that is no refusal.
+//! The builder of a response that is no refusal.
 
 use domain::list::CrmPage;
 use domain::openapi::{NamedSchema, referenced};
@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::components::Schemas;
-use super::headers;
 use super::links;
 use super::prose::Prose;
+use super::response::{Body, Example, JSON, Response};
 
 /// A response, built step by step. `reference` describes it.
 #[derive(Default)]
@@ -16,12 +16,14 @@ pub(super) struct Answer {
     pub(super) status: u16,
     /// Reference to the schema of its JSON.
     schema: Option<Value>,
-    schemas: Schemas,
+    pub(super) schemas: Schemas,
     /// Values of examples that differ from those of the schema, by name.
-    examples: Map<String, Value>,
+    examples: Vec<(&'static str, Value)>,
+    /// Bodies of other media types, and their schemas.
+    others: Vec<(&'static str, Value)>,
     headers: Vec<String>,
-    /// The response as JSON, without the rest.
-    rendered: Map<String, Value>,
+    /// Id and path of the list whose pages the answer has.
+    list: Option<(&'static str, &'static str)>,
 }
 
 impl Answer {
@@ -67,24 +69,20 @@ impl Answer {
     }
 
     /// Adds an example, with the values that differ from those of the schema.
-    pub(super) fn example(mut self, name: &str, given: Value) -> Self {
-        self.examples.insert(name.to_owned(), given);
+    pub(super) fn example(mut self, name: &'static str, given: Value) -> Self {
+        self.examples.push((name, given));
         self
     }
 
     /// Adds a text of a media type.
-    pub(super) fn text(self, media_type: &str) -> Self {
+    pub(super) fn text(self, media_type: &'static str) -> Self {
         self.content(media_type, json!({ "type": "string" }))
     }
 
     /// Adds a body of a media type.
-    pub(super) fn content(mut self, media_type: &str, schema: Value) -> Self {
-        self.member("content")[media_type] = json!({ "schema": schema });
+    pub(super) fn content(mut self, media_type: &'static str, schema: Value) -> Self {
+        self.others.push((media_type, schema));
         self
-    }
-
-    fn member(&mut self, name: &str) -> &mut Value {
-        self.rendered.entry(name).or_insert_with(|| json!({}))
     }
 
     pub(super) fn header(mut self, header: String) -> Self {
@@ -93,33 +91,44 @@ impl Answer {
     }
 
     /// Adds a link to the next page of the list with this id and path.
-    pub(super) fn link_to_next_page(mut self, id: &str, path: &str) -> Self {
-        self.member("links")[id] = links::to_next_page(id, path);
-        self
+    pub(super) fn link_to_next_page(self, id: &'static str, path: &'static str) -> Self {
+        Self { list: Some((id, path)), ..self }
     }
 
-    /// Renders the response as JSON. Its schemas go to the components.
-    pub(super) fn render(mut self, prose: Prose, mut headers: Vec<String>, schemas: &mut Schemas) -> Value {
+    /// Returns the response. Its headers are those that follow from the route, and its own.
+    pub(super) fn response(&self, prose: Prose, mut headers: Vec<String>, schemas: &Schemas) -> Response {
         let status = self.status.to_string();
         let about = prose.part(&status);
         let about = about.unwrap_or_else(|| panic!("reference: `{}` lacks `{status}`", prose.section.title));
-        headers.append(&mut self.headers);
-        self.rendered.insert("description".to_owned(), json!(about));
-        self.rendered.insert("headers".to_owned(), headers::references(&headers));
-        schemas.0.append(&mut self.schemas.0);
-        if let Some(schema) = self.schema.take() {
-            let example = |given: Option<&Value>| schemas.example("an answer", &schema, given);
-            let named =
-                self.examples.iter().map(|(name, given)| (name.clone(), json!({ "value": example(Some(given)) })));
-            let body = match named.collect::<Map<_, _>>() {
-                named if named.is_empty() => json!({ "schema": schema, "example": example(None) }),
-                named => json!({ "schema": schema, "examples": named }),
+        headers.extend(self.headers.iter().cloned());
+        let mut links: Map<String, Value> =
+            self.list.iter().map(|(id, path)| ((*id).to_owned(), links::to_next_page(id, path))).collect();
+        let other = |(media_type, schema): &(&'static str, Value)| Body {
+            media_type,
+            schema: schema.clone(),
+            examples: Vec::new(),
+        };
+        let mut bodies: Vec<Body> = self.others.iter().map(other).collect();
+        if let Some(schema) = &self.schema {
+            let example = |name: &str, given: Option<&Value>| Example {
+                name: name.to_owned(),
+                value: schemas.example("an answer", schema, given),
             };
-            self.member("content")["application/json"] = body;
-            for (id, link) in links::of(&schema, schemas) {
-                self.member("links")[&id] = link;
+            let mut examples: Vec<_> = self.examples.iter().map(|(name, given)| example(name, Some(given))).collect();
+            if examples.is_empty() {
+                examples.push(example("", None));
             }
+            bodies.push(Body { media_type: JSON, schema: schema.clone(), examples });
+            links.extend(links::of(schema, schemas));
         }
-        Value::Object(self.rendered)
+        Response {
+            status: self.status,
+            about: about.to_owned(),
+            causes: Vec::new(),
+            headers,
+            bodies,
+            links,
+            shared_as: None,
+        }
     }
 }

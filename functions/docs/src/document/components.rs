@@ -7,9 +7,13 @@ use serde_json::{Value, json};
 
 /// Schemas by name.
 #[derive(Default)]
-pub(super) struct Schemas(pub(super) BTreeMap<String, Value>);
+pub(crate) struct Schemas(pub(super) BTreeMap<String, Value>);
 
 impl Schemas {
+    pub(crate) fn by_name(&self) -> &BTreeMap<String, Value> {
+        &self.0
+    }
+
     /// Adds a schema with all schemas that it refers to, and returns a reference.
     pub(super) fn add(&mut self, NamedSchema { name, schemas }: NamedSchema) -> Value {
         self.0.extend(schemas);

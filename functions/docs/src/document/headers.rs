@@ -16,6 +16,20 @@ pub(super) const ETAG: &str = "ETag";
 pub(super) const CACHE_CONTROL: &str = "Cache-Control";
 pub(super) const LOCATION: &str = "Location";
 
+/// All headers, by name.
+pub(crate) const NAMES: [&str; 10] = [
+    CACHE_CONTROL,
+    ETAG,
+    PAYLOAD_MISMATCH,
+    REPLAY,
+    LOCATION,
+    RATE_LIMIT,
+    RATE_LIMIT_POLICY,
+    RETRY_AFTER,
+    AUTHENTICATE,
+    REQUEST_ID,
+];
+
 /// End of the names of components for headers that a response may lack.
 const OPTIONAL: &str = ".optional";
 
@@ -29,11 +43,15 @@ pub(super) fn sometimes(name: &str) -> String {
     format!("{name}{OPTIONAL}")
 }
 
+/// Returns the name of a component's header.
+pub(super) fn name_of(component: &str) -> &str {
+    component.trim_end_matches(OPTIONAL)
+}
+
 /// Renders references to components, by the headers' names.
 pub(super) fn references(components: &[String]) -> Value {
     let reference = |component: &String| {
-        let name = component.trim_end_matches(OPTIONAL).to_owned();
-        (name, json!({ "$ref": format!("#/components/headers/{component}") }))
+        (name_of(component).to_owned(), json!({ "$ref": format!("#/components/headers/{component}") }))
     };
     Value::Object(components.iter().map(reference).collect())
 }

@@ -1,10 +1,12 @@
-//! An operation of the document, and its rendering as JSON.
+//! An operation: the document renders it as JSON, the reference as a section.
 //!
 //! An operation names its route, its parameters and the types of its bodies. `reference` has the words. The parameters,
 //! headers and refusals that follow from the route are added by rule.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 
+use domain::api_key::Permission;
 use domain::cursor::CURSOR_RULE;
 use domain::fields::Invalid;
 use domain::id::InvalidUuid;
@@ -20,16 +22,21 @@ use serde_json::{Map, Value, json};
 use super::access::{self, GATEWAY, may_come_from_gateway};
 use super::answer::Answer;
 use super::components::{Responses, Schemas};
+use super::parameter::{Parameter, Place};
 use super::problems;
 use super::prose::Prose;
+use super::response::{self, Example, JSON, Response};
+
+/// Name of the header for the idempotency key.
+pub(crate) const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 
 /// An operation, built step by step.
-pub(super) struct Operation {
-    pub(super) route: &'static Route,
-    id: &'static str,
+pub(crate) struct Operation {
+    pub(crate) route: &'static Route,
+    pub(super) id: &'static str,
     prose: Prose,
-    /// The operation as JSON, without its responses.
-    rendered: Value,
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) body: Option<RequestBody>,
     answers: Vec<Answer>,
     refusals: Vec<Problem>,
     replays: bool,
@@ -37,29 +44,23 @@ pub(super) struct Operation {
     schemas: Schemas,
 }
 
+/// The JSON body of a request.
+pub(crate) struct RequestBody {
+    pub(crate) is_required: bool,
+    pub(crate) content: response::Body,
+}
+
 impl Operation {
     /// Creates the operation of a route, with everything that follows from the route.
     pub(super) fn new(method: &str, path: &str, id: &'static str) -> Self {
         let route = ROUTES.iter().find(|route| (route.method, route.path) == (method, path));
         let route = route.unwrap_or_else(|| panic!("ROUTES in lib/edge/src/routes.rs lacks {method} {path}"));
-        let prose = Prose::of(id, access::name_of(route.access));
-        let mut about = prose.section.about.clone();
-        let mut rendered = json!({
-            "operationId": id, "tags": [prose.tag.top.title], "summary": prose.section.title,
-            "security": access::security(route.access),
-        });
-        if let Some(permission) = route.permission() {
-            rendered["x-permission"] = json!(permission.as_str());
-            about += &format!("\n\nNeeds the permission `{}`.", permission.as_str());
-        }
-        if !about.is_empty() {
-            rendered["description"] = json!(about);
-        }
         let operation = Self {
             route,
             id,
-            prose,
-            rendered,
+            prose: Prose::of(id, access::name_of(route.access)),
+            parameters: Vec::new(),
+            body: None,
             answers: Vec::new(),
             refusals: access::refusals(route.access),
             replays: false,
@@ -88,9 +89,7 @@ impl Operation {
 
     fn with_id(self, name: &str, kind: IdKind) -> Self {
         let schema = if kind.is_uuid() { uuid() } else { json!({ "type": "string", "minLength": 1 }) };
-        let operation = self.parameter(json!({
-            "name": name, "in": "path", "required": true, "schema": schema, "example": kind.example(),
-        }));
+        let operation = self.parameter(Parameter::new(Place::Path, name, schema).example(kind.example()));
         // A login link that does not work is answered with a page.
         let missing = (kind != IdKind::LoginToken).then(|| Problem::not_found(kind));
         operation.refuses(missing).refuses(kind.is_uuid().then(|| invalid("id", InvalidUuid)))
@@ -101,26 +100,25 @@ impl Operation {
         self.replays = true;
         // Each operation has an example of its own: a key stands for one request.
         let example = format!("{}-20261120-0017", self.id);
-        self.refuses([Problem::IdempotencyInProgress]).parameter(json!({
-            "name": "Idempotency-Key", "in": "header", "required": required, "example": example,
-            "schema": { "type": "string", "minLength": 1, "maxLength": MAX_KEY_CHARS, "pattern": KEY_PATTERN },
-        }))
+        let schema = json!({ "type": "string", "minLength": 1, "maxLength": MAX_KEY_CHARS, "pattern": KEY_PATTERN });
+        let header = Parameter::new(Place::Header, IDEMPOTENCY_KEY, schema).required(required).example(example);
+        self.refuses([Problem::IdempotencyInProgress]).parameter(header)
     }
 
     /// Adds a path parameter.
     pub(super) fn in_path(self, name: &str, schema: Value) -> Self {
-        self.parameter(json!({ "name": name, "in": "path", "required": true, "schema": schema }))
+        self.parameter(Parameter::new(Place::Path, name, schema))
     }
 
     /// Adds an optional query parameter.
     pub(super) fn in_query(self, name: &str, schema: Value) -> Self {
-        self.parameter(json!({ "name": name, "in": "query", "schema": schema }))
+        self.parameter(Parameter::new(Place::Query, name, schema))
     }
 
     /// Adds a filter: a query parameter that filters nothing if it is empty.
     pub(super) fn filter(self, name: &str, schema: Value) -> Self {
         let about = format!("{} Empty: no filter.", self.prose.part(name).unwrap_or_default());
-        self.parameter(json!({ "name": name, "in": "query", "schema": or_empty(schema), "description": about }))
+        self.parameter(Parameter::new(Place::Query, name, or_empty(schema)).about(about))
     }
 
     /// Adds a query parameter for a size. Its values are never refused.
@@ -130,7 +128,7 @@ impl Operation {
              integer in plain digits counts as {default}."
         );
         let schema = json!({ "type": ["integer", "string"], "default": default });
-        self.parameter(json!({ "name": name, "in": "query", "schema": schema, "description": about }))
+        self.parameter(Parameter::new(Place::Query, name, schema).about(about))
     }
 
     /// Adds the parameter for the next page, and a link to the next page.
@@ -145,15 +143,9 @@ impl Operation {
     }
 
     /// Adds a parameter of any kind. `reference` describes it, unless it has a description.
-    pub(super) fn parameter(mut self, mut parameter: Value) -> Self {
-        let about = parameter["name"].as_str().and_then(|name| self.prose.part(name));
-        if let (None, Some(about)) = (parameter.get("description"), about) {
-            parameter["description"] = json!(about);
-        }
-        match &mut self.rendered["parameters"] {
-            Value::Array(parameters) => parameters.push(parameter),
-            none => *none = json!([parameter]),
-        }
+    pub(super) fn parameter(mut self, mut parameter: Parameter) -> Self {
+        parameter.about = parameter.about.or_else(|| self.prose.part(&parameter.name).map(str::to_owned));
+        self.parameters.push(parameter);
         self
     }
 
@@ -161,8 +153,8 @@ impl Operation {
     pub(super) fn body(mut self, body: Body) -> Self {
         let name = self.id[..1].to_uppercase() + &self.id[1..];
         let schema = self.schemas.insert(&name, body.into_json());
-        let content = json!({ "application/json": { "schema": schema, "examples": {} } });
-        self.rendered["requestBody"] = json!({ "required": true, "content": content });
+        let content = response::Body { media_type: JSON, schema, examples: Vec::new() };
+        self.body = Some(RequestBody { is_required: true, content });
         // The CRM answers every invalid body with one code, `invalid_request`.
         let is_crm = matches!(self.route.access, Access::Crm(_));
         let invalid_json = || Problem::InvalidJson("EOF while parsing an object at line 1 column 1".to_owned());
@@ -171,20 +163,21 @@ impl Operation {
 
     /// Sets a JSON body that callers may omit.
     pub(super) fn optional_body(self, body: Body) -> Self {
-        let mut operation = self.body(body);
-        operation.rendered["requestBody"]["required"] = json!(false);
-        operation
+        let operation = self.body(body);
+        let body = operation.body.map(|body| RequestBody { is_required: false, ..body });
+        Self { body, ..operation }
     }
 
     /// Adds an example of the body.
     pub(super) fn example(mut self, name: &str, value: Value) -> Self {
-        let content = &mut self.rendered["requestBody"]["content"]["application/json"];
-        content["examples"][name] = json!({ "value": value });
+        let body = self.body.as_mut().expect("the operation takes a body");
+        body.content.examples.push(Example { name: name.to_owned(), value });
         self
     }
 
     pub(super) fn answers(mut self, answer: Answer) -> Self {
-        self.answers.push(answer);
+        let (id, path) = (self.id, self.route.path);
+        self.answers.push(if self.has_pages { answer.link_to_next_page(id, path) } else { answer });
         self
     }
 
@@ -194,28 +187,81 @@ impl Operation {
         self
     }
 
-    /// Renders the operation as JSON. Its schemas and refusals go to the components.
-    pub(super) fn render(self, schemas: &mut Schemas, responses: &mut Responses) -> Value {
-        let (access, replays, mut operation) = (self.route.access, self.replays, self.rendered);
-        schemas.0.extend(self.schemas.0);
-        let mut by_status = Map::new();
-        for answer in self.answers {
-            let headers = access::headers(access, answer.status, replays);
-            let answer = if self.has_pages { answer.link_to_next_page(self.id, self.route.path) } else { answer };
-            by_status.insert(answer.status.to_string(), answer.render(self.prose, headers, schemas));
+    /// The title of the operation's tag.
+    pub(crate) fn tag(&self) -> &'static str {
+        &self.prose.tag.top.title
+    }
+
+    pub(crate) fn summary(&self) -> &'static str {
+        &self.prose.section.title
+    }
+
+    /// The description, in Markdown.
+    pub(crate) fn about(&self) -> &'static str {
+        &self.prose.section.about
+    }
+
+    /// Returns true if a key opens the operation.
+    pub(crate) fn is_for_keys(&self) -> bool {
+        matches!(self.route.access, Access::Partner(_) | Access::Crm(_) | Access::Events)
+    }
+
+    /// Moves the operation's schemas to those of the document.
+    pub(super) fn move_schemas(&mut self, schemas: &mut Schemas) {
+        let own = self.answers.iter_mut().map(|answer| &mut answer.schemas).chain([&mut self.schemas]);
+        own.for_each(|own| schemas.0.append(&mut own.0));
+    }
+
+    /// Returns the responses, in the order of their statuses. `schemas` are those of the document.
+    pub(crate) fn responses(&self, schemas: &Schemas) -> Vec<Response> {
+        let (access, replays) = (self.route.access, self.replays);
+        let answers = self
+            .answers
+            .iter()
+            .map(|answer| answer.response(self.prose, access::headers(access, answer.status, replays), schemas));
+        let mut by_status: BTreeMap<u16, Response> = answers.map(|answer| (answer.status, answer)).collect();
+        let mut refusals: BTreeMap<u16, Vec<&Problem>> = BTreeMap::new();
+        for refusal in &self.refusals {
+            refusals.entry(refusal.code().status().as_u16()).or_default().push(refusal);
         }
-        let mut refusals = self.refusals;
-        refusals.sort_by_key(|refusal| refusal.code().status());
-        for group in refusals.chunk_by(|one, other| one.code().status() == other.code().status()) {
-            let status = group[0].code().status().as_u16();
-            let (name, response) = problems::response(status, group, access, replays);
-            by_status.insert(status.to_string(), responses.add(&name, response));
+        for (status, group) in refusals {
+            by_status.insert(status, problems::response(status, &group, access, replays));
         }
         for status in GATEWAY.into_iter().filter(|status| may_come_from_gateway(access, *status)) {
-            let response = || responses.add("Gateway", problems::gateway_response(status));
-            by_status.entry(status.to_string()).or_insert_with(response);
+            by_status.entry(status).or_insert_with(|| problems::gateway_response(status));
         }
-        operation["responses"] = Value::Object(by_status);
+        by_status.into_values().collect()
+    }
+
+    /// Renders the operation as JSON. Shared responses go to the components.
+    pub(super) fn to_json(&self, schemas: &Schemas, shared: &mut Responses) -> Value {
+        let mut operation = json!({
+            "operationId": self.id, "tags": [self.tag()], "summary": self.summary(),
+            "security": access::security(self.route.access),
+        });
+        let permission = self.route.permission().map(Permission::as_str);
+        let needed = permission.map(|name| format!("Needs the permission `{name}`."));
+        if let Some(permission) = permission {
+            operation["x-permission"] = json!(permission);
+        }
+        let about: Vec<&str> =
+            [self.about(), needed.as_deref().unwrap_or_default()].into_iter().filter(|part| !part.is_empty()).collect();
+        if !about.is_empty() {
+            operation["description"] = json!(about.join("\n\n"));
+        }
+        if !self.parameters.is_empty() {
+            operation["parameters"] = self.parameters.iter().map(Parameter::to_json).collect();
+        }
+        if let Some(body) = &self.body {
+            operation["requestBody"] =
+                json!({ "required": body.is_required, "content": { JSON: body.content.to_json() } });
+        }
+        let response = |response: Response| {
+            let json = response.to_json();
+            let json = response.shared_as.as_ref().map_or(json.clone(), |name| shared.add(name, json));
+            (response.status.to_string(), json)
+        };
+        operation["responses"] = self.responses(schemas).into_iter().map(response).collect::<Map<_, _>>().into();
         operation
     }
 }

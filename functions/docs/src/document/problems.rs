@@ -1,5 +1,7 @@
 //! Responses of refusals, rendered from the problems that an operation can answer with.
 
+use std::collections::BTreeMap;
+
 use edge::reply::problem_details;
 use edge::routes::Access;
 use edge::{Code, Problem};
@@ -7,29 +9,38 @@ use serde_json::{Map, Value, json};
 
 use super::access::{self, GATEWAY, may_come_from_gateway};
 use super::components::{Schemas, reference};
-use super::headers::{self, RETRY_AFTER, sometimes};
+use super::headers::{RETRY_AFTER, sometimes};
 use super::prose::INDEX;
+use super::response::{Body, Cause, Example, JSON, Response};
 
-/// Member of a response that lists its codes.
-pub(super) const CODES: &str = "x-codes";
+/// The media type of a problem detail.
+const PROBLEM: &str = "application/problem+json";
 const EXAMPLE_REQUEST_ID: &str = "JKJaXmPLvHcESHA=";
 const EXAMPLE_FAULT_ID: &str = "err_6f1ed002ab5595859014ebf0";
 
 /// Describes the gateway's own answer with a status.
-fn of_gateway(status: u16) -> &'static str {
-    &INDEX.top.parts[&format!("Gateway.{status}")]
+fn of_gateway(status: u16) -> Cause {
+    Cause { code: None, meaning: &INDEX.top.parts[&format!("Gateway.{status}")], is_shared: true }
 }
 
-/// Renders the response of a status that only the gateway answers with.
-pub(super) fn gateway_response(status: u16) -> Value {
-    let content = json!({ "application/json": { "schema": reference("GatewayError") } });
-    json!({ "description": of_gateway(status), "headers": {}, "content": content })
+/// Returns the response of a status that only the gateway answers with.
+pub(super) fn gateway_response(status: u16) -> Response {
+    let body = Body { media_type: JSON, schema: reference("GatewayError"), examples: Vec::new() };
+    Response {
+        status,
+        about: String::new(),
+        causes: vec![of_gateway(status)],
+        headers: Vec::new(),
+        bodies: vec![body],
+        links: Map::new(),
+        shared_as: Some("Gateway".to_owned()),
+    }
 }
 
-/// Renders the response for the problems of one status, with the name that operations share it under. The codes stand
-/// in an extension: as an `enum` in the schema they would give generated clients a type for each response.
-pub(super) fn response(status: u16, group: &[Problem], access: Access, replays: bool) -> (String, Value) {
-    let mut codes: Vec<Code> = group.iter().map(Problem::code).collect();
+/// Returns the response for the problems of one status. Operations share it under a name that its codes make. The codes
+/// stand in an extension: as an `enum` in the schema they would give generated clients a type for each response.
+pub(super) fn response(status: u16, group: &[&Problem], access: Access, replays: bool) -> Response {
+    let mut codes: Vec<Code> = group.iter().map(|problem| problem.code()).collect();
     codes.sort_unstable();
     codes.dedup();
     let mut headers = access::headers(access, status, replays);
@@ -38,35 +49,32 @@ pub(super) fn response(status: u16, group: &[Problem], access: Access, replays: 
     let from_gateway = may_come_from_gateway(access, status);
     let error = reference("Error");
     let schema = if from_gateway { json!({ "anyOf": [error, reference("GatewayError")] }) } else { error };
-    let response = json!({
-        "description": description(&codes, (from_gateway && GATEWAY.contains(&status)).then(|| of_gateway(status))),
-        CODES: codes.iter().map(|code| code.as_str()).collect::<Vec<_>>(),
-        "headers": headers::references(&headers),
-        "content": {
-            "application/json": { "schema": schema, "examples": examples(group, false) },
-            "application/problem+json": { "schema": reference("Problem"), "examples": examples(group, true) },
-        },
-    });
-    (format!("{}.{}", access::name_of(access), codes.into_iter().map(camel).collect::<Vec<_>>().join("Or")), response)
+    let shared: Vec<Code> = access::refusals(access).iter().map(Problem::code).collect();
+    let cause = |code: &Code| Cause { code: Some(*code), meaning: code.meaning(), is_shared: shared.contains(code) };
+    let gateway = (from_gateway && GATEWAY.contains(&status)).then(|| of_gateway(status));
+    let name = codes.iter().map(|code| camel(*code)).collect::<Vec<_>>().join("Or");
+    Response {
+        status,
+        about: String::new(),
+        causes: codes.iter().map(cause).chain(gateway).collect(),
+        headers,
+        bodies: vec![
+            Body { media_type: JSON, schema, examples: examples(group, false) },
+            Body { media_type: PROBLEM, schema: reference("Problem"), examples: examples(group, true) },
+        ],
+        links: Map::new(),
+        shared_as: Some(format!("{}.{name}", access::name_of(access))),
+    }
 }
 
 fn camel(code: Code) -> String {
     code.as_str().split('_').map(|word| word[..1].to_uppercase() + &word[1..]).collect()
 }
 
-fn description(codes: &[Code], from_gateway: Option<&str>) -> String {
-    if let (&[code], None) = (codes, from_gateway) {
-        return code.meaning().to_owned();
-    }
-    let with_code = codes.iter().map(|code| format!("- `{code}`: {}", code.meaning()));
-    let lines = with_code.chain(from_gateway.map(|about| format!("- Without `code`: {about}")));
-    lines.collect::<Vec<_>>().join("\n")
-}
-
 /// Examples by code, with the field or the missing thing if several have the code.
-fn examples(group: &[Problem], as_problem: bool) -> Value {
+fn examples(group: &[&Problem], as_problem: bool) -> Vec<Example> {
     let missing = group.iter().filter(|problem| problem.code() == Code::NotFound).count();
-    let example = |problem: &Problem| {
+    let example = |problem: &&Problem| {
         let fault_id = (problem.code() == Code::Internal).then(|| EXAMPLE_FAULT_ID.to_owned());
         let error = problem.body(EXAMPLE_REQUEST_ID, fault_id);
         let value = if as_problem { problem_details(problem.code().status(), error) } else { error };
@@ -76,9 +84,11 @@ fn examples(group: &[Problem], as_problem: bool) -> Value {
             _ => problem.field(),
         };
         let name = problem.code().as_str().to_owned();
-        (detail.map_or(name.clone(), |detail| format!("{name}_{detail}")), json!({ "value": value }))
+        (detail.map_or(name.clone(), |detail| format!("{name}_{detail}")), Value::from(value))
     };
-    group.iter().map(example).collect::<Map<_, _>>().into()
+    // Of several with one name, the last is shown.
+    let named: BTreeMap<String, Value> = group.iter().map(example).collect();
+    named.into_iter().map(|(name, value)| Example { name, value }).collect()
 }
 
 /// Adds the schemas of errors: of the service's own, as JSON and as a problem detail, and of the gateway's.
@@ -106,9 +116,12 @@ pub(super) fn add_schemas(schemas: &mut Schemas) {
         "type": "object",
         "required": ["type", "title", "status", "detail"],
         "properties": {
-            "type": { "type": "string", "const": "about:blank" },
+            "type": {
+                "type": "string", "const": "about:blank",
+                "description": "Always `about:blank`: `code` names the error.",
+            },
             "title": text("The status in words."),
-            "status": { "type": "integer" },
+            "status": { "type": "integer", "description": "The HTTP status of the answer." },
             "detail": text("The same as `error`."),
         },
     });
@@ -120,7 +133,7 @@ pub(super) fn add_schemas(schemas: &mut Schemas) {
         "type": "object",
         "description": "An answer of the gateway in front of the service. It has no `code`: go by the status.",
         "required": ["message"],
-        "properties": { "message": { "type": "string" } },
+        "properties": { "message": text("The error in words, for people.") },
     });
     schemas.insert("Problem", problem);
     schemas.insert("GatewayError", gateway);

@@ -11,20 +11,20 @@ use crate::site::without_marks;
 
 /// Part of a file: its top, or the section of an operation.
 #[derive(Default)]
-pub(super) struct Section {
+pub(crate) struct Section {
     /// The title of the file, or the summary of the operation.
-    pub(super) title: String,
+    pub(crate) title: String,
     /// The description, in Markdown.
-    pub(super) about: String,
+    pub(crate) about: String,
     /// Descriptions of parameters and answers.
-    pub(super) parts: BTreeMap<String, String>,
+    pub(crate) parts: BTreeMap<String, String>,
 }
 
 /// A file.
-pub(super) struct Page {
-    pub(super) top: Section,
+pub(crate) struct Page {
+    pub(crate) top: Section,
     /// The operations, by id.
-    pub(super) operations: BTreeMap<String, Section>,
+    pub(crate) operations: BTreeMap<String, Section>,
 }
 
 macro_rules! pages {
@@ -34,13 +34,13 @@ macro_rules! pages {
 }
 
 /// The description of the whole service.
-pub(super) static INDEX: LazyLock<Page> = LazyLock::new(|| Page::read(include_str!("../../reference/index.md")));
+pub(crate) static INDEX: LazyLock<Page> = LazyLock::new(|| Page::read(include_str!("../../reference/index.md")));
 
 /// The requests that receivers get.
-pub(super) static EVENTS: LazyLock<Page> = LazyLock::new(|| Page::read(include_str!("../../reference/events.md")));
+pub(crate) static EVENTS: LazyLock<Page> = LazyLock::new(|| Page::read(include_str!("../../reference/events.md")));
 
 /// The tags, in the order of the reference.
-pub(super) static TAGS: LazyLock<[Page; 14]> = LazyLock::new(|| {
+pub(crate) static TAGS: LazyLock<[Page; 14]> = LazyLock::new(|| {
     pages! {
         "key" "clients" "client-records" "sign-in" "crm-contacts" "crm-opportunities" "crm-bookings" "crm-workflows"
         "event-feed" "settings-workspace" "settings-keys" "settings-webhooks" "portal" "documentation"
@@ -49,23 +49,23 @@ pub(super) static TAGS: LazyLock<[Page; 14]> = LazyLock::new(|| {
 
 /// Everything that the files say about an operation.
 #[derive(Clone, Copy)]
-pub(super) struct Prose {
-    pub(super) tag: &'static Page,
-    pub(super) section: &'static Section,
+pub(crate) struct Prose {
+    pub(crate) tag: &'static Page,
+    pub(crate) section: &'static Section,
     /// The section of `index` for all operations with the same credential.
     shared: Option<&'static Section>,
 }
 
 impl Prose {
     /// Returns the prose of an operation.
-    pub(super) fn of(id: &str, credential: &str) -> Self {
+    pub(crate) fn of(id: &str, credential: &str) -> Self {
         let tag = TAGS.iter().find(|page| page.operations.contains_key(id));
         let tag = tag.unwrap_or_else(|| panic!("functions/docs/reference has no section `## {id}: ..`"));
         Self { tag, section: &tag.operations[id], shared: INDEX.operations.get(credential) }
     }
 
     /// Returns the description of a parameter or an answer.
-    pub(super) fn part(self, name: &str) -> Option<&'static str> {
+    pub(crate) fn part(self, name: &str) -> Option<&'static str> {
         let sections = [Some(self.section), Some(&self.tag.top), self.shared, Some(&INDEX.top)];
         sections.into_iter().flatten().find_map(|section| section.parts.get(name)).map(String::as_str)
     }

@@ -103,6 +103,25 @@ fn every_description_of_the_reference_is_in_the_document() {
 }
 
 #[test]
+fn every_member_and_every_parameter_has_a_meaning() {
+    let mut found = BTreeSet::new();
+    visit_objects(whole(), &mut |object| {
+        // Conditions repeat members, and have no type.
+        let members = object.get("properties").filter(|_| object.contains_key("type"));
+        for (name, member) in members.and_then(Value::as_object).into_iter().flatten() {
+            let about = member.get("description").or(target(member).get("description"));
+            found.extend(about.is_none().then(|| format!("{name} of {}", json!(object.get("properties")))));
+        }
+    });
+    for (path, method, operation) in operations() {
+        let parameters = operation["parameters"].as_array().into_iter().flatten();
+        let unknown = parameters.filter(|parameter| parameter.get("description").is_none());
+        found.extend(unknown.map(|parameter| format!("{method} {path}: {}", parameter["name"])));
+    }
+    assert!(found.is_empty(), "describe them where their types or operations are: {found:#?}");
+}
+
+#[test]
 fn every_operation_with_a_key_names_its_permission_and_every_permission_is_used() {
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     for (path, method, operation) in operations() {
@@ -121,7 +140,7 @@ fn every_operation_with_a_key_names_its_permission_and_every_permission_is_used(
             assert_eq!(needs_key, permission.is_write(), "{route}: change its permission in {ROUTE_TABLE}");
             // Only the service's own 503 has codes. The gateway may answer 503 to any request.
             let unavailable = target(&operation["responses"]["503"]);
-            assert_eq!(unavailable.get(problems::CODES).is_some(), permission.is_write(), "{route}");
+            assert_eq!(unavailable.get(response::CODES).is_some(), permission.is_write(), "{route}");
         }
         seen.insert(name);
     }
@@ -136,7 +155,7 @@ fn every_code_is_listed_and_some_operation_answers_with_it() {
     // The router answers with these two codes, for requests that match no operation.
     let mut used = BTreeSet::from([Code::UnknownPath.as_str(), Code::MethodNotAllowed.as_str()]);
     visit_objects(whole(), &mut |object| {
-        let codes = object.get(problems::CODES).and_then(Value::as_array);
+        let codes = object.get(response::CODES).and_then(Value::as_array);
         used.extend(codes.into_iter().flatten().filter_map(Value::as_str));
     });
     assert_same("the codes that some operation answers with", used, Code::ALL.iter().map(|code| code.as_str()));

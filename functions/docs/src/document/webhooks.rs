@@ -6,63 +6,103 @@ use serde_json::{Map, Value, json};
 
 use super::components::{Schemas, reference};
 use super::examples::{EVENT_ID, at};
+use super::parameter::{Parameter, Place};
 use super::prose::EVENTS;
+use super::response::JSON;
 
 /// Tags of the two kinds of events.
 pub(super) const EMITTED: &str = "Emitted events";
 pub(super) const COMPUTED: &str = "Computed events";
+/// The payload modes of an endpoint.
+pub(crate) const MODES: [&str; 2] = ["Identifiers only", "With contact details"];
+/// A signature by Standard Webhooks, of the example in the guide.
+const SIGNATURE: &str = "v1,eZC7pNfBfbYV4fJpIo2TwU+JO+y5dW4XaGaVlqLCFGQ=";
 
-/// Renders all webhooks.
-pub(super) fn all(schemas: &mut Schemas) -> Value {
-    let id = json!({ "type": "object", "required": ["id"], "properties": { "id": { "type": "string" } } });
-    for (name, details) in
-        [("Client", NamedSchema::of::<ClientDetails>()), ("Contact", NamedSchema::of::<ContactDetails>())]
-    {
-        let reference = schemas.insert(&format!("{name}Reference"), id.clone());
+/// The requests that receivers get for an event.
+pub(crate) struct Webhook {
+    pub(crate) event: EventName,
+    pub(crate) schema: Value,
+    /// The bodies of an example: with identifiers alone, and with contact details.
+    pub(crate) examples: EventExamples,
+}
+
+/// Builds all webhooks.
+pub(super) fn all(schemas: &mut Schemas) -> Vec<Webhook> {
+    for (name, person, details) in [
+        ("Client", PersonSchema::Client, NamedSchema::of::<ClientDetails>()),
+        ("Contact", PersonSchema::Contact, NamedSchema::of::<ContactDetails>()),
+    ] {
+        let id = json!({ "type": "object", "required": ["id"], "properties": { "id": person.id() } });
+        let reference = schemas.insert(&format!("{name}Reference"), id);
         let details = schemas.add(details);
         schemas.insert(&format!("{name}WithDetails"), json!({ "allOf": [reference, details] }));
     }
-    Value::Object(EventName::all().map(|event| (event.as_str().to_owned(), render(event, schemas))).collect())
+    let webhook = |event| Webhook { event, schema: body_schema(event, schemas), examples: EventExamples::of(event) };
+    EventName::all().map(webhook).collect()
 }
 
-fn render(event: EventName, schemas: &mut Schemas) -> Value {
-    let name = event.as_str();
-    let (tag, sender) = match event {
-        EventName::Emitted(_) => (EMITTED, "Subscribe an endpoint to it."),
-        EventName::Computed(_) => (COMPUTED, "Sent by the Webhook step of an automation."),
-    };
-    let content = json!({ "schema": body_schema(event, schemas), "examples": examples(event) });
-    let answer = |status: &str| (status.to_owned(), json!({ "description": EVENTS.top.parts[status] }));
-    let answers: Map<_, _> = ["2XX", "410", "default"].map(answer).into_iter().collect();
-    json!({
-        "post": {
+impl Webhook {
+    pub(crate) fn name(&self) -> &'static str {
+        self.event.as_str()
+    }
+
+    /// Returns true if endpoints subscribe to the event, false if automations send it.
+    pub(crate) fn is_emitted(&self) -> bool {
+        matches!(self.event, EventName::Emitted(_))
+    }
+
+    /// Tells when the event is sent, and how a receiver comes to get it.
+    pub(crate) fn about(&self) -> String {
+        let sender = if self.is_emitted() {
+            "Subscribe an endpoint to it."
+        } else {
+            "Sent by the Webhook step of an automation."
+        };
+        format!("{} {sender}", self.event.description())
+    }
+
+    /// Renders the webhook as JSON, under its name.
+    pub(super) fn to_json(&self) -> (String, Value) {
+        let name = self.name();
+        let EventExamples { identifiers, contact_details } = &self.examples;
+        let examples = json!({
+            "identifiers": { "summary": MODES[0], "value": identifiers },
+            "contact_details": { "summary": MODES[1], "value": contact_details },
+        });
+        let content = json!({ "schema": self.schema, "examples": examples });
+        let answer = |(status, about): (&str, &str)| (status.to_owned(), json!({ "description": about }));
+        let answers: Map<_, _> = answers().map(answer).into_iter().collect();
+        let request = json!({
             "operationId": name,
-            "tags": [tag],
+            "tags": [if self.is_emitted() { EMITTED } else { COMPUTED }],
             "summary": name,
-            "description": format!("{} {sender}", event.description()),
+            "description": self.about(),
             "security": [],
-            "parameters": headers(name),
-            "requestBody": { "required": true, "content": { "application/json": content } },
+            "parameters": headers(name).map(|header| header.to_json()),
+            "requestBody": { "required": true, "content": { JSON: content } },
             "responses": answers,
-        },
-    })
+        });
+        (name.to_owned(), json!({ "post": request }))
+    }
 }
 
-fn headers(event: &str) -> Value {
-    let signature = "v1,eZC7pNfBfbYV4fJpIo2TwU+JO+y5dW4XaGaVlqLCFGQ=";
-    let headers = [
-        ("webhook-id", json!({ "type": "string" }), json!(EVENT_ID)),
-        ("webhook-timestamp", json!({ "type": "integer" }), json!(at("09:30:01.000").unix_s())),
-        ("webhook-signature", json!({ "type": "string" }), json!(signature)),
-        ("x-service-event", json!({ "type": "string", "const": event }), json!(event)),
-    ];
-    let render = |(name, schema, example): (&str, Value, Value)| {
-        json!({
-            "name": name, "in": "header", "required": true, "description": EVENTS.top.parts[name],
-            "schema": schema, "example": example,
-        })
+/// The answers of a receiver, each with its meaning.
+pub(crate) fn answers() -> [(&'static str, &'static str); 3] {
+    ["2XX", "410", "default"].map(|status| (status, EVENTS.top.parts[status].as_str()))
+}
+
+/// The headers of a request for this event.
+pub(crate) fn headers(event: &str) -> [Parameter; 4] {
+    let header = |name, schema, example: Value| {
+        let about = EVENTS.top.parts[name].as_str();
+        Parameter::new(Place::Header, name, schema).required(true).about(about).example(example)
     };
-    headers.into_iter().map(render).collect()
+    [
+        header("webhook-id", json!({ "type": "string" }), json!(EVENT_ID)),
+        header("webhook-timestamp", json!({ "type": "integer" }), json!(at("09:30:01.000").unix_s())),
+        header("webhook-signature", json!({ "type": "string" }), json!(SIGNATURE)),
+        header("x-service-event", json!({ "type": "string", "const": event }), json!(event)),
+    ]
 }
 
 fn body_schema(event: EventName, schemas: &mut Schemas) -> Value {
@@ -78,7 +118,7 @@ fn body_schema(event: EventName, schemas: &mut Schemas) -> Value {
         "type": "object",
         "required": [person.member()],
         "properties": {
-            person.member(): { "anyOf": forms },
+            person.member(): { "anyOf": forms, "description": person.meaning() },
             "test": { "type": "boolean", "const": true, "description": EVENTS.top.parts["test"] },
         },
     });
@@ -89,17 +129,9 @@ fn body_schema(event: EventName, schemas: &mut Schemas) -> Value {
         "type": "object",
         "required": ["type", "timestamp", "data"],
         "properties": {
-            "type": { "type": "string", "const": event.as_str() },
+            "type": { "type": "string", "const": event.as_str(), "description": EVENTS.top.parts["type"] },
             "timestamp": { "type": "string", "format": "date-time", "description": EVENTS.top.parts["timestamp"] },
-            "data": { "allOf": [common, schemas.add(own)] },
+            "data": { "allOf": [common, schemas.add(own)], "description": EVENTS.top.parts["data"] },
         },
-    })
-}
-
-fn examples(event: EventName) -> Value {
-    let EventExamples { identifiers, contact_details } = EventExamples::of(event);
-    json!({
-        "identifiers": { "summary": "Identifiers only", "value": identifiers },
-        "contact_details": { "summary": "With contact details", "value": contact_details },
     })
 }

@@ -140,7 +140,7 @@ fn the_example_event_of_a_guide_is_signed_with_the_secret_of_the_guide() {
     let text = text_of("events");
     let secret = SigningSecret::new(std::array::from_fn(|i| i as u8 + 1));
     assert!(text.contains(&format!("`{}`", secret.reveal())));
-    let request = text.split("```\nPOST ").nth(1).unwrap().split("```").next().unwrap();
+    let request = text.split("\nPOST ").nth(1).unwrap().split("```").next().unwrap();
     let (headers, body) = request.trim_end().split_once("\n\n").unwrap();
     let header = |name: &str| headers.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")).unwrap();
     let (id, at) = (EventId::parse(header("webhook-id")).unwrap(), header("webhook-timestamp").parse().unwrap());

@@ -1,18 +1,17 @@
 //! Samples: an operation's request in each language of `LANGUAGES`. `tests/guides/samples.py` runs them.
 
+use edge::routes::Access;
 use serde_json::Value;
 
-use super::json::{plain, text};
-use super::operation::Operation;
-use crate::markdown::LANGUAGES;
+use super::rows::plain;
+use crate::document::operation::{IDEMPOTENCY_KEY, Operation};
+use crate::document::parameter::{Parameter, Place};
+use crate::document::response::{JSON, Response};
 use crate::site::EXAMPLE_BASE;
-
-/// Name of the header for which each run of a sample makes a value: readers who run a sample again want no replay.
-const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 
 /// A request, from the examples of an operation.
 struct Request<'d> {
-    method: &'d str,
+    method: &'static str,
     url: String,
     /// Variable of the environment with the credential.
     credential: Option<&'static str>,
@@ -23,40 +22,48 @@ struct Request<'d> {
 
 /// Renders the samples of an operation. An operation that answers with pages and files only has none: browsers send
 /// its requests.
-pub(super) fn render(operation: &Operation<'_>) -> String {
-    let answers_json = |(status, response): (&str, &Value)| {
-        status.starts_with('2') && response["content"].get("application/json").is_some()
-    };
-    if !operation.responses().any(answers_json) {
-        return String::new();
-    }
-    let request = Request::of(operation);
-    let samples = [request.in_shell(), request.in_python(), request.in_node(), request.in_php()];
-    LANGUAGES.iter().zip(samples).map(|((fence, _), sample)| format!("\n```{fence}\n{sample}```\n")).collect()
+pub(super) fn of(operation: &Operation, responses: &[Response]) -> Option<[String; 4]> {
+    answers_json(responses).then(|| {
+        let request = Request::of(operation);
+        [request.in_shell(), request.in_python(), request.in_node(), request.in_php()]
+    })
+}
+
+/// Returns true if the operation answers with JSON.
+pub(super) fn answers_json(responses: &[Response]) -> bool {
+    let is_json = |response: &Response| response.bodies.iter().any(|body| body.media_type == JSON);
+    responses.iter().any(|response| response.is_success() && is_json(response))
+}
+
+/// The value of a parameter in samples.
+pub(super) fn example(parameter: &Parameter) -> String {
+    parameter.example.as_ref().map(plain).unwrap_or_default()
 }
 
 impl<'d> Request<'d> {
-    fn of(operation: &'d Operation<'_>) -> Self {
-        let example = |parameter: &Value| plain(parameter.get("example").unwrap_or(&parameter["schema"]["enum"][0]));
-        let named = |place: &'static str| {
-            let is_sent = move |parameter: &&Value| {
-                parameter["in"] == place && (parameter["required"] == true || parameter["name"] == IDEMPOTENCY_KEY)
-            };
-            operation.parameters().filter(is_sent).map(move |parameter| (text(&parameter["name"]), example(parameter)))
+    fn of(operation: &'d Operation) -> Self {
+        let sent = |place: Place| {
+            let is_sent =
+                move |one: &&Parameter| one.place == place && (one.is_required || one.name == IDEMPOTENCY_KEY);
+            let named = |parameter: &'d Parameter| (parameter.name.as_str(), example(parameter));
+            operation.parameters.iter().filter(is_sent).map(named)
         };
-        let path = named("path")
-            .fold(operation.path.to_owned(), |path, (name, value)| path.replace(&format!("{{{name}}}"), &value));
-        let query: Vec<String> = named("query").map(|(name, value)| format!("{name}={value}")).collect();
+        let path = sent(Place::Path)
+            .fold(operation.route.path.to_owned(), |path, (name, value)| path.replace(&format!("{{{name}}}"), &value));
+        let query: Vec<String> = sent(Place::Query).map(|(name, value)| format!("{name}={value}")).collect();
         let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
-        let scheme = operation.json["security"][0].as_object().and_then(|scheme| scheme.keys().next());
-        let body = operation.body().and_then(|body| body["examples"].as_object()?.values().next());
-        let media_type = body.map(|_| ("Content-Type", "application/json".to_owned()));
+        let body = operation.body.as_ref().and_then(|body| body.content.examples.first());
+        let media_type = body.map(|_| ("Content-Type", JSON.to_owned()));
         Self {
-            method: &operation.method,
+            method: operation.route.method,
             url: format!("{EXAMPLE_BASE}{path}{query}"),
-            credential: scheme.map(|scheme| if scheme == "coachSession" { "SESSION" } else { "KEY" }),
-            headers: media_type.into_iter().chain(named("header")).collect(),
-            body: body.map(|example| &example["value"]),
+            credential: match operation.route.access {
+                Access::Public => None,
+                Access::Session => Some("SESSION"),
+                Access::Partner(_) | Access::Crm(_) | Access::Events => Some("KEY"),
+            },
+            headers: media_type.into_iter().chain(sent(Place::Header)).collect(),
+            body: body.map(|example| &example.value),
         }
     }
 
@@ -70,7 +77,10 @@ impl<'d> Request<'d> {
             IDEMPOTENCY_KEY => format!("-H \"{name}: $(uuidgen)\""),
             _ => format!("-H \"{name}: {value}\""),
         }));
-        lines.extend(self.body.map(|body| format!("-d '{}'", body.to_string().replace('\'', "'\\''"))));
+        lines.extend(self.body.map(|body| {
+            let body = format!("{body:#}").replace('\'', "'\\''");
+            format!("-d '{}'", body.replace('\n', "\n     "))
+        }));
         lines.join(" \\\n     ") + "\n"
     }
 
@@ -83,7 +93,7 @@ impl<'d> Request<'d> {
         let headers: Vec<String> = credential.into_iter().chain(headers).collect();
         let mut arguments = format!("    \"{}\",\n", self.url);
         if !headers.is_empty() {
-            arguments += &format!("    headers={{{}}},\n", headers.join(", "));
+            arguments += &format!("    headers={{\n{}    }},\n", on_lines(&headers, "        "));
         }
         if let Some(body) = self.body {
             arguments += &format!("    json={},\n", PYTHON.literal(body, 1));
@@ -111,7 +121,7 @@ impl<'d> Request<'d> {
             options += &format!("  method: \"{}\",\n", self.method);
         }
         if !headers.is_empty() {
-            options += &format!("  headers: {{ {} }},\n", headers.join(", "));
+            options += &format!("  headers: {{\n{}  }},\n", on_lines(&headers, "    "));
         }
         if let Some(body) = self.body {
             // JSON is JavaScript.
@@ -136,7 +146,7 @@ impl<'d> Request<'d> {
             options += &format!("    CURLOPT_CUSTOMREQUEST => '{}',\n", self.method);
         }
         if !headers.is_empty() {
-            options += &format!("    CURLOPT_HTTPHEADER => [{}],\n", headers.join(", "));
+            options += &format!("    CURLOPT_HTTPHEADER => [\n{}    ],\n", on_lines(&headers, "        "));
         }
         if let Some(body) = self.body {
             options += &format!("    CURLOPT_POSTFIELDS => json_encode({}),\n", PHP.literal(body, 1));
@@ -147,6 +157,11 @@ impl<'d> Request<'d> {
             self.url
         )
     }
+}
+
+/// Items of a list, each on a line.
+fn on_lines(items: &[String], indent: &str) -> String {
+    items.iter().map(|item| format!("{indent}{item},\n")).collect()
 }
 
 /// How a language writes values.

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::document::answer::Answer;
 use crate::document::operation::{Operation, invalid, or_empty};
+use crate::document::parameter::{Parameter, Place};
 
 pub(super) fn operations() -> Vec<Operation> {
     let names = EventType::ALL.map(EventType::as_str);
@@ -33,9 +34,11 @@ pub(super) fn operations() -> Vec<Operation> {
                 forbidden(),
             ]),
         Operation::new("GET", "/v1/events/samples", "sampleEvent")
-            .parameter(json!({
-                "name": "type", "in": "query", "required": true, "schema": { "type": "string", "enum": names },
-            }))
+            .parameter(
+                Parameter::new(Place::Query, "type", json!({ "type": "string", "enum": names }))
+                    .required(true)
+                    .example(names[0]),
+            )
             .answers(Answer::of::<EventSamples>(200))
             .refuses([invalid("type", one_of(&names)), forbidden()]),
     ]

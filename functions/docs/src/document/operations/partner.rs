@@ -72,7 +72,7 @@ fn create_client() -> Operation {
         "intake_url": "https://coach.example/intake/q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA",
     });
     let answer = Answer::of::<CreateClientResult>(201)
-        .example("mailed", json!({}))
+        .example("mailed", json!({ "email": "grace@example.com", "full_name": "Grace Hopper" }))
         .example("to_deliver_yourself", to_deliver_yourself);
     let long_goals = format!("must be at most {MAX_GOALS_CHARS} characters; it has {}", MAX_GOALS_CHARS + 381);
     Operation::new("POST", "/v1/clients", "createClient")

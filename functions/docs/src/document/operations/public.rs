@@ -2,25 +2,31 @@
 
 use domain::assertion::JwkSet;
 use edge::Problem;
+use edge::look::SVG;
 use serde_json::{Value, json};
 
 use crate::document::answer::Answer;
 use crate::document::headers::{CACHE_CONTROL, ETAG, LOCATION, always};
 use crate::document::operation::Operation;
+use crate::document::parameter::{Parameter, Place};
 use crate::document::prose::TAGS;
+use crate::document::response::JSON;
 use crate::markdown::slug;
 use crate::site::{ASSETS, EVENTS, GUIDES, KITS, REFERENCE, SEARCH, SEARCH_INDEX, SUMMARY};
 
 const HTML: &str = "text/html";
 const MARKDOWN: &str = "text/markdown";
-const JSON: &str = "application/json";
 /// The form of a portal file's name.
-const PORTAL_FILE: &str = r"^[0-9a-f]{16}-portal\.(js|css)$";
+const PORTAL_FILE: &str = r"^[0-9a-f]{16}-portal\.(js|css|svg)$";
 
 pub(super) fn operations() -> Vec<Operation> {
     let page = |status| Answer::new(status).text(HTML);
-    let (text, object) = (json!({ "type": "string" }), json!({ "type": "object" }));
-    let members = json!({ "openapi": text, "info": object, "paths": object });
+    let described = |kind: &str, about: &str| json!({ "type": kind, "description": about });
+    let members = json!({
+        "openapi": described("string", "The version of OpenAPI."),
+        "info": described("object", "The name and the version of the interface."),
+        "paths": described("object", "The operations, by path and method."),
+    });
     let document = json!({ "type": "object", "required": ["openapi", "info", "paths"], "properties": members });
     let document = || Answer::new(200).content(JSON, document.clone());
     let one_of = |names: &[String]| json!({ "type": "string", "enum": names });
@@ -50,9 +56,7 @@ pub(super) fn operations() -> Vec<Operation> {
         cached(SUMMARY, "readSummary", Answer::new(200).text("text/plain")),
         cached("/docs", "showStart", page_or_markdown()),
         cached("/docs/{file}", "readFile", file().text(HTML).text(MARKDOWN).text("text/plain").content(JSON, data()))
-            .parameter(json!({
-                "name": "file", "in": "path", "required": true, "schema": one_of(&files), "example": SEARCH_INDEX,
-            }))
+            .parameter(Parameter::new(Place::Path, "file", one_of(&files)).example(SEARCH_INDEX))
             .refuses([Problem::NotFound("file")]),
         cached("/docs/guides/{page}", "showGuide", page_or_markdown())
             .in_path("page", one_of(&guides))
@@ -74,16 +78,14 @@ fn data() -> Value {
 }
 
 fn file() -> Answer {
-    Answer::new(200).text("text/javascript").text("text/css")
+    Answer::new(200).text("text/javascript").text("text/css").text(SVG)
 }
 
 /// A resource that callers keep a copy of.
 fn cached(path: &str, id: &'static str, answer: Answer) -> Operation {
     let cached = |answer: Answer| answer.header(always(ETAG)).header(always(CACHE_CONTROL));
     Operation::new("GET", path, id)
-        .parameter(json!({
-            "name": "If-None-Match", "in": "header", "required": false, "schema": { "type": "string" },
-        }))
+        .parameter(Parameter::new(Place::Header, "If-None-Match", json!({ "type": "string" })))
         .answers(cached(answer))
         .answers(cached(Answer::new(304)))
         .refuses([Problem::internal("", "")])
