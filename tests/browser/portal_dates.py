@@ -10,16 +10,17 @@ from playwright.sync_api import expect
 from portal_kit import iso, parse_time
 
 # A zone, the time there as an instant, the first day that can be chosen for a key, and the end of a key on that day.
+# Other flows move the clock by months, so the years are far ahead.
 DAYS = [
-    ("America/New_York", "2027-06-15T16:00:00Z", "2027-06-16", "2027-06-17T04:00:00.000Z"),
-    ("America/New_York", "2027-11-07T04:30:00Z", "2027-11-08", "2027-11-09T05:00:00.000Z"),
-    ("America/New_York", "2027-11-08T04:30:00Z", "2027-11-08", "2027-11-09T05:00:00.000Z"),
-    ("America/New_York", "2027-03-14T04:30:00Z", "2027-03-14", "2027-03-15T04:00:00.000Z"),
-    ("America/New_York", "2027-03-15T03:30:00Z", "2027-03-15", "2027-03-16T04:00:00.000Z"),
-    ("America/New_York", "2028-01-01T04:30:00Z", "2028-01-01", "2028-01-02T05:00:00.000Z"),
-    ("Pacific/Kiritimati", "2027-06-15T09:59:00Z", "2027-06-16", "2027-06-16T10:00:00.000Z"),
+    ("America/New_York", "2038-06-15T16:00:00Z", "2038-06-16", "2038-06-17T04:00:00.000Z"),
+    ("America/New_York", "2038-11-07T04:30:00Z", "2038-11-08", "2038-11-09T05:00:00.000Z"),
+    ("America/New_York", "2038-11-08T04:30:00Z", "2038-11-08", "2038-11-09T05:00:00.000Z"),
+    ("America/New_York", "2038-03-14T04:30:00Z", "2038-03-14", "2038-03-15T04:00:00.000Z"),
+    ("America/New_York", "2038-03-15T03:30:00Z", "2038-03-15", "2038-03-16T04:00:00.000Z"),
+    ("America/New_York", "2039-01-01T04:30:00Z", "2039-01-01", "2039-01-02T05:00:00.000Z"),
+    ("Pacific/Kiritimati", "2038-06-15T09:59:00Z", "2038-06-16", "2038-06-16T10:00:00.000Z"),
     # There the clocks go from 24:00 to 01:00: the next day begins an hour late.
-    ("America/Santiago", "2027-09-03T16:00:00Z", "2027-09-04", "2027-09-05T04:00:00.000Z"),
+    ("America/Santiago", "2038-09-03T16:00:00Z", "2038-09-04", "2038-09-05T04:00:00.000Z"),
 ]
 
 
