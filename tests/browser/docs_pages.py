@@ -108,7 +108,7 @@ def expect_answers(page, base_url):
 
 
 def expect_search_dialog(page, base_url):
-    """Asserts that the search opens by keys and by mouse, follows the typing, and leads to a section by keyboard alone."""
+    """Asserts that the search opens by keys and by mouse, follows the typing, and is used by keyboard alone."""
     page.goto(f"{base_url}/docs/guides/limits")
     for opens in ("/", "Control+k"):
         page.keyboard.press(opens)
@@ -178,8 +178,8 @@ def expect_menu(context, base_url):
 
 
 def expect_console(page, base_url, key):
-    """Asserts that the console sends reads at once and writes after a question, and shows refusals: a taken address, and
-    a limit that is used up. Nothing is stored."""
+    """Asserts that the console sends reads at once and writes after a question, and shows refusals: a taken address,
+    and a limit that is used up. Nothing is stored."""
 
     def operation(path, section):
         page.goto(f"{base_url}{path}")

@@ -57,7 +57,8 @@ export function choices({ name, legend, hint, kind, choices, chosen = [], requir
 
 /**
  * Radio buttons of which one is chosen, and what belongs to the chosen one below them. `parts`: nodes by value. What
- * was written there stays while another value is chosen, and counts again when the first one is. The rest as for `choices`.
+ * was written there stays while another value is chosen, and counts again when the first one is. The rest as for
+ * `choices`.
  */
 export function choiceWithParts({ parts, onchange, ...props }) {
   const area = h("div", { class: "flow" });
