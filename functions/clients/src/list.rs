@@ -1,7 +1,7 @@
 //! `GET /v1/clients`: a coach's clients, newest first, or in the order of their updates (`updated_since`).
 //!
-//! A filter by `email` or `external_id` reads the client itself, so a new client is found at once. `next_cursor` and
-//! `cursor` lead through rosters of more than one page.
+//! A filter by `email` or `external_id` reads the client itself, so a new client is found at once. A filter by `name`
+//! reads the list. `next_cursor` and `cursor` lead through rosters of more than one page.
 
 use domain::client::{Client, ClientList, ClientListItem, MAX_CLIENT_EMAIL_CHARS};
 use domain::cursor::CursorList;
@@ -10,15 +10,17 @@ use domain::external_id::ExternalId;
 use domain::fields::Invalid;
 use domain::id::ClientId;
 use domain::list::CLIENT_PAGE;
+use domain::name_filter::NameFilter;
 use domain::query::{parsed, time};
 use domain::time::Timestamp;
 use edge::{Inbound, Partner, Problem, Reply};
 use store::StoreError;
-use store::client::ListOrder;
+use store::client::{ClientPageRequest, ListOrder};
 
 use crate::App;
 
 const EMAIL: &str = "email";
+const EXTERNAL_ID: &str = "external_id";
 
 /// The clients with the address of the query, of any coach.
 pub(crate) async fn find(app: App, inbound: Inbound) -> Result<Vec<Client>, StoreError> {
@@ -70,8 +72,7 @@ fn check_length(email: &str) -> Result<(), Problem> {
 }
 
 fn external_id(inbound: &Inbound) -> Result<Option<ExternalId>, Invalid> {
-    let name = "external_id";
-    inbound.query(name).map(|text| ExternalId::filter(name, &text)).transpose()
+    inbound.query(EXTERNAL_ID).map(|text| ExternalId::filter(EXTERNAL_ID, &text)).transpose()
 }
 
 /// The page that a caller asks for.
@@ -81,6 +82,8 @@ struct PageQuery<'a> {
     /// The position after which the page begins.
     after: Option<String>,
     active_only: bool,
+    /// `None` with a filter that reads the client itself.
+    name: Option<NameFilter>,
     limit: u32,
 }
 
@@ -94,6 +97,7 @@ impl<'a> PageQuery<'a> {
             order,
             after: list.parse(inbound.query("cursor").as_deref(), parse_position)?,
             active_only: inbound.query("active").as_deref() == Some("true"),
+            name: NameFilter::from_query(|name| inbound.query(name), &[EMAIL, EXTERNAL_ID])?,
             limit: CLIENT_PAGE.parse(inbound.query("limit").as_deref()),
         })
     }
@@ -101,7 +105,9 @@ impl<'a> PageQuery<'a> {
     /// Reads the page from an index.
     async fn read(&self, app: &App, partner: &Partner) -> Result<Reply, Problem> {
         let Self { order, active_only, limit, .. } = *self;
-        let page = app.clients.page(&partner.coach, order, active_only, self.after.as_deref(), limit).await?;
+        let (name, after) = (self.name.as_ref(), self.after.as_deref());
+        let request = ClientPageRequest { order, active_only, name, after, limit };
+        let page = app.clients.page(&partner.coach, request).await?;
         self.reply(page.items, page.next.as_deref())
     }
 

@@ -7,8 +7,8 @@
 //! `by_update`, 2 units, and rewrites the two others, 1 unit each. Check-ins and logs write none.
 //!
 //! 1. `get` GetItem, consistent, by id alone: callers check the owner.
-//! 2. `page` Query of `by_owner` or `active`, newest first, or of `by_update`, oldest first. These are the only lists
-//!    on global indexes: 20,000 clients need them.
+//! 2. `page` Query of `by_owner` or `active`, newest first, or of `by_update`, oldest first; with a name up to four.
+//!    These are the only lists on global indexes: 20,000 clients need them.
 //! 3. `with_email` GetItem of the address, then BatchGetItem of its holders: finds a new client that the index lacks.
 //!    `with_external_id` GetItem of the lock, then of its holder.
 //! 4. `create` Parts of a transaction: address, external id, record, watch, intake, seats under both caps, lead.
@@ -39,7 +39,7 @@ use runtime::{BoxError, Environment};
 pub use create::NewClient;
 pub use erase::ErasedClient;
 pub use item::{ClientState, CreationRefs, StoredClient};
-pub use list::ListOrder;
+pub use list::{ClientPageRequest, ListOrder};
 pub use lookup::{ClientLookup, ClientPage};
 pub use seats::Seats;
 

@@ -4,8 +4,8 @@
 //! LSI `listed`: live contacts by UUID. LSI `by_update`: live and merged contacts by `updated` (module `updated`).
 //! LSI `by_email`: contacts by `email_key`: live ones, then merged ones that had it. GSI
 //! `by_contact`: items about a contact, and contacts merged into it.
-//! 1. `page` Query of `listed` or `by_update`, consistent; with an address of `by_email` (module `list`). Reads along
-//!    the aliases of a page.
+//! 1. `page` Query of `listed` or `by_update`, consistent; with a name up to four; with an address of `by_email`
+//!    (module `list`). Reads along the aliases of a page.
 //! 2. `with_email` Query of `by_email`, consistent; without a live contact, reads along the aliases.
 //! 3. `state`, `survivor` Reads along the aliases.
 //! 4. `create`, `change` Parts of a transaction: record, address.

@@ -4,7 +4,8 @@
 //! A list is the base table or a local index. So a list shows a record as soon as it is written, and the list by UUID
 //! skips merged contacts and cancelled bookings. The cost: DynamoDB limits the items of a coach to 10 GB in all.
 //!
-//! A list with a filter reads a limited number of records. Its page may be short or empty and yet not be the last one.
+//! A list with a filter reads a limited number of records ([`find_shown`], also for the list of clients). Its page may
+//! be short or empty and yet not be the last one.
 
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -12,6 +13,7 @@ use domain::booking::MAX_READ_BOOKINGS;
 use domain::crm_list::{ById, ByUpdate, PageRequest, Position, Update, Walk};
 use domain::id::{CoachId, parse_uuid};
 use domain::list::Order;
+use domain::name_filter::MAX_READ_FOR_NAME;
 use uuid::Uuid;
 
 use crate::db::{Item, StoreError, Table, query_page, query_up_to, s, text};
@@ -39,6 +41,13 @@ pub(crate) struct Listing<'a> {
 pub(crate) struct Filter {
     clauses: Vec<String>,
     values: Vec<(String, AttributeValue)>,
+}
+
+/// Items of a query that a filter shows.
+pub(crate) struct Found {
+    pub(crate) items: Vec<Item>,
+    /// The key at which the reading ended; `None` at the end of the query.
+    pub(crate) read_to: Option<Item>,
 }
 
 /// The first records of a list.
@@ -98,9 +107,8 @@ impl Listing<'_> {
     pub(crate) async fn page(&self, coach: &CoachId, request: &PageRequest<Walk>) -> Result<Page<Item>, StoreError> {
         let wanted = request.limit + 1;
         let query = self.query(coach, &request.walk).limit(count(wanted));
-        let items = query_up_to(query, wanted as usize).await?.into_iter();
-        let placed = items.map(|record| Ok(Placed { position: self.position(&request.walk, &record)?, record }));
-        Ok(Page::first_of(placed.collect::<Result<_, StoreError>>()?, request.limit))
+        let items = query_up_to(query, wanted as usize).await?;
+        Ok(Page::first_of(self.placed(&request.walk, items)?, request.limit))
     }
 
     /// Reads a page of the items that a filter shows, consistently.
@@ -113,20 +121,30 @@ impl Listing<'_> {
         if filter.is_empty() {
             return self.page(coach, request).await;
         }
-        let query = filter.apply(self.query(coach, &request.walk)).limit(count(MAX_READ_BOOKINGS / FILTER_QUERIES));
-        let (mut placed, mut next) = (Vec::new(), None);
-        for _ in 0..FILTER_QUERIES {
-            let page = query_page(query.clone().set_exclusive_start_key(next.take())).await?;
-            for record in page.items {
-                placed.push(Placed { position: self.position(&request.walk, &record)?, record });
-            }
-            next = page.next;
-            if next.is_none() || placed.len() >= request.limit as usize {
-                break;
-            }
-        }
-        let read_to = next.map(|key| self.position(&request.walk, &key)).transpose()?;
-        let mut listed = Page::first_of(placed, request.limit);
+        let query = filter.apply(self.query(coach, &request.walk));
+        self.shown_page(query, request, MAX_READ_BOOKINGS, |_| true).await
+    }
+
+    /// Reads a page of the items that `is_shown` selects by a name, consistently. DynamoDB cannot fold one.
+    pub(crate) async fn page_by_name(
+        &self,
+        coach: &CoachId,
+        request: &PageRequest<Walk>,
+        is_shown: impl Fn(&Item) -> bool,
+    ) -> Result<Page<Item>, StoreError> {
+        self.shown_page(self.query(coach, &request.walk), request, MAX_READ_FOR_NAME, is_shown).await
+    }
+
+    async fn shown_page(
+        &self,
+        query: QueryFluentBuilder,
+        request: &PageRequest<Walk>,
+        most_read: u32,
+        is_shown: impl Fn(&Item) -> bool,
+    ) -> Result<Page<Item>, StoreError> {
+        let Found { items, read_to } = find_shown(query, most_read, request.limit, is_shown).await?;
+        let read_to = read_to.map(|key| self.position(&request.walk, &key)).transpose()?;
+        let mut listed = Page::first_of(self.placed(&request.walk, items)?, request.limit);
         listed.next = listed.next.or(read_to);
         Ok(listed)
     }
@@ -155,6 +173,11 @@ impl Listing<'_> {
         }
     }
 
+    /// The items with their positions.
+    fn placed(&self, walk: &Walk, items: Vec<Item>) -> Result<Vec<Placed<Item>>, StoreError> {
+        items.into_iter().map(|record| Ok(Placed { position: self.position(walk, &record)?, record })).collect()
+    }
+
     /// The position of an item, or of the end of a query.
     fn position(&self, walk: &Walk, item: &Item) -> Result<Position, StoreError> {
         let place = text(item, self.range(walk)).strip_prefix(self.prefix).unwrap_or_default();
@@ -164,6 +187,28 @@ impl Listing<'_> {
         };
         position.ok_or_else(|| StoreError::corrupt("record", "its place in the list"))
     }
+}
+
+/// Runs a query until it has found `wanted` items that are shown, has read `most_read` items, or has ended. It may find
+/// more items than wanted.
+pub(crate) async fn find_shown(
+    mut query: QueryFluentBuilder,
+    most_read: u32,
+    wanted: u32,
+    is_shown: impl Fn(&Item) -> bool,
+) -> Result<Found, StoreError> {
+    query = query.limit(count(most_read / FILTER_QUERIES));
+    let mut found = Found { items: Vec::new(), read_to: None };
+    for _ in 0..FILTER_QUERIES {
+        let page = query_page(query.clone()).await?;
+        found.items.extend(page.items.into_iter().filter(&is_shown));
+        found.read_to = page.next;
+        if found.read_to.is_none() || found.items.len() >= wanted as usize {
+            break;
+        }
+        query = query.set_exclusive_start_key(found.read_to.clone());
+    }
+    Ok(found)
 }
 
 fn is_backward(walk: &Walk) -> bool {

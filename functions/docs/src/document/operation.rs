@@ -13,6 +13,7 @@ use domain::id::InvalidUuid;
 use domain::id_kind::IdKind;
 use domain::idempotency::{KEY_PATTERN, MAX_KEY_CHARS};
 use domain::list::PageSize;
+use domain::name_filter::{MAX_NAME_FILTER_CHARS, MIN_NAME_FILTER_CHARS};
 use domain::openapi::Body;
 use edge::Problem;
 use edge::problem::Fault;
@@ -273,6 +274,11 @@ pub(super) fn or_empty(schema: Value) -> Value {
 
 pub(super) fn matching(pattern: &str) -> Value {
     json!({ "type": "string", "pattern": pattern })
+}
+
+/// The schema of a part of a name.
+pub(super) fn name_filter() -> Value {
+    json!({ "type": "string", "minLength": MIN_NAME_FILTER_CHARS, "maxLength": MAX_NAME_FILTER_CHARS })
 }
 
 pub(super) fn uuid() -> Value {

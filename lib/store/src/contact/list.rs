@@ -1,4 +1,5 @@
-//! Pages of contacts: live ones by UUID, live and merged ones by their last update, or those with an e-mail address.
+//! Pages of contacts: live ones by UUID, live and merged ones by their last update, those of either with a part of a
+//! name, or those with an e-mail address.
 
 use std::collections::HashMap;
 
@@ -6,20 +7,31 @@ use domain::contact::{ListedContact, MAX_NAMESAKES_FOUND, MergedContact};
 use domain::crm_list::{PageRequest, Update, Walk};
 use domain::email::EmailKey;
 use domain::id::{CoachId, ContactId};
+use domain::name_filter::NameFilter;
 use futures::future::try_join_all;
 
 use super::Contacts;
 use super::item::{ContactItem, PREFIX, contact_of, contact_sk};
 use super::state::{Chain, ContactState, MAX_FOLLOWED, end_of};
-use crate::db::{Item, StoreError, query_up_to, s, sk_of};
+use crate::db::{Item, StoreError, query_up_to, s, sk_of, text};
 use crate::page::{Listing, Page, Placed};
 use crate::workspace::partition;
 
 impl Contacts {
-    /// Reads a page of a coach's contacts. In the order of updates it has merged contacts, too.
-    pub async fn page(&self, coach: &CoachId, request: &PageRequest<Walk>) -> Result<Page<ListedContact>, StoreError> {
+    /// Reads a page of a coach's contacts, or of those with the name. In the order of updates it has merged contacts,
+    /// too, unless there is a name: they have none.
+    pub async fn page(
+        &self,
+        coach: &CoachId,
+        request: &PageRequest<Walk>,
+        name: Option<&NameFilter>,
+    ) -> Result<Page<ListedContact>, StoreError> {
         let listing = Listing { table: &self.table, index: Some("listed"), prefix: PREFIX };
-        let listed = listing.page(coach, request).await?.try_map(|item| read(item).map(Some))?;
+        let listed = match name {
+            Some(name) => listing.page_by_name(coach, request, |item| name.matches(text(item, "name"))).await?,
+            None => listing.page(coach, request).await?,
+        };
+        let listed = listed.try_map(|item| read(item).map(Some))?;
         let mut known: HashMap<ContactId, ContactItem> =
             listed.records.iter().map(|placed| placed.record.clone()).collect();
         self.follow_merges(coach, &mut known).await?;

@@ -12,6 +12,7 @@ use domain::email::MAX_EMAIL_CHARS;
 use domain::fields::Invalid;
 use domain::id::{ContactId, InvalidUuid, StageId};
 use domain::list::{CRM_PAGE, Order};
+use domain::name_filter::InvalidNameFilter;
 use domain::names::one_of;
 use domain::opportunity::{OpportunityDraft, OpportunityPatch, OpportunityResult, OpportunityView};
 use domain::time::TIME_RULE;
@@ -21,7 +22,7 @@ use serde_json::{Value, json};
 
 use crate::document::answer::Answer;
 use crate::document::examples::{BOOKING_ID, CALENDAR_ID, CONTACT_ID, at};
-use crate::document::operation::{Operation, invalid, matching, or_empty, uuid};
+use crate::document::operation::{Operation, invalid, matching, name_filter, or_empty, uuid};
 
 pub(super) fn operations() -> Vec<Operation> {
     [contacts(), opportunities(), bookings(), workflows()].into_iter().flatten().collect()
@@ -72,8 +73,12 @@ fn contacts() -> Vec<Operation> {
     let suppressed = json!({ "doNotContact": true, "updatedAt": at("09:12:30.250") });
     vec![
         list_with_updates("/v1/crm/contacts", "listContacts", Answer::page_of::<Contact>().or_item::<MergedContact>())
+            .filter("name", name_filter())
             .in_query("email", json!({ "type": "string", "maxLength": MAX_EMAIL_CHARS }))
-            .refuses([invalid("email", format!("must be at most {MAX_EMAIL_CHARS} characters"))]),
+            .refuses([
+                invalid("name", InvalidNameFilter::Length),
+                invalid("email", format!("must be at most {MAX_EMAIL_CHARS} characters")),
+            ]),
         Operation::new("GET", "/v1/crm/contacts/{id}", "readContact")
             .answers(Answer::with_record::<Contact>(200))
             .refuses([Problem::MergedContactNotFound(survivor())]),

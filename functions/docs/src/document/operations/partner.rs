@@ -10,13 +10,14 @@ use domain::daily_log::DailyLogDates;
 use domain::external_id::MAX_EXTERNAL_ID_CHARS;
 use domain::list::{CHECK_IN_PAGE, CLIENT_PAGE, DAILY_LOG_PAGE};
 use domain::login_link::LoginLink;
+use domain::name_filter::InvalidNameFilter;
 use domain::ping::PingResult;
 use domain::time::{DATE_RULE, TIME_RULE};
 use edge::Problem;
 use serde_json::json;
 
 use crate::document::answer::Answer;
-use crate::document::operation::{Operation, invalid};
+use crate::document::operation::{Operation, invalid, name_filter};
 
 pub(super) fn operations() -> Vec<Operation> {
     let date = || json!({ "type": "string", "format": "date" });
@@ -29,12 +30,14 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new("GET", "/v1/clients", "listClients")
             .size("limit", "Clients in the answer", CLIENT_PAGE)
             .in_query("active", json!({ "type": "string" }))
+            .filter("name", name_filter())
             .in_query("email", email)
             .in_query("external_id", external_id)
             .filter("updated_since", json!({ "type": "string", "format": "date-time" }))
             .cursor()
             .answers(Answer::of::<ClientList>(200))
             .refuses([
+                invalid("name", InvalidNameFilter::Length),
                 invalid("email", long_email),
                 invalid("external_id", long_external_id),
                 invalid("updated_since", TIME_RULE),
