@@ -11,6 +11,7 @@ mod confidential;
 mod costs;
 mod crm;
 mod cursors;
+mod names;
 mod odd_headers;
 mod receiver;
 mod stack;
@@ -34,6 +35,7 @@ pub(crate) use coach::{
 pub(crate) use costs::{Bill, assert_cost};
 pub(crate) use crm::{PIPELINE, ids, uuid};
 pub(crate) use cursors::{made_up_cursor, position_of};
+pub(crate) use names::{BAD_NAME_FILTERS, FOUND_BY_NAME, NAMES, encoded};
 pub(crate) use receiver::{Answer, Hook, Receiver};
 pub(crate) use tcp_receiver::{OK, TcpAnswer, TcpReceiver};
 

@@ -10,6 +10,7 @@ mod links;
 mod lists;
 mod merged_addresses;
 pub(crate) mod merges;
+mod names;
 
 use std::collections::BTreeSet;
 

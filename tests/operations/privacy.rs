@@ -28,6 +28,7 @@ async fn logs_of_failures_hold_no_credential_and_no_personal_data() {
         world.anonymous().with_bearer(&format!("{}x", made_key.str("key"))).get("/v1/ping").await;
         key.get(&format!("/v1/clients?email={email}")).await;
         key.get(&format!("/v1/clients?external_id={external_id}")).await;
+        key.get("/v1/clients?name=Gwendolyn").await;
         world.advance_s(120).await;
     }
     let torn = body.to_string();

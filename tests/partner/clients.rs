@@ -5,6 +5,7 @@ pub(crate) mod create;
 mod external_ids;
 mod list;
 pub(crate) mod login_link;
+mod names;
 mod records;
 mod updates;
 

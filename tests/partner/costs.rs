@@ -53,6 +53,14 @@ async fn ping_and_lists_take_two_calls_in_sequence() {
     }
     let polled = async || drop(key.get("/v1/clients?updated_since=2026-01-01T00:00:00Z").await.expect(200));
     assert_cost(&world, "clients", polled, |bill| bill.calls == 2 && bill.read_units == 0.5, 2).await;
+    // In a small roster a name costs what the list costs.
+    let name = email.split('@').next().unwrap();
+    for query in ["", "&active=true", "&updated_since=2026-01-01T00:00:00Z"] {
+        let path = format!("/v1/clients?name={name}{query}");
+        let named = async || assert_eq!(key.get(&path).await.expect(200).body["count"], 1);
+        let affordable = |bill: &Bill| bill.calls == 2 && bill.read_units == 0.5 && bill.write_units == 1.0;
+        assert_cost(&world, "clients", named, affordable, 2).await;
+    }
 }
 
 #[tokio::test]
@@ -160,6 +168,62 @@ async fn listing_active_clients_among_20_000_takes_no_more_calls_than_among_a_fe
 
     let all = key.get("/v1/clients?limit=200").await.expect(200);
     assert_eq!((&all.body["count"], &all.body["clients"][0]["client_id"]), (&json!(200), &json!("c19999")));
+}
+
+/// Clients that a request with a name reads.
+const MOST_READ: usize = 2_000;
+
+#[tokio::test]
+async fn a_search_by_name_reads_a_limited_number_of_clients_and_the_walk_finds_each_once() {
+    let (world, key) = start_with_key().await;
+    world.apply([Fact::client("ada", "one").with("full_name", "Lee Lead")]).await;
+    let one = world.take_item("clients", "CLIENT#one").await;
+    let size = 2 * MOST_READ + 500;
+    // Newest first: two on the first page, none on the second, two on the third.
+    let matches = [size - 1, size - MOST_READ, 499, 0];
+    let began = world.now().await - TimeDelta::days(size as i64);
+    let clients: Vec<Value> = (0..size)
+        .map(|number| {
+            let mut item = another(&one, number, began + TimeDelta::days(number as i64));
+            if matches.contains(&number) {
+                item["full_name"]["S"] = json!("Grace Hopper");
+            }
+            item
+        })
+        .collect();
+    world.put_items("clients", &clients).await;
+    let newest = matches.map(|number| format!("c{number:05}"));
+    let mut by_update = newest.clone();
+    by_update.reverse();
+    let since = format!("&updated_since={}", rendered(began));
+    for (query, expected) in [("", &newest), ("&active=true", &newest), (since.as_str(), &by_update)] {
+        for (limit, most_pages) in [(1, 12), (2, 12), (200, 3)] {
+            let (mut walked, mut cursor, mut pages) = (Vec::new(), String::new(), 0);
+            loop {
+                let path = format!("/v1/clients?name=hopper{query}&limit={limit}{cursor}");
+                let page = key.get(&path).await.expect(200).body;
+                let found = page["clients"].as_array().unwrap().iter();
+                walked.extend(found.map(|client| client["client_id"].as_str().unwrap().to_owned()));
+                pages += 1;
+                let Some(next) = page["next_cursor"].as_str() else { break };
+                cursor = format!("&cursor={next}");
+            }
+            assert_eq!(&walked[..], expected, "{query} by {limit}");
+            assert!(pages <= most_pages, "{query} by {limit}: {pages}");
+        }
+    }
+    // Half a read unit for 4 KB of 2,000 entries, in four queries, beside the key.
+    let path = "/v1/clients?name=hopper&limit=200";
+    let first = key.get(path).await.expect(200);
+    let bill = Bill::of(&world.calls("clients").await[0]);
+    assert!(bill.calls == 5 && bill.read_units <= 120.0 && bill.write_units == 1.0, "{bill:?}");
+    assert_eq!(first.body["count"], 2);
+    let second = key.get(&format!("{path}&cursor={}", first.str("next_cursor"))).await.expect(200);
+    assert_eq!((&second.body["count"], second.body["next_cursor"].is_string()), (&json!(0), true));
+    // A full page ends the reading.
+    key.get("/v1/clients?name=lead&limit=50").await.expect(200);
+    let bill = Bill::of(&world.calls("clients").await[0]);
+    assert!(bill.calls == 2 && bill.read_units <= 30.0, "{bill:?}");
 }
 
 /// The write units of the latest invocation.

@@ -23,6 +23,12 @@ async fn writes_take_three_calls_in_sequence_and_a_page_two() {
     assert_cost(&world, FUNCTION, rename, |bill: &Bill| bill.calls == 4 && bill.write_units <= 17.0, 3).await;
     let list = async || drop(listed(&key).await);
     assert_cost(&world, FUNCTION, list, |bill: &Bill| bill.calls == 2, 2).await;
+    // In a small roster a name costs what the list costs.
+    key.get("/v1/crm/contacts").await.expect(200);
+    let plain = page_bill(&world).await;
+    let find = async || drop(key.get("/v1/crm/contacts?name=lee").await.expect(200));
+    let affordable = |bill: &Bill| (bill.calls, bill.read_units, bill.write_units) == plain;
+    assert_cost(&world, FUNCTION, find, affordable, 2).await;
 }
 
 /// A page is one range of one partition of an index, so other items of the partition are not read. 3,000 contacts
