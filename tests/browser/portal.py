@@ -14,6 +14,7 @@ import time
 import urllib.request
 from concurrent.futures import ProcessPoolExecutor
 
+import portal_assistants
 import portal_coaches
 import portal_dates
 import portal_deliveries
@@ -30,6 +31,7 @@ from portal_kit import Keyboard, Kit, Mouse, Stack, receiver
 HANDS = (Mouse, Keyboard)
 MODULES = (
     portal_keys,
+    portal_assistants,
     portal_webhooks,
     portal_deliveries,
     portal_interruptions,

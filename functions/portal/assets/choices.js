@@ -71,6 +71,12 @@ export function choiceWithParts({ parts, onchange, ...props }) {
   return [choices({ ...props, kind: "radio", required: true, onchange: choose }), area];
 }
 
+/** Chooses these values of a group of choices, and no others, as if the coach had. */
+export function choose(node, values) {
+  for (const box of node.querySelectorAll("input")) box.checked = values.includes(box.value);
+  node.dispatchEvent(new Event("change"));
+}
+
 /** Renders each choice, those of a group together under its heading. */
 function inGroups(items, render) {
   const groups = [...new Set(items.map(({ group }) => group))];

@@ -6,8 +6,8 @@ import { fill, h, uniqueId } from "./dom.js";
 const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
 
 /**
- * `label` names the tabs. `parts`: `[{ title, name, text, content }]`, with the title of the tab, the name of its text,
- * the text to copy, and nodes that show it.
+ * `label` names the tabs. `parts`: `[{ title, name, text?, content, place? }]`, with the title of the tab, the name of
+ * its text, the text to copy if it is another than the one shown, nodes that show it, and words on where it goes.
  */
 export function codePanel(label, parts) {
   const tabs = parts.map(({ title }, at) =>
@@ -16,11 +16,12 @@ export function codePanel(label, parts) {
   const texts = parts.map(({ name, content }) =>
     h("pre", { dir: "ltr", tabindex: "0", role: "group", "aria-label": name, oncopy: copySelection }, content),
   );
-  const panels = parts.map(({ title }, at) =>
+  const panels = parts.map(({ title, place }, at) =>
     h(
       "div",
       { class: "panel", role: "tabpanel", id: uniqueId("panel"), "aria-labelledby": tabs[at].id },
       h("p", { class: "panel-title" }, title),
+      place && h("p", { class: "place" }, place),
       texts[at],
     ),
   );
@@ -33,7 +34,7 @@ export function codePanel(label, parts) {
     }
     fill(
       copy,
-      copyButton(parts[at].name, () => parts[at].text, texts[at]),
+      copyButton(parts[at].name, () => parts[at].text ?? texts[at].textContent, texts[at]),
     );
   };
   const move = event => {

@@ -51,6 +51,8 @@ function open(title, content, { mustAnswer = false } = {}) {
         onclose: () => {
           if (isHeld) return node.showModal();
           closed.abort();
+          // A button that has just copied keeps its dialog in memory for some seconds, but not a secret in it.
+          node.querySelectorAll("code, pre").forEach(text => text.replaceChildren());
           node.replaceChildren();
           node.remove();
           focusInSight(formerFocus?.isConnected ? formerFocus : document.querySelector("h1"));
@@ -98,11 +100,12 @@ export async function ask({ title, verb, kind, send }, ...children) {
 export const confirm = ({ title, words, verb, kind = "danger", run }) => ask({ title, verb, kind, send: run }, words);
 
 /**
- * Shows a secret once. `what`: its name ("The key"); `note`: nodes for the developer who gets it. The value is
- * dropped when the dialog closes, and the dialog closes only when the coach says so. `lost`: nodes for a secret that
- * the service shows no more, because the form was sent again too late.
+ * Shows a secret once. `what`: its name ("The key"); `note`: nodes under the heading `use`, for the developer who gets
+ * it or for whatever uses it. The dialog closes only when the coach says so. Then all its `code` is dropped: the secret
+ * may be in the note too. `lost`: nodes for a secret that the service shows no more, because the form was sent again
+ * too late.
  */
-export async function showSecret({ title, what, value, note, lost }) {
+export async function showSecret({ title, what, value, use = "For your developer", note, lost }) {
   if (!value)
     return open(title, close => [
       h("p", {}, lost),
@@ -130,7 +133,7 @@ export async function showSecret({ title, what, value, note, lost }) {
         shown,
         copyButton(what, () => shown.textContent, shown),
       ),
-      h("section", { class: "note flow" }, h("h3", {}, "For your developer"), note),
+      h("section", { class: "note flow" }, h("h3", {}, use), note),
       h(
         "p",
         { class: "buttons" },
@@ -139,7 +142,6 @@ export async function showSecret({ title, what, value, note, lost }) {
     ],
     { mustAnswer: true },
   );
-  shown.replaceChildren();
   removeEventListener("beforeunload", warn);
 }
 

@@ -2,13 +2,15 @@
 
 import { announce } from "./announce.js";
 import { get } from "./api.js";
-import { choiceWithParts, choices } from "./choices.js";
+import { choiceWithParts, choices, choose } from "./choices.js";
 import { dayField } from "./date-field.js";
 import { showSecret } from "./dialogs.js";
 import { LIMITS, PERMISSIONS, SCOPES } from "./domain.js";
+import { fill, h } from "./dom.js";
 import { dropDraft, keepDraft } from "./drafts.js";
 import { eventTypes } from "./event-types.js";
 import { field, form } from "./forms.js";
+import { ASSISTANT, assistantNote, kindField, START, whatItSees } from "./key-assistant.js";
 import { eventAccess, eventFields } from "./key-events.js";
 import { developerNote, entitlementWarning, expiry, presets, tomorrow } from "./key-words.js";
 import { now } from "./service-clock.js";
@@ -17,13 +19,23 @@ import { link, linkButton } from "./ui.js";
 export async function createKey(_, page) {
   const [workspace, types] = await Promise.all([get("/settings/workspace", {}, page.signal), eventTypes()]);
   const opened = new Date(now());
-  const warnings = new Map(SCOPES.map(({ name }) => [name, entitlementWarning(workspace, name)]));
+  const permissions = SCOPES.map(({ name }) => permissionChoices(name));
+  const end = expiryFields(null);
+  const warnings = SCOPES.map(({ name }) => entitlementWarning(workspace, name));
+  const notes = warnings.map(warning => h("div", { class: "flow" }, warning));
+  const readNotes = () => announce(notes.find(node => node.isConnected)?.innerText);
+  const start = kind => {
+    permissions.forEach(node => choose(node, START[kind].permissions));
+    choose(end[0], [START[kind].until]);
+    notes.forEach((node, at) => fill(node, warnings[at], kind === ASSISTANT && whatItSees(SCOPES[at])));
+    readNotes();
+  };
   const node = form(
     {
       submit: "Create the key",
       cancel: linkButton("#/keys", "Cancel"),
       send: async (values, once) => {
-        const { name, scope, permissions, until, date } = values;
+        const { name, kind, scope, permissions, until, date } = values;
         const key = await once.post("/settings/keys", {
           name,
           scope,
@@ -32,7 +44,7 @@ export async function createKey(_, page) {
           events: eventAccess(values),
         });
         dropDraft();
-        await showNewKey(key);
+        await showNewKey(key, kind === ASSISTANT);
         page.go(`/keys/${encodeURIComponent(key.id)}`, "The key is created and works at once.");
       },
     },
@@ -44,15 +56,16 @@ export async function createKey(_, page) {
       maxlength: LIMITS.keyName,
       dir: "auto",
     }),
+    kindField(start),
     choiceWithParts({
       name: "scope",
       legend: "What is it for?",
-      onchange: scope => announce(warnings.get(scope)?.textContent),
+      onchange: readNotes,
       choices: SCOPES.map(({ name, title, hint }) => ({ value: name, label: title, hint })),
-      parts: Object.fromEntries(SCOPES.map(({ name }) => [name, [warnings.get(name), permissionChoices(name)]])),
+      parts: Object.fromEntries(SCOPES.map(({ name }, at) => [name, [notes[at], permissions[at]]])),
     }),
     eventFields(types, null),
-    expiryFields(null),
+    end,
   );
   return { title: "Create a key", parent: { href: "/keys", text: "Keys" }, content: keepDraft(node) };
 }
@@ -84,13 +97,13 @@ export function expiryFields(present) {
   });
 }
 
-/** Shows a new key once, with the note for the developer. */
-export function showNewKey(key) {
+/** Shows a new key once, with the note for the developer, or for a coach who connects an assistant. */
+export function showNewKey(key, isForAssistant = false) {
   return showSecret({
     title: "Your new key",
     what: "The key",
     value: key.key,
-    note: developerNote(key),
+    ...(isForAssistant ? assistantNote(key) : { note: developerNote(key) }),
     lost: [
       "This key was created, but more than ten minutes ago: it can be shown no more. Revoke it and create another. ",
       link("#/keys", "All keys"),

@@ -14,8 +14,14 @@ use serde_json::{Value, json};
 /// Renders the module.
 pub(crate) fn module() -> String {
     let scopes = Scope::ALL.map(scope);
-    let permissions = Permission::ALL
-        .map(|permission| json!({ "name": permission, "title": permission.title(), "scope": permission.scope() }));
+    let permissions = Permission::ALL.map(|permission| {
+        json!({
+            "name": permission,
+            "title": permission.title(),
+            "scope": permission.scope(),
+            "writes": permission.is_write(),
+        })
+    });
     let limits = json!({
         "keyName": MAX_KEY_NAME_CHARS,
         "keyOverlapHours": ROTATION_OVERLAP.num_hours(),
@@ -37,10 +43,20 @@ pub(crate) fn module() -> String {
     )
 }
 
+/// `shows`: what an assistant sees with a key that may read all.
 fn scope(scope: Scope) -> Value {
-    let (title, hint) = match scope {
-        Scope::Partner => ("Clients", "Work with clients and what they did, and sign them in, as far as you allow it."),
-        Scope::Crm => ("CRM", "Work with contacts, opportunities and appointments, as far as you allow it."),
+    let (title, hint, shows) = match scope {
+        Scope::Partner => (
+            "Clients",
+            "Work with clients and what they did, and sign them in, as far as you allow it.",
+            "the names, e-mail addresses, goals, height and weight of your clients, and their compliance, check-ins \
+             and daily logs",
+        ),
+        Scope::Crm => (
+            "CRM",
+            "Work with contacts, opportunities and appointments, as far as you allow it.",
+            "your contacts, opportunities, calendars, bookings and workflows",
+        ),
     };
-    json!({ "name": scope, "title": title, "hint": hint })
+    json!({ "name": scope, "title": title, "hint": hint, "shows": shows })
 }
