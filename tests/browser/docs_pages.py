@@ -15,14 +15,14 @@ import time
 import urllib.request
 from contextlib import contextmanager
 
+from accessibility import SCHEMES, audit
 from local_stack import stack
-from login_pages import PHONE, audit
+from login_pages import PHONE
 from playwright.sync_api import expect, sync_playwright
 
 DESK = {"width": 1280, "height": 900}
 # A desk at 400 %, or a phone with text of 120 %.
 SMALL = {"width": 320, "height": 700}
-SCHEMES = ("light", "dark")
 # What a reader asks for, and a page that has to be among the first results.
 QUESTIONS = {
     "verify signature": "/docs/guides/verifying",
@@ -289,7 +289,8 @@ def main(binary):
                 page = seen.new_page()
                 for path in paths:
                     expect_page(page, base_url, path, screen["width"])
-                    audit(audited, f"{base_url}{path}", scheme)
+                    audited.goto(f"{base_url}{path}")
+                    audit(audited, scheme, path)
         small = browser.new_context(viewport=SMALL).new_page()
         for path in paths:
             expect_page(small, base_url, path, SMALL["width"])

@@ -15,7 +15,7 @@ import urllib.request
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from axe_playwright_python.sync_playwright import Axe
+from accessibility import SCHEMES, audit
 from local_stack import call, stack
 from playwright.sync_api import sync_playwright
 
@@ -254,14 +254,6 @@ def send_again(page, coach):
     assert held == [False, True, False, True], held
 
 
-def audit(page, url, scheme):
-    """Runs axe on a page."""
-    page.goto(url)
-    results = Axe().run(page)
-    assert results.violations_count == 0, f"{url} ({scheme}): {results.generate_report()}"
-    assert results.response["passes"], "axe has looked at something"
-
-
 def main(binary):
     began = time.monotonic()
     chromium = shutil.which("chromium")
@@ -280,10 +272,12 @@ def main(binary):
         send_again(context.new_page(), coaches[0])
         used += [sign_in(context.new_page(), coach, by_keyboard) for coach in coaches for by_keyboard in (False, True)]
         audits = 0
-        for scheme in ("light", "dark"):
+        for scheme in SCHEMES:
             context = browser.new_context(viewport=PHONE, color_scheme=scheme, bypass_csp=True)
             for url in (coaches[0].link(), used[0]):
-                audit(context.new_page(), url, scheme)
+                page = context.new_page()
+                page.goto(url)
+                audit(page, scheme, url)
                 audits += 1
         browser.close()
     seconds = time.monotonic() - began

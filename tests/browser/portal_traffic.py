@@ -5,8 +5,9 @@ import re
 from collections import Counter
 from zoneinfo import ZoneInfo
 
+from accessibility import SCHEMES
 from playwright.sync_api import expect
-from portal_kit import SCHEMES, parse_time, until
+from portal_kit import parse_time, until
 
 DAY_S = 24 * 3_600
 ZONE = "Europe/Berlin"
