@@ -14,6 +14,9 @@ const PAUSE_MS = 250;
 
 const wordsOf = (text) => text.toLowerCase().split(/[^\p{L}\p{N}_]+/u).filter(Boolean);
 
+// Words that the index leaves out.
+const COMMON = new Set("a an and are as at be by for has in is it its not of on or that the to with".split(" "));
+
 // Words of readers, and beginnings of the words that these pages have for the same.
 const OTHER_WORDS = new Map([
   ["authenticate", "get key"],
@@ -46,7 +49,8 @@ function pointsOfEither(word, entry) {
 }
 
 function find(index, query) {
-  const words = wordsOf(query);
+  const all = wordsOf(query);
+  const words = all.some((word) => !COMMON.has(word)) ? all.filter((word) => !COMMON.has(word)) : all;
   const found = [];
   for (const entry of index) {
     const points = words.map((word) => pointsOfEither(word, entry));

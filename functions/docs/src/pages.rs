@@ -11,8 +11,14 @@ use crate::{guides, reference};
 
 /// Longest beginning of a section that search results show, in characters.
 const EXCERPT_CHARS: usize = 140;
-/// Sections that are indexed under a word of samples. The samples of the reference share most words.
+/// Sections that are indexed under a word of samples, or under a name such as an error's code. The sections of the
+/// reference share most of them.
 const MOST_SECTIONS: usize = 10;
+/// Words that no section is indexed under. `search.js` leaves them out of queries.
+const COMMON: [&str; 22] = [
+    "a", "an", "and", "are", "as", "at", "be", "by", "for", "has", "in", "is", "it", "its", "not", "of", "on", "or",
+    "that", "the", "to", "with",
+];
 /// Letters with which a word of samples begins.
 const FEWEST_LETTERS: usize = 3;
 
@@ -40,25 +46,25 @@ pub(crate) fn to_markdown(pages: &[Page], text: &str, base: &str) -> String {
 /// Renders the search index: for each section the title of its page, its own title, its link, its beginning, and its
 /// words. `word*3` is a word that the section has three times.
 pub(crate) fn search_index(pages: &[Page]) -> String {
-    let mut sample_words = SampleWords::default();
+    let mut rare = RareWords::default();
     let mut entries = Vec::new();
     // The start page repeats what others say: of equal results, it comes last.
     for page in pages.iter().skip(1).chain(pages.first()) {
         for section in page.sections() {
             let link = if section.id.is_empty() { page.path.clone() } else { format!("{}#{}", page.path, section.id) };
-            let counted = counted_words(&section, &mut sample_words);
+            let counted = counted_words(&section, &mut rare);
             entries.push(json!([page.title, section.title, link, excerpt(&section.text), counted]));
         }
     }
     Value::Array(entries).to_string()
 }
 
-/// The words of samples, with the number of sections that are indexed under each.
+/// Words that few sections are indexed under, each with the number of these sections.
 #[derive(Default)]
-struct SampleWords(BTreeMap<String, usize>);
+struct RareWords(BTreeMap<String, usize>);
 
-impl SampleWords {
-    /// Returns true if a section is indexed under this word of its samples. Parts of ids and times are no words.
+impl RareWords {
+    /// Returns true if a section is indexed under this word. Parts of ids and times are no words.
     fn take(&mut self, word: &str) -> bool {
         let is_word = word.chars().take(FEWEST_LETTERS).filter(|c| c.is_alphabetic()).count() == FEWEST_LETTERS;
         let sections = self.0.entry(word.to_owned()).or_default();
@@ -68,14 +74,15 @@ impl SampleWords {
 }
 
 /// Renders the words of a section by how often its text has them. Words that only its samples have count once.
-fn counted_words(section: &Section, sample_words: &mut SampleWords) -> String {
+fn counted_words(section: &Section, rare: &mut RareWords) -> String {
     let [text, code] = [&section.text, &section.code].map(|text| text.to_lowercase());
     let mut counts = BTreeMap::<&str, usize>::new();
     for word in words(&text) {
         *counts.entry(word).or_default() += 1;
     }
+    counts.retain(|word, _| !COMMON.contains(word) && (!word.contains('_') || rare.take(word)));
     let in_code: BTreeSet<&str> = words(&code).filter(|word| !counts.contains_key(word)).collect();
-    counts.extend(in_code.into_iter().filter(|word| sample_words.take(word)).map(|word| (word, 1)));
+    counts.extend(in_code.into_iter().filter(|word| rare.take(word)).map(|word| (word, 1)));
     let words = counts.iter().map(|(word, count)| match count {
         1 => (*word).to_owned(),
         count => format!("{word}*{count}"),
