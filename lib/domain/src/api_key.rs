@@ -140,6 +140,11 @@ impl ApiKey {
         Sha256::digest(self.0.as_bytes()).into()
     }
 
+    /// Returns the scope that the prefix names.
+    pub fn scope(&self) -> Scope {
+        if self.0.starts_with(Scope::Crm.prefix()) { Scope::Crm } else { Scope::Partner }
+    }
+
     pub fn id(&self) -> KeyId {
         KeyId::from_hash(&self.hash())
     }
@@ -178,7 +183,7 @@ mod tests {
             let made = key(scope, 7);
             assert_eq!(made.expose().len(), 9 + 32 + 6);
             let read = ApiKey::parse(made.expose()).unwrap();
-            assert_eq!(read.id(), made.id());
+            assert_eq!((read.id(), read.scope()), (made.id(), scope));
             assert_eq!(format!("{read:?}"), "ApiKey(..)");
             assert!(read.display().starts_with(scope.prefix()) && read.display().ends_with(&made.expose()[43..]));
         }

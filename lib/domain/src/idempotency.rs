@@ -85,11 +85,14 @@ pub struct InvalidKey;
 
 impl IdempotencyKey {
     pub fn explicit(coach: &CoachId, api: Api, header: &[u8]) -> Result<Self, InvalidKey> {
-        let is_printable = header.iter().all(|byte| (b' '..=b'~').contains(byte));
-        if header.is_empty() || header.len() > MAX_KEY_CHARS || !is_printable {
-            return Err(InvalidKey);
-        }
+        Self::check(header)?;
         Ok(Self::new(coach, api, KeySource::Explicit, header))
+    }
+
+    /// Checks a text that a caller chose as a key.
+    pub fn check(text: &[u8]) -> Result<(), InvalidKey> {
+        let is_printable = text.iter().all(|byte| (b' '..=b'~').contains(byte));
+        if text.is_empty() || text.len() > MAX_KEY_CHARS || !is_printable { Err(InvalidKey) } else { Ok(()) }
     }
 
     /// Derives the key from a body's `email`, valid or not. A text that is no address has a key of its own: it must not

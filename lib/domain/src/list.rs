@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 /// Bounds of a `limit`, or of another parameter with the same rules.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageSize {
     pub default: u32,
     pub max: u32,

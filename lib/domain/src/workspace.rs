@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use crate::api_key::Scope;
 use crate::country::Country;
 use crate::fact_values::{nullable_count, text};
 use crate::id::{CoachId, MAX_ID_CHARS, PipelineId, TeamId};
@@ -17,6 +18,16 @@ pub struct Entitlements {
     pub pro_crm: bool,
     /// True if the workspace has the gym capability. A CRM key needs it.
     pub gym: bool,
+}
+
+impl Entitlements {
+    /// Returns true if a key of the scope may use the API.
+    pub fn admit(self, scope: Scope) -> bool {
+        match scope {
+            Scope::Partner => self.partner_api,
+            Scope::Crm => self.pro_crm && self.gym,
+        }
+    }
 }
 
 /// The pipeline and stage of opportunities that the API creates.

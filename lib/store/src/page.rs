@@ -4,7 +4,7 @@
 //! A list is the base table or a local index. So a list shows a record as soon as it is written, and the list by UUID
 //! skips merged contacts and cancelled bookings. The cost: DynamoDB limits the items of a coach to 10 GB in all.
 //!
-//! A list with a filter reads a limited number of records ([`find_shown`], also for the list of clients). Its page may
+//! A list with a filter reads a limited number of records (`find_shown`, also for the list of clients). Its page may
 //! be short or empty and yet not be the last one.
 
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
