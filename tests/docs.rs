@@ -110,7 +110,7 @@ async fn the_service_serves_all_resources_of_its_pages() {
     let guides = pages_in("functions/docs/pages").into_iter().filter(|name| name != "index");
     let guides = guides.map(|name| format!("/docs/guides/{name}"));
     let resources = RESOURCES.map(|name| format!("/docs/reference/{name}"));
-    let own = ["/docs/events", "/docs/reference"].map(str::to_owned);
+    let own = ["/docs/events", "/docs/reference", "/docs/reference/tools"].map(str::to_owned);
     let pages: Vec<String> = guides.chain(resources).chain(own).collect();
     let files = [
         DOCUMENT,

@@ -18,7 +18,7 @@ from local_stack import stack
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = ROOT / "functions" / "docs" / "pages"
 # In reading order: later guides use variables that earlier ones set.
-GUIDES = ["getting-started", "index", "crm", "idempotency", "errors", "limits", "events", "event-feed", "syncing", "kits"]
+GUIDES = ["getting-started", "index", "crm", "assistants", "idempotency", "errors", "limits", "events", "event-feed", "syncing", "kits"]
 OPERATORS = ROOT / "infra" / "guides"
 PRINTED_ADDRESS = "http://127.0.0.1:8080"
 # Prints the status of each call to stderr.

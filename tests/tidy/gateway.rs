@@ -8,7 +8,9 @@ use local_stack::template::document;
 use serde_json::{Value, json};
 
 use crate::tidy::observability::observability;
-use crate::tidy::template::{functions, is_anonymous, is_head_of_page, of_type, reservation, route_keys, template};
+use crate::tidy::template::{
+    functions, is_anonymous, is_for_assistants, is_head_of_page, of_type, reservation, route_keys, template,
+};
 
 /// Concurrency that anonymous callers leave to the keyed routes of their function.
 const LEFT_TO_KEYS: u64 = 20;
@@ -35,7 +37,8 @@ const LOGGED: [&str; 10] = [
 /// A limit of an anonymous route, with the name of its parameter.
 fn limit<'t>(template: &'t Value, key: &str, limit: &str) -> (&'t str, u64) {
     let settings = &template["Resources"]["Api"]["Properties"]["RouteSettings"];
-    let parameter = settings[key][limit]["Ref"].as_str().unwrap_or_else(|| panic!("{key} has no {limit}"));
+    let own = settings[key]["Fn::If"].get(1).unwrap_or(&settings[key]);
+    let parameter = own[limit]["Ref"].as_str().unwrap_or_else(|| panic!("{key} has no {limit}"));
     (parameter, template["Parameters"][parameter]["Default"].as_u64().unwrap())
 }
 
@@ -46,7 +49,11 @@ fn exactly_the_anonymous_routes_are_throttled_far_below_the_api() {
     let heads =
         functions(&template).values().flat_map(route_keys).filter(|key| is_head_of_page(key)).collect::<Vec<_>>();
     let keys = ROUTES.iter().map(Route::to_string).chain(heads).chain(["$default".to_owned()]);
-    assert_same("RouteSettings of Api in template.yaml", settings.keys(), keys.filter(|key| is_anonymous(key)));
+    assert_same(
+        "RouteSettings of Api in template.yaml",
+        settings.keys(),
+        keys.filter(|key| is_anonymous(key) || is_for_assistants(key)),
+    );
     let default = |name: &str| template["Parameters"][name]["Default"].as_u64().unwrap();
     for key in settings.keys() {
         for (own, of_api) in [("ThrottlingRateLimit", "ApiRateLimit"), ("ThrottlingBurstLimit", "ApiBurstLimit")] {
@@ -60,7 +67,8 @@ fn exactly_the_anonymous_routes_are_throttled_far_below_the_api() {
 fn one_anonymous_caller_does_not_use_up_what_all_callers_share() {
     let template = template();
     let settings = template["Resources"]["Api"]["Properties"]["RouteSettings"].as_object().unwrap();
-    let limits = settings.keys().map(|key| (key, limit(&template, key, "ThrottlingRateLimit")));
+    let anonymous = settings.keys().filter(|key| is_anonymous(key));
+    let limits = anonymous.map(|key| (key, limit(&template, key, "ThrottlingRateLimit")));
     let (large, cheap): (Vec<_>, Vec<_>) = limits.partition(|(_, (parameter, _))| *parameter == LARGE);
     assert!(
         large.iter().all(|(key, _)| ["/docs", "/openapi", "/llms"].iter().any(|part| key.contains(part))),

@@ -15,7 +15,7 @@ struct Examples {
 const CERTIFICATE: &str = "arn:aws:acm:eu-west-1:123456789012:certificate/12345678-1234-1234-1234-123456789012";
 const TOPIC: &str = "arn:aws-us-gov:sns:us-gov-west-1:123456789012:alarms";
 
-const EXAMPLES: [(&str, Examples); 11] = [
+const EXAMPLES: [(&str, Examples); 12] = [
     ("NamePrefix", Examples { taken: &["", "r2-"], refused: &["R2", "r2_", "longer-than-twenty-signs"] }),
     (
         "SettingsIssuer",
@@ -99,6 +99,13 @@ const EXAMPLES: [(&str, Examples); 11] = [
                 "jörg@example.com",
                 "a@bücher.example",
             ],
+        },
+    ),
+    (
+        "McpOrigins",
+        Examples {
+            taken: &["", "https://app.example.com", "https://a.example,vscode-webview://b", "http://localhost:6274"],
+            refused: &["app.example.com", "https://a.example, https://b.example", "https://a.example/", "*"],
         },
     ),
     (

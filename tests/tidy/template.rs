@@ -106,6 +106,11 @@ pub(crate) fn is_anonymous(key: &str) -> bool {
     key == "$default" || is_head_of_page(key) || public.any(|route| key == route.to_string())
 }
 
+/// Returns true for a route whose function calls the API itself, so that its invocations wait for others.
+pub(crate) fn is_for_assistants(key: &str) -> bool {
+    ROUTES.iter().any(|route| route.access == Access::Assistant && key == route.to_string())
+}
+
 /// Returns true for HEAD of a public page, which has no entry in `ROUTES` of its own.
 pub(crate) fn is_head_of_page(key: &str) -> bool {
     let of_page = |path: &str| ROUTES.iter().any(|route| route.path == path && route.answers_head());
@@ -128,12 +133,12 @@ fn the_facts_of_a_batch_have_their_deadlines_within_the_functions_time_out() {
 }
 
 #[test]
-fn functions_reserve_concurrency_for_mappings_and_anonymous_callers_within_the_account() {
+fn functions_reserve_concurrency_for_mappings_anonymous_callers_and_assistants_within_the_account() {
     let template = template();
     let mut reserved = 0;
     for (id, function) in functions(&template) {
         let routes = route_keys(&function);
-        if routes.iter().any(|key| is_anonymous(key)) {
+        if routes.iter().any(|key| is_anonymous(key) || is_for_assistants(key)) {
             reserved += reservation(&id, &function);
             continue;
         }
@@ -168,6 +173,16 @@ fn functions_reserve_concurrency_for_mappings_and_anonymous_callers_within_the_a
         let smallest = text.split("fewer than ").skip(1).filter_map(|rest| rest.split([' ', ',']).next()?.parse().ok());
         assert!(smallest.into_iter().all(|least: u64| least == reserved + UNRESERVED), "{guide}");
     }
+}
+
+#[test]
+fn the_function_for_assistants_has_no_permission_and_can_be_left_out() {
+    let function = functions(&template())["McpFunction"].clone();
+    assert!(route_keys(&function).iter().all(|key| is_for_assistants(key)));
+    assert!(function["Properties"]["Policies"].is_null());
+    assert_eq!(template()["Resources"]["McpFunction"]["Condition"], "ServesMcp");
+    let throttle = &template()["Resources"]["Api"]["Properties"]["RouteSettings"]["POST /mcp"]["Fn::If"];
+    assert_eq!((&throttle[0], &throttle[2]), (&json!("ServesMcp"), &json!({"Ref": "AWS::NoValue"})));
 }
 
 #[test]

@@ -59,6 +59,12 @@ impl Confidential {
     /// Notes the confidential members of a sent or received body.
     pub(crate) fn note_body(&self, body: &Value) {
         match body {
+            // The envelope of a message to or from an assistant names tools and products.
+            Value::Object(members) if members.contains_key("jsonrpc") => {
+                for part in [&body["params"]["arguments"], &body["result"]["structuredContent"]] {
+                    self.note_body(part);
+                }
+            }
             Value::Object(members) => {
                 for (name, value) in members {
                     match value {

@@ -23,10 +23,11 @@ pub(crate) mod response;
 pub(crate) mod schema;
 pub(crate) mod webhooks;
 
+use edge::routes::VERSION;
 use serde_json::{Map, Value, json};
 
 use crate::markdown::slug;
-use crate::site::{REFERENCE, VERSION};
+use crate::site::REFERENCE;
 use components::{Responses, Schemas};
 use operation::Operation;
 use prose::{EVENTS, INDEX, TAGS};

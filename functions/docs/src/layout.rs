@@ -1,11 +1,12 @@
 //! The frame of all pages: head, bar, navigation and footer.
 
+use edge::routes::VERSION;
 use maud::{Markup, html};
 
 use crate::markdown;
 use crate::page::{Form, Page, Place};
 use crate::parts::{self, icon, raw};
-use crate::site::{EVENTS, Group, REFERENCE, SEARCH, START, SUMMARY, VERSION};
+use crate::site::{EVENTS, Group, REFERENCE, SEARCH, START, SUMMARY};
 use crate::start;
 
 /// The entrances in the bar.

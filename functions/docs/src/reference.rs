@@ -11,6 +11,7 @@ mod overview;
 mod rows;
 mod samples;
 mod table;
+mod tools;
 
 use context::Context;
 
@@ -18,7 +19,7 @@ use crate::document::prose::TAGS;
 use crate::document::schema::Schemas;
 use crate::document::{Document, tag_path};
 use crate::page::{Form, Page};
-use crate::site::{EVENTS, Group, REFERENCE};
+use crate::site::{EVENTS, Group, REFERENCE, TOOLS};
 
 /// Builds the pages of the reference of an API at this address.
 pub(crate) fn pages(base: &str) -> Vec<Page> {
@@ -30,6 +31,7 @@ pub(crate) fn pages(base: &str) -> Vec<Page> {
         Page::new(Group::Reference, REFERENCE, overview, Form::Guide).named("All operations"),
         Page::new(Group::Receive, EVENTS, catalog, catalog::form(context)),
     ];
+    pages.push(Page::new(Group::Reference, TOOLS, tools::markdown(context), Form::Guide));
     for tag in TAGS.iter() {
         let (title, about) = (&tag.top.title, &tag.top.about);
         let operations = document.operations_of(title);

@@ -5,15 +5,14 @@ use edge::look;
 /// Name of the product.
 pub(crate) const NAME: &str = "Partner API";
 
-/// Version of the interface, which its owner sets. Additions do not raise it.
-pub(crate) const VERSION: &str = "1.2.0";
-
 /// Path of the start page. All other pages are below it.
 pub(crate) const START: &str = "/docs";
 /// Path of the overview of the reference.
 pub(crate) const REFERENCE: &str = "/docs/reference";
 /// Path of the event catalog.
 pub(crate) const EVENTS: &str = "/docs/events";
+/// Path of the page about the tools of assistants.
+pub(crate) const TOOLS: &str = "/docs/reference/tools";
 /// Path of the search page.
 pub(crate) const SEARCH: &str = "/docs/search";
 /// Path of the icons of all pages.
@@ -130,10 +129,10 @@ macro_rules! guides {
 pub(crate) const START_PAGE: &str = include_str!("../pages/index.md");
 
 /// All guides, in reading order.
-pub(crate) static GUIDES: [Guide; 11] = guides! {
+pub(crate) static GUIDES: [Guide; 12] = guides! {
     Start: "getting-started";
     Receive: "events" "verifying" "event-feed";
-    Build: "syncing" "crm" "kits";
+    Build: "syncing" "crm" "assistants" "kits";
     Rules: "idempotency" "errors" "limits" "changes";
 };
 

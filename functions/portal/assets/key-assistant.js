@@ -45,7 +45,7 @@ export const kindField = onchange =>
 export const whatItSees = ({ shows }) =>
   remark(
     "info",
-    `The assistant will see ${shows}, as far as you allow it below. It never gets health notes. ` +
+    `The assistant will see ${shows}, as far as you allow it below. Its tools leave out health notes. ` +
       "What it reads goes to the company that runs the assistant.",
   );
 

@@ -11,7 +11,7 @@ use crate::bench::{Bench, Done, REPEATS, Work, route};
 type Request = (&'static str, Method, fn(usize, &Bench) -> (String, Value));
 
 /// All measured requests.
-pub(crate) const ROUTES: [Request; 25] = [
+pub(crate) const ROUTES: [Request; 26] = [
     ("ping", Method::GET, |_, _| get("/v1/ping")),
     // Before all requests that cause deliveries, which the list of webhooks counts.
     ("settings", Method::GET, |_, _| get("/settings/webhooks")),
@@ -55,6 +55,7 @@ pub(crate) const ROUTES: [Request; 25] = [
     }),
     ("crm-workflows", Method::GET, |_, _| get("/v1/crm/workflows")),
     ("events", Method::GET, |_, _| get("/v1/events?limit=100&order=desc")),
+    ("mcp", Method::POST, |_, _| ("/mcp".to_owned(), json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }))),
     ("docs", Method::GET, |_, _| get("/openapi.json")),
     ("portal", Method::GET, |_, _| get("/portal")),
 ];

@@ -108,6 +108,11 @@ class Drive:
         mistyped = self.key[:-1] + ("y" if self.key.endswith("x") else "x")
         rejected = self.request("PingFunction", "GET", "/v1/ping", key=mistyped)
         assert (accepted[0], rejected[0]) == (200, 401), (accepted, rejected)
+        # The address of the stack is no address here, so the function says that the service does not answer.
+        listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+        rejected = self.request("McpFunction", "POST", "/mcp", listing, key=mistyped)
+        unanswered = self.request("McpFunction", "POST", "/mcp", listing, key=self.key)
+        assert (rejected[0], unanswered[0]) == (401, 503), (rejected, unanswered)
         webhook = {"url": self.receiver.url, "events": ["new_client"], "payload_mode": "identifiers"}
         made = self.request("SettingsFunction", "POST", "/settings/webhooks", webhook, coach=COACH)
         assert made[0] == 201, made

@@ -54,6 +54,7 @@ pub fn all() -> Functions {
         .with("crm-bookings", http_function!(crm_bookings))
         .with("crm-workflows", http_function!(crm_workflows))
         .with("events", http_function!(events))
+        .with("mcp", http_function!(mcp))
         .with("settings", http_function!(settings))
         .with("docs", http_function!(docs))
         .with("portal", http_function!(portal))

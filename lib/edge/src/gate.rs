@@ -63,6 +63,14 @@ pub struct EventReader {
     pub now: Timestamp,
 }
 
+/// The caller of a route for any key.
+#[derive(Debug, Clone)]
+pub struct KeyHolder {
+    pub key: KeyRecord,
+    /// Time of the request's arrival.
+    pub now: Timestamp,
+}
+
 /// Checks keys.
 #[derive(Clone)]
 pub struct Gate {
@@ -133,6 +141,12 @@ impl KeyCaller for EventReader {
         }
         let since = record.events_since.unwrap_or(record.created_at);
         Ok(Self { coach: record.coach_id, access, since, now })
+    }
+}
+
+impl KeyCaller for KeyHolder {
+    fn of(record: KeyRecord, _: Access, now: Timestamp) -> Result<Self, Problem> {
+        Ok(Self { key: record, now })
     }
 }
 
@@ -254,9 +268,9 @@ const UNKNOWN: &str = "This API key is unknown, revoked or expired.";
 const DIFFERENT: &str = "Authorization and X-Api-Key hold different keys. Send one of them.";
 const NOT_BEARER: &str = "Authorization must be `Bearer <key>`.";
 
-/// The key that the headers present, in its form at least. An empty header is no header. `Bearer` without a key is
-/// empty, too: templates make it of a variable that is not set.
-fn presented(headers: &HeaderMap) -> Result<ApiKey, Problem> {
+/// Returns the key that the headers present, in its form at least. An empty header is no header. `Bearer` without a key
+/// is empty, too: templates make it of a variable that is not set.
+pub fn presented(headers: &HeaderMap) -> Result<ApiKey, Problem> {
     let refused = |why| Err(Problem::Unauthenticated(why));
     let sent = |name| headers.get(name).map(http::HeaderValue::as_bytes).filter(|value| !value.trim_ascii().is_empty());
     let is_bare = |value: &&[u8]| value.trim_ascii().eq_ignore_ascii_case(b"bearer");

@@ -24,7 +24,7 @@ pub use caller::Caller;
 pub use code::Code;
 pub use command::{About, Command, Decision, EarlyCommand};
 pub use door::Door;
-pub use gate::{CrmCaller, EventReader, Partner};
+pub use gate::{CrmCaller, EventReader, KeyHolder, Partner};
 pub use inbound::Inbound;
 pub use page::Page;
 pub use problem::Problem;

@@ -10,6 +10,9 @@ use domain::id_kind::IdKind::{self, *};
 use domain::rate_limit::{LOGIN_LINK_REQUEST, Limit, REQUEST};
 use http::Method;
 
+/// Version of the interface, which its owner sets. Additions do not raise it.
+pub const VERSION: &str = "1.2.0";
+
 /// A route of the service. Displays as `GET /v1/ping`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Route {
@@ -32,6 +35,10 @@ pub enum Access {
     Crm(Permission),
     /// A key of either scope that may read events.
     Events,
+    /// A key of either scope, whatever it and its workspace may do.
+    AnyKey,
+    /// A key of either scope, which the function presents to other routes of the API.
+    Assistant,
     /// The session of a coach, which the gateway has verified.
     Session,
 }
@@ -52,6 +59,7 @@ pub enum Idempotency {
 /// All routes.
 pub const ROUTES: &[Route] = &[
     route("GET", "/v1/ping", Access::Partner(None)),
+    route("GET", "/v1/key", Access::AnyKey),
     partner("GET", "/v1/clients", ClientsRead),
     partner("POST", "/v1/clients", ClientsWrite),
     partner("GET", "/v1/clients/{clientId}", ClientsRead).of(&[Client]),
@@ -81,6 +89,7 @@ pub const ROUTES: &[Route] = &[
     crm("GET", "/v1/crm/workflows", WorkflowsRead),
     route("GET", "/v1/events", Access::Events),
     route("GET", "/v1/events/samples", Access::Events),
+    route("POST", "/mcp", Access::Assistant),
     session("GET", "/settings/workspace"),
     session("GET", "/settings/audit"),
     session("GET", "/settings/event-types"),
@@ -152,9 +161,13 @@ impl Route {
             Access::Crm(_) if self.writes_to_crm() => Idempotency::Required,
             Access::Session if self.method == "POST" => Idempotency::Optional,
             Access::Partner(_) if (self.method, self.path) == ("POST", "/v1/clients") => Idempotency::HeaderOrEmail,
-            Access::Public | Access::Partner(_) | Access::Crm(_) | Access::Events | Access::Session => {
-                Idempotency::None
-            }
+            Access::Public
+            | Access::Partner(_)
+            | Access::Crm(_)
+            | Access::Events
+            | Access::AnyKey
+            | Access::Assistant
+            | Access::Session => Idempotency::None,
         }
     }
 
@@ -168,7 +181,7 @@ impl Route {
         match self.access {
             Access::Partner(permission) => permission,
             Access::Crm(permission) => Some(permission),
-            Access::Public | Access::Events | Access::Session => None,
+            Access::Public | Access::Events | Access::AnyKey | Access::Assistant | Access::Session => None,
         }
     }
 

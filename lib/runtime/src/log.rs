@@ -23,7 +23,7 @@ use crate::metric;
 
 /// The crates of this workspace that functions link. `LOG_LEVEL` applies to them. All other crates log warnings and
 /// errors.
-pub const OUR_CRATES: [&str; 22] = [
+pub const OUR_CRATES: [&str; 23] = [
     "client_records",
     "clients",
     "crm_bookings",
@@ -37,6 +37,7 @@ pub const OUR_CRATES: [&str; 22] = [
     "events",
     "ingest",
     "login_links",
+    "mcp",
     "outbound",
     "ping",
     "portal",

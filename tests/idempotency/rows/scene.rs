@@ -39,7 +39,9 @@ impl Scene {
             Access::Partner(_) => &self.partner,
             Access::Crm(_) => &self.crm,
             Access::Session => &self.settings,
-            Access::Events | Access::Public => panic!("{} writes nothing", row.route),
+            Access::Events | Access::AnyKey | Access::Assistant | Access::Public => {
+                panic!("{} writes nothing", row.route)
+            }
         }
     }
 

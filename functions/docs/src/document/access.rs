@@ -34,6 +34,7 @@ pub(super) fn name_of(access: Access) -> &'static str {
         Access::Partner(_) => "Partner",
         Access::Crm(_) => "Crm",
         Access::Events => "Reader",
+        Access::AnyKey | Access::Assistant => "Holder",
         Access::Session => "Coach",
         Access::Public => "Anyone",
     }
@@ -67,7 +68,9 @@ pub(super) fn security(access: Access) -> Value {
             let needed = [permission.as_str()];
             json!([{ "crmKey": needed }, { "crmKeyHeader": needed }])
         }
-        Access::Events => json!([{ "apiKey": [] }, { "apiKeyHeader": [] }, { "crmKey": [] }, { "crmKeyHeader": [] }]),
+        Access::Events | Access::AnyKey | Access::Assistant => {
+            json!([{ "apiKey": [] }, { "apiKeyHeader": [] }, { "crmKey": [] }, { "crmKeyHeader": [] }])
+        }
         Access::Session => json!([{ "coachSession": [] }]),
         Access::Public => json!([]),
     }
@@ -102,6 +105,7 @@ pub(super) fn refusals(access: Access) -> Vec<Problem> {
             Problem::EventsNotAllowed,
             beyond(Limit::Requests),
         ],
+        Access::AnyKey | Access::Assistant => vec![unknown_key, beyond(Limit::Requests)],
         Access::Session => vec![
             Problem::NoSession,
             Problem::SessionWithoutCoach,

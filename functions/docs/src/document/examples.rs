@@ -39,6 +39,11 @@ static VALUES: LazyLock<BTreeMap<&str, Value>> = LazyLock::new(|| {
     values! {
         "PingResult": { "ok": true, "active_clients": 41, "scope": "partner" }
         "PingCoach": { "id": "coach_7f3a", "email": "joan@coach.example", "name": "Joan Clarke" }
+        "OwnKey": {
+            "id": KEY_ID, "name": "EMR", "scope": "partner", "permissions": ["clients.read", "records.read"],
+            "mode": "live", "entitled": true, "today": "2026-11-20",
+        }
+        "OwnWorkspace": { "name": "Joan Clarke", "time_zone": "America/New_York" }
         "ClientList": { "count": 1 }
         "ClientListItem": {
             "client_id": CLIENT_ID, "full_name": "Ada Lovelace", "email": "ada@example.com", "is_active": true,

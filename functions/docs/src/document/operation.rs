@@ -204,7 +204,7 @@ impl Operation {
 
     /// Returns true if a key opens the operation.
     pub(crate) fn is_for_keys(&self) -> bool {
-        matches!(self.route.access, Access::Partner(_) | Access::Crm(_) | Access::Events)
+        matches!(self.route.access, Access::Partner(_) | Access::Crm(_) | Access::Events | Access::AnyKey)
     }
 
     /// Moves the operation's schemas to those of the document.

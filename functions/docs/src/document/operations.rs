@@ -1,7 +1,7 @@
 //! All operations, by credential.
 
 mod crm;
-mod events;
+mod either_scope;
 mod partner;
 mod public;
 mod settings;
@@ -10,7 +10,12 @@ use super::operation::Operation;
 
 /// Builds all operations.
 pub(super) fn all() -> Vec<Operation> {
-    let operations =
-        [partner::operations(), crm::operations(), events::operations(), settings::operations(), public::operations()];
+    let operations = [
+        partner::operations(),
+        crm::operations(),
+        either_scope::operations(),
+        settings::operations(),
+        public::operations(),
+    ];
     operations.into_iter().flatten().collect()
 }

@@ -10,12 +10,11 @@ use domain::id::EventId;
 use domain::rate_limit::{Limit, WINDOW_S};
 use domain::signature::{SigningSecret, signature_header};
 use edge::Code;
-use edge::routes::Route;
+use edge::routes::{Route, VERSION};
 use serde_json::{Value, json};
 
 use super::*;
 use crate::markdown::to_html;
-use crate::site::VERSION;
 
 /// Folder of the operators' guides.
 const OPERATORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../infra/guides");

@@ -41,7 +41,9 @@ pub(super) fn of(operation: &Operation, responses: &[Response]) -> Vec<Fact> {
     let limit = match route.access {
         Access::Public => None,
         Access::Session => Some(Limit::SettingsRequests),
-        Access::Partner(_) | Access::Crm(_) | Access::Events => Some(Limit::Requests),
+        Access::Partner(_) | Access::Crm(_) | Access::Events | Access::AnyKey | Access::Assistant => {
+            Some(Limit::Requests)
+        }
     };
     let limit = limit.map(|limit| format!("1 of **{}** a minute", limit.per_minute()));
     facts.extend(limit.map(|text| Fact::new("gauge", text, "/docs/guides/limits#requests")));
@@ -57,7 +59,7 @@ pub(super) fn credential(access: Access) -> Option<&'static str> {
     match access {
         Access::Partner(_) => Some("Partner key"),
         Access::Crm(_) => Some("CRM key"),
-        Access::Events => Some("Key of either scope"),
+        Access::Events | Access::AnyKey | Access::Assistant => Some("Key of either scope"),
         Access::Session => Some("Session of a coach"),
         Access::Public => None,
     }

@@ -67,7 +67,7 @@ fn credential(access: Access) -> String {
         Access::Public => return "Takes no credential.".to_owned(),
         Access::Partner(_) => "a partner key",
         Access::Crm(_) => "a CRM key",
-        Access::Events => "a key of either scope",
+        Access::Events | Access::AnyKey | Access::Assistant => "a key of either scope",
         Access::Session => "the session of a coach, which the application has",
     };
     format!("Takes [{credential}]({REFERENCE}#credentials).")

@@ -67,7 +67,8 @@ fn with_demo(running: &Running, options: &Options, demo: &Demo) -> String {
         "\n  Try\n\n    curl -i {base}/v1/ping -H 'Authorization: Bearer {key}'\n\n    \
          curl -i {base}/v1/clients -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' \\\n         \
          -d '{{\"email\": \"ada@example.com\", \"full_name\": \"Ada Lovelace\", \"phone\": \"+1 212 555 0100\"}}'\n\n    \
-         curl -s {base}/_local/receiver.json\n\n{ENDING}",
+         curl -s {base}/_local/receiver.json\n\n    \
+         claude mcp add --transport http partner-api {base}/mcp --header 'Authorization: Bearer {key}'\n\n{ENDING}",
         key = demo.partner_key
     ));
     text

@@ -1,10 +1,11 @@
-//! Operations for keys of either scope that may read events.
+//! Operations for keys of either scope: of any key, and of those that may read events.
 
 use domain::event::EventType;
 use domain::event_feed::{EventPage, EventSamples, FeedQuery};
 use domain::fields::Invalid;
 use domain::list::{EVENT_PAGE, Order};
 use domain::names::one_of;
+use domain::own_key::OwnKey;
 use domain::time::TIME_RULE;
 use edge::Problem;
 use serde_json::json;
@@ -18,6 +19,7 @@ pub(super) fn operations() -> Vec<Operation> {
     let types = json!({ "type": "string", "pattern": format!("^({0})(,({0}))*$", names.join("|")) });
     let forbidden = || Problem::EventTypeNotAllowed(EventType::MessageReceived);
     vec![
+        Operation::new("GET", "/v1/key", "readKey").answers(Answer::of::<OwnKey>(200)),
         Operation::new("GET", "/v1/events", "listEvents")
             .filter("types", types)
             .filter("since", json!({ "type": "string", "format": "date-time" }))
