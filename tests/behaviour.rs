@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, which clippy does not see as tests")]
 
+mod assistants;
 mod crm;
 mod delivery;
 mod docs;

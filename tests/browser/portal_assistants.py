@@ -22,7 +22,7 @@ def connects_an_assistant(kit, hand):
         visitor.check("Sign clients in", "checkbox")
         visitor.check("For an assistant")
         visitor.sees("The assistant will see the names, e-mail addresses")
-        visitor.sees("It never gets health notes.")
+        visitor.sees("Its tools leave out health notes.")
         visitor.hears("goes to the company that runs the assistant")
         visitor.check("CRM")
         visitor.sees("The assistant will see your contacts, opportunities, calendars, bookings and workflows")
