@@ -1,8 +1,7 @@
 //! The arguments of a tool, and the request of its operation that they become.
 //!
-//! What the operation checks is left to the operation, so its rules and messages are stated once. Checked here is what
-//! no operation sees: unknown arguments, the ids of a path, the types of query parameters, and what the tool requires
-//! itself.
+//! The operation checks its own rules, so that rules and messages are stated once. The checks here are of that which no
+//! operation sees: unknown arguments, the ids of a path, the types of query parameters, and the tool's own requirements.
 
 use chrono::NaiveDate;
 use domain::fields::{Fields, Invalid};

@@ -23,7 +23,7 @@ pub struct Tool {
     pub name: &'static str,
     /// The name for a person.
     pub title: &'static str,
-    /// What a model has to know of the tool.
+    /// The description for a model.
     pub about: &'static str,
     pub method: &'static str,
     /// The template of the operation's path.
@@ -45,7 +45,7 @@ pub struct Argument {
     pub schema: Value,
 }
 
-/// Who requires an argument.
+/// The party that requires an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
     Nobody,
