@@ -100,10 +100,8 @@ export async function ask({ title, verb, kind, send }, ...children) {
 export const confirm = ({ title, words, verb, kind = "danger", run }) => ask({ title, verb, kind, send: run }, words);
 
 /**
- * Shows a secret once. `what`: its name ("The key"); `note`: nodes under the heading `use`, for the developer who gets
- * it or for whatever uses it. The dialog closes only when the coach says so. Then all its `code` is dropped: the secret
- * may be in the note too. `lost`: nodes for a secret that the service shows no more, because the form was sent again
- * too late.
+ * Shows a secret once. `what`: its name ("The key"); `note`: nodes under the heading `use`. The dialog closes only when
+ * the coach says so, and drops all its `code`. `lost`: nodes for a secret that is shown no more, being asked for late.
  */
 export async function showSecret({ title, what, value, use = "For your developer", note, lost }) {
   if (!value)
