@@ -1,7 +1,7 @@
 //! The arguments of a tool, and the request of its operation that they become.
 //!
-//! The operation checks its own rules, so that rules and messages are stated once. The checks here are of that which no
-//! operation sees: unknown arguments, the ids of a path, the types of query parameters, and the tool's own requirements.
+//! The operation checks its own rules, so rules and messages are stated once. The checks here are those that it cannot
+//! make: unknown arguments, ids of a path, types of query parameters, and the requirements of the tool itself.
 
 use chrono::NaiveDate;
 use domain::fields::{Fields, Invalid};
