@@ -16,7 +16,7 @@ pub(crate) const LEGACY: &str = "2025-11-25";
 const ERAS: [&str; 2] = [MODERN, LEGACY];
 const META: &str = "io.modelcontextprotocol/";
 
-/// Reverse of a modern revision's `_meta`.
+/// The `_meta` of a modern request.
 fn modern_meta() -> Value {
     json!({ format!("{META}protocolVersion"): MODERN, format!("{META}clientCapabilities"): {} })
 }

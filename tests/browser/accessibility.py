@@ -1,4 +1,4 @@
-"""axe on a page. The colour schemes differ in colours alone: in the dark one, only the rules about colours are asked."""
+"""axe on a page. The schemes differ in colours alone: in the dark one, only the rules about colours are asked."""
 
 from axe_playwright_python.sync_playwright import Axe
 

@@ -213,8 +213,8 @@ def set_update_cursor(case):
 
 
 def set_name_filter(case):
-    """Gives the name of a positive request a letter, or leaves it out beside another filter that it does not go with. The
-    service refuses a name of marks alone, and the document cannot say which signs are marks."""
+    """Gives the name of a positive request a letter, or leaves it out beside another filter that it does not go with.
+    The service refuses a name of marks alone, and the document cannot say which signs are marks."""
     query = case.query or {}
     if case.meta.generation.mode.is_positive and query.get("name"):
         query["name"] = "N" + query["name"][1:]

@@ -28,7 +28,7 @@ const REPLAYED: &str = "partner-api/replayed";
 const REPLAY: &str = "This is the stored answer to an earlier call. Nothing was done now.";
 const CREDENTIALS_WITHHELD: &str = "The welcome mail was not sent. The coach can send it again from the application; the password and the \
      intake link are not shown here.";
-const NOT_CALLED: &str = "Ask for fewer days, a smaller limit or one calendar.";
+const ASK_FOR_LESS: &str = "Ask for fewer days, a smaller limit or one calendar.";
 
 /// A call whose arguments are right.
 pub(crate) struct Call {
@@ -103,7 +103,7 @@ impl Call {
         let text = visible(&body.to_string());
         if text.len() > MAX_TEXT_BYTES {
             let said = format!("The result has {} bytes, more than {MAX_TEXT_BYTES}. [result_too_large]", text.len());
-            return error(&format!("{said} {NOT_CALLED}"));
+            return error(&format!("{said} {ASK_FOR_LESS}"));
         }
         let mut content = vec![block(&text)];
         let mut marks = json!({ REQUEST_ID: answer.request_id() });
