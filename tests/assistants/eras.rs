@@ -60,6 +60,8 @@ async fn a_modern_request_is_checked_in_a_fixed_order() {
     ];
     for (params, headers, status, code) in rows {
         let (answered, body) = send(&key, "tools/list", params.clone(), &headers).await;
+        let nobody = world.anonymous().with_bearer("nonsense");
+        assert_eq!(send(&nobody, "tools/list", params.clone(), &headers).await.0, 401);
         assert_eq!(answered, status, "{params} {headers:?}: {body}");
         if status != 200 {
             assert_eq!(
@@ -126,6 +128,8 @@ async fn a_request_is_legacy_unless_it_says_otherwise() {
         ("tools/list", json!({ "cursor": "a" }), vec![], 200, -32602),
     ];
     for (method, params, headers, status, code) in rows {
+        let nobody = world.anonymous().with_bearer("nonsense");
+        assert_eq!(send(&nobody, method, params.clone(), &headers).await.0, 401);
         let (answered, body) = send(&key, method, params, &headers).await;
         assert_eq!(answered, status, "{method} {headers:?}: {body}");
         assert_eq!(body["error"]["code"].as_i64().unwrap_or(0), code, "{method} {headers:?}: {body}");

@@ -14,6 +14,9 @@ fn bad_bodies() -> Vec<(String, i64, Value)> {
         unparsed(""),
         unparsed("{"),
         unparsed("nonsense"),
+        unparsed(
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"whoami","arguments":{"a":1e999}}}"#,
+        ),
         unparsed(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"a":{nested}}}}}"#)),
         of(json!([]), Value::Null),
         of(json!([{ "jsonrpc": "2.0", "id": 1, "method": "ping" }]), Value::Null),
