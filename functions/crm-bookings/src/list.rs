@@ -13,7 +13,7 @@ use crate::App;
 
 pub(crate) async fn list(app: App, caller: CrmCaller, inbound: Inbound) -> Result<Reply, Problem> {
     let list = CursorList { name: "bookings", coach: &caller.coach };
-    inbound.only_parameters(&[PageRequest::<Walk>::PARAMETERS, BookingFilter::PARAMETERS].concat())?;
+    inbound.only_known_parameters()?;
     let query = |name: &str| inbound.query(name);
     let (request, filter) = (PageRequest::<Walk>::parse(&list, query)?, BookingFilter::parse(query)?);
     let page = app.bookings.page(&caller.coach, &request, &filter);

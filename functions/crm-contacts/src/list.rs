@@ -15,7 +15,7 @@ const EMAIL: &str = "email";
 
 pub(crate) async fn list(app: App, caller: CrmCaller, inbound: Inbound) -> Result<Reply, Problem> {
     let list = CursorList { name: "contacts", coach: &caller.coach };
-    inbound.only_parameters(&[&PageRequest::<Walk>::PARAMETERS[..], &[EMAIL, NameFilter::PARAMETER]].concat())?;
+    inbound.only_known_parameters()?;
     let query = |name: &str| inbound.query(name);
     let (request, name) = (PageRequest::<Walk>::parse(&list, query)?, NameFilter::from_query(query, &[EMAIL])?);
     let page = match inbound.query(EMAIL).as_deref() {

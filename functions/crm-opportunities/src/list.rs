@@ -11,7 +11,7 @@ use crate::App;
 
 pub(crate) async fn list(app: App, caller: CrmCaller, inbound: Inbound) -> Result<Reply, Problem> {
     let list = CursorList { name: "opportunities", coach: &caller.coach };
-    inbound.only_parameters(&PageRequest::<Walk>::PARAMETERS)?;
+    inbound.only_known_parameters()?;
     let request = PageRequest::<Walk>::parse(&list, |name| inbound.query(name))?;
     let page = app.opportunities.page(&caller.coach, &request);
     let (page, pipelines) = try_join(page, app.pipelines.all(&caller.coach)).await?;

@@ -18,7 +18,7 @@ pub async fn router(env: &Environment) -> Result<Router, BoxError> {
 
 async fn list(workflows: Workflows, caller: CrmCaller, inbound: Inbound) -> Result<Reply, Problem> {
     let list = CursorList { name: "workflows", coach: &caller.coach };
-    inbound.only_parameters(&PageRequest::<ById>::PARAMETERS)?;
+    inbound.only_known_parameters()?;
     let request = PageRequest::<ById>::parse(|name| inbound.query(name))?;
     crm::page_reply(&list, workflows.page(&caller.coach, &request).await?, |workflow| workflow)
 }

@@ -25,7 +25,7 @@ fn feed_reader(reader: &EventReader, inbound: &Inbound) -> Result<FeedReader, Pr
     let parameter = |name: &str| inbound.query(name);
     let types = parse_types(parameter)?;
     check_allowed(&reader.access, types.as_deref().unwrap_or_default())?;
-    inbound.only_parameters(&FeedQuery::PARAMETERS)?;
+    inbound.only_known_parameters()?;
     let FeedQuery { since, order, cursor, limit } = FeedQuery::parse(parameter)?;
     let parse = |text: String| feed_of(reader, order).parse(&text, reader.now);
     let cursor = cursor.map(parse).transpose().map_err(|error| match error {

@@ -25,6 +25,6 @@ pub(crate) async fn read_all(app: App, session: Session, inbound: Inbound) -> Re
 }
 
 fn period(inbound: &Inbound, now: Timestamp) -> Result<ActivityPeriod, Problem> {
-    inbound.only_parameters(&[ACTIVITY_PARAMETER])?;
+    inbound.only_known_parameters()?;
     Ok(ActivityPeriod::parse(inbound.query(ACTIVITY_PARAMETER).as_deref(), now)?)
 }

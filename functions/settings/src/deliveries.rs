@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use domain::breaker::Breaker;
 use domain::cursor::CursorList;
-use domain::delivery::{DeliveryFilter, DeliveryPage, DeliveryView, ENDPOINT_FILTER};
+use domain::delivery::{DeliveryFilter, DeliveryPage, DeliveryView};
 use domain::endpoint::EndpointWithHealth;
 use domain::fields::Invalid;
 use domain::id::{DeliveryId, EndpointId};
@@ -19,8 +19,6 @@ use crate::webhooks::{endpoint_id, find};
 
 /// The name of the log of all endpoints, among lists with cursors.
 const LOG: &str = "deliveries";
-/// The parameters of a page.
-const PAGE: [&str; 2] = ["cursor", "limit"];
 
 /// A page of a log, as the query asks for it.
 struct PageQuery<'a> {
@@ -33,7 +31,7 @@ struct PageQuery<'a> {
 /// `GET /settings/deliveries`
 pub(crate) async fn list_all(app: App, session: Session, inbound: Inbound) -> Result<Reply, Problem> {
     let list = CursorList { name: LOG, coach: &session.coach };
-    let query = parse(&inbound, list, &[&DeliveryFilter::PARAMETERS[..], &[ENDPOINT_FILTER], &PAGE].concat())?;
+    let query = parse(&inbound, list)?;
     let endpoints = match &query.filter.endpoint_id {
         Some(id) => one_endpoint(&app, &session, id).await?,
         None => all_endpoints(&app, &session).await?,
@@ -45,7 +43,7 @@ pub(crate) async fn list_all(app: App, session: Session, inbound: Inbound) -> Re
 pub(crate) async fn list(app: App, session: Session, inbound: Inbound) -> Result<Reply, Problem> {
     let name = format!("{LOG}/{}", inbound.parameter(0));
     let list = CursorList { name: &name, coach: &session.coach };
-    let query = parse(&inbound, list, &[&DeliveryFilter::PARAMETERS[..], &PAGE].concat())?;
+    let query = parse(&inbound, list)?;
     let found = find(&app, &session, inbound.parameter(0)).await?;
     page(&app, &Breakers::from([breaker_of(found.with_health())]), &query, &session).await
 }
@@ -69,8 +67,8 @@ pub(crate) fn delivery_id(text: &str) -> Result<DeliveryId, Problem> {
     DeliveryId::parse_whole(text).map_err(|_| Problem::not_found(IdKind::Delivery))
 }
 
-fn parse<'a>(inbound: &Inbound, list: CursorList<'a>, parameters: &[&str]) -> Result<PageQuery<'a>, Invalid> {
-    inbound.only_parameters(parameters)?;
+fn parse<'a>(inbound: &Inbound, list: CursorList<'a>) -> Result<PageQuery<'a>, Invalid> {
+    inbound.only_known_parameters()?;
     Ok(PageQuery {
         list,
         filter: DeliveryFilter::parse(|name| inbound.query(name))?,

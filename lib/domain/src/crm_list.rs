@@ -66,9 +66,6 @@ pub enum Position {
 }
 
 impl PageRequest<ById> {
-    /// The parameters of a list without `updated_since`.
-    pub const PARAMETERS: [&str; 3] = ["cursor", "limit", "order"];
-
     /// Parses the parameters `order`, `cursor` and `limit`, which `query` looks up.
     pub fn parse(query: impl Fn(&str) -> Option<String>) -> Result<Self, Invalid> {
         let order = parsed(&query, "order", Order::parse)?.unwrap_or(Order::Asc);
@@ -78,9 +75,6 @@ impl PageRequest<ById> {
 }
 
 impl PageRequest<Walk> {
-    /// The parameters of a list with `updated_since`, beside its filters.
-    pub const PARAMETERS: [&str; 4] = ["cursor", "limit", "order", "updated_since"];
-
     /// Parses the parameters of a list without `updated_since`, or else `updated_since`, `cursor` and `limit`.
     pub fn parse(list: &CursorList<'_>, query: impl Fn(&str) -> Option<String>) -> Result<Self, Invalid> {
         let Some(since) = parsed(&query, "updated_since", time)? else {

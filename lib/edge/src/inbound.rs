@@ -102,8 +102,9 @@ impl Inbound {
         form_urlencoded::parse(self.query.as_bytes()).find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
     }
 
-    /// Refuses query parameters beyond `known`, by the first one's name.
-    pub fn only_parameters(&self, known: &[&str]) -> Result<(), Invalid> {
+    /// Refuses query parameters that the route does not have, by the first one's name.
+    pub fn only_known_parameters(&self) -> Result<(), Invalid> {
+        let known = self.route.map_or(&[][..], |route| route.query);
         let mut names = form_urlencoded::parse(self.query.as_bytes()).map(|(name, _)| name);
         match names.find(|name| !known.contains(&name.as_ref())) {
             Some(unknown) => Err(Invalid::unknown_parameter(&unknown, known)),

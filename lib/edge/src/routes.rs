@@ -13,6 +13,9 @@ use http::Method;
 /// Version of the interface, which its owner sets. Additions do not raise it.
 pub const VERSION: &str = "1.2.0";
 
+/// The path of a key's own request log.
+pub const OWN_REQUESTS: &str = "/v1/requests";
+
 /// A route of the service. Displays as `GET /v1/ping`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Route {
@@ -22,6 +25,8 @@ pub struct Route {
     pub access: Access,
     /// The records that the path names, in the order of their ids.
     pub ids: &'static [IdKind],
+    /// The names of the query parameters.
+    pub query: &'static [&'static str],
 }
 
 /// Credential that a caller has to present.
@@ -56,11 +61,27 @@ pub enum Idempotency {
     None,
 }
 
+/// Parameters of the lists of the CRM that are in the order of ids.
+const BY_ID: &[&str] = &["cursor", "limit", "order"];
+/// Filters of a delivery log, and parameters of its page.
+const DELIVERY_LOG: &[&str] = &["status", "type", "webhook_id", "since", "until", "cursor", "limit"];
+/// Filters of a key's own request log, and parameters of its page.
+const REQUEST_LOG: &[&str] = &["status", "code", "method", "route", "request_id", "since", "until", "cursor", "limit"];
+
 /// All routes.
 pub const ROUTES: &[Route] = &[
     route("GET", "/v1/ping", Access::Partner(None)),
     route("GET", "/v1/key", Access::AnyKey),
-    partner("GET", "/v1/clients", ClientsRead),
+    route("GET", OWN_REQUESTS, Access::AnyKey).takes(REQUEST_LOG),
+    partner("GET", "/v1/clients", ClientsRead).takes(&[
+        "cursor",
+        "limit",
+        "active",
+        "name",
+        "email",
+        "external_id",
+        "updated_since",
+    ]),
     partner("POST", "/v1/clients", ClientsWrite),
     partner("GET", "/v1/clients/{clientId}", ClientsRead).of(&[Client]),
     partner("PATCH", "/v1/clients/{clientId}", ClientsWrite).of(&[Client]),
@@ -68,32 +89,54 @@ pub const ROUTES: &[Route] = &[
     public("GET", "/login/{token}").of(&[LoginToken]),
     public("POST", "/login/{token}").of(&[LoginToken]),
     public("GET", "/.well-known/jwks.json"),
-    partner("GET", "/v1/clients/{clientId}/compliance", RecordsRead).of(&[Client]),
-    partner("GET", "/v1/clients/{clientId}/check-ins", RecordsRead).of(&[Client]),
-    partner("GET", "/v1/clients/{clientId}/daily-logs", RecordsRead).of(&[Client]),
-    crm("GET", "/v1/crm/contacts", ContactsRead),
+    partner("GET", "/v1/clients/{clientId}/compliance", RecordsRead).of(&[Client]).takes(&["window_days"]),
+    partner("GET", "/v1/clients/{clientId}/check-ins", RecordsRead).of(&[Client]).takes(&["limit"]),
+    partner("GET", "/v1/clients/{clientId}/daily-logs", RecordsRead).of(&[Client]).takes(&["limit", "from", "to"]),
+    crm("GET", "/v1/crm/contacts", ContactsRead).takes(&["cursor", "limit", "order", "updated_since", "email", "name"]),
     crm("POST", "/v1/crm/contacts", ContactsWrite),
     crm("GET", "/v1/crm/contacts/{id}", ContactsRead).of(&[Contact]),
     crm("PATCH", "/v1/crm/contacts/{id}", ContactsWrite).of(&[Contact]),
-    crm("GET", "/v1/crm/opportunities", OpportunitiesRead),
+    crm("GET", "/v1/crm/opportunities", OpportunitiesRead).takes(&["cursor", "limit", "order", "updated_since"]),
     crm("POST", "/v1/crm/opportunities", OpportunitiesWrite),
     crm("GET", "/v1/crm/opportunities/{id}", OpportunitiesRead).of(&[Opportunity]),
     crm("PATCH", "/v1/crm/opportunities/{id}", OpportunitiesWrite).of(&[Opportunity]),
-    crm("GET", "/v1/crm/calendars", BookingsRead),
-    crm("GET", "/v1/crm/bookings", BookingsRead),
+    crm("GET", "/v1/crm/calendars", BookingsRead).takes(BY_ID),
+    crm("GET", "/v1/crm/bookings", BookingsRead).takes(&[
+        "cursor",
+        "limit",
+        "order",
+        "updated_since",
+        "from",
+        "to",
+        "calendarId",
+        "leadId",
+    ]),
     crm("POST", "/v1/crm/bookings", BookingsWrite),
     crm("POST", "/v1/crm/bookings/availability", BookingsRead),
     crm("GET", "/v1/crm/bookings/{id}", BookingsRead).of(&[Booking]),
     crm("PATCH", "/v1/crm/bookings/{id}", BookingsWrite).of(&[Booking]),
-    crm("DELETE", "/v1/crm/bookings/{id}", BookingsWrite).of(&[Booking]),
-    crm("GET", "/v1/crm/workflows", WorkflowsRead),
-    route("GET", "/v1/events", Access::Events),
-    route("GET", "/v1/events/samples", Access::Events),
+    crm("DELETE", "/v1/crm/bookings/{id}", BookingsWrite).of(&[Booking]).takes(&["leadId"]),
+    crm("GET", "/v1/crm/workflows", WorkflowsRead).takes(BY_ID),
+    route("GET", "/v1/events", Access::Events).takes(&["types", "since", "cursor", "limit", "order"]),
+    route("GET", "/v1/events/samples", Access::Events).takes(&["type"]),
     route("POST", "/mcp", Access::Assistant),
     session("GET", "/settings/workspace"),
-    session("GET", "/settings/audit"),
+    session("GET", "/settings/audit").takes(&["cursor", "limit"]),
+    session("GET", "/settings/requests").takes(&[
+        "key_id",
+        "status",
+        "code",
+        "method",
+        "route",
+        "request_id",
+        "since",
+        "until",
+        "cursor",
+        "limit",
+    ]),
+    session("GET", "/settings/requests/summary").takes(&["hours"]),
     session("GET", "/settings/event-types"),
-    session("GET", "/settings/keys"),
+    session("GET", "/settings/keys").takes(&["cursor", "limit", "status"]),
     session("POST", "/settings/keys"),
     session("POST", "/settings/keys/{id}/rotate").of(&[Key]),
     session("PATCH", "/settings/keys/{id}").of(&[Key]),
@@ -106,12 +149,21 @@ pub const ROUTES: &[Route] = &[
     session("POST", "/settings/webhooks/{id}/rotate-secret").of(&[Endpoint]),
     session("POST", "/settings/webhooks/{id}/test").of(&[Endpoint]),
     session("POST", "/settings/webhooks/{id}/recover").of(&[Endpoint]),
-    session("GET", "/settings/webhooks/{id}/deliveries").of(&[Endpoint]),
+    session("GET", "/settings/webhooks/{id}/deliveries").of(&[Endpoint]).takes(DELIVERY_LOG),
     session("GET", "/settings/webhooks/{id}/deliveries/{delivery_id}").of(&[Endpoint, Delivery]),
     session("POST", "/settings/webhooks/{id}/deliveries/{delivery_id}/retry").of(&[Endpoint, Delivery]),
-    session("GET", "/settings/webhooks/{id}/activity").of(&[Endpoint]),
-    session("GET", "/settings/deliveries"),
-    session("GET", "/settings/deliveries/activity"),
+    session("GET", "/settings/webhooks/{id}/activity").of(&[Endpoint]).takes(&["hours"]),
+    session("GET", "/settings/deliveries").takes(&[
+        "status",
+        "type",
+        "webhook_id",
+        "since",
+        "until",
+        "endpoint_id",
+        "cursor",
+        "limit",
+    ]),
+    session("GET", "/settings/deliveries/activity").takes(&["hours"]),
     public("GET", "/openapi.json"),
     public("GET", "/openapi-3.0.json"),
     public("GET", "/docs"),
@@ -124,7 +176,7 @@ pub const ROUTES: &[Route] = &[
 ];
 
 const fn route(method: &'static str, path: &'static str, access: Access) -> Route {
-    Route { method, path, access, ids: &[] }
+    Route { method, path, access, ids: &[], query: &[] }
 }
 
 const fn partner(method: &'static str, path: &'static str, permission: Permission) -> Route {
@@ -153,6 +205,21 @@ impl Route {
     /// The route, whose path names these records.
     const fn of(self, ids: &'static [IdKind]) -> Self {
         Self { ids, ..self }
+    }
+
+    /// The route, which takes these query parameters.
+    const fn takes(self, query: &'static [&'static str]) -> Self {
+        Self { query, ..self }
+    }
+
+    /// Returns true if callers present an API key to the route itself.
+    pub fn takes_key(&self) -> bool {
+        matches!(self.access, Access::Partner(_) | Access::Crm(_) | Access::Events | Access::AnyKey)
+    }
+
+    /// Returns true if the route changes something. A read whose question is a body has the method POST, too.
+    pub fn writes(&self) -> bool {
+        self.method != "GET" && self.permission().is_none_or(Permission::is_write)
     }
 
     /// The route's idempotency key.

@@ -182,6 +182,12 @@ impl Operation {
         self
     }
 
+    /// Adds the refusal of a query parameter that the operation does not have.
+    pub(super) fn refuses_unknown(self, name: &str) -> Self {
+        let refusal = Problem::Invalid(Invalid::unknown_parameter(name, self.route.query));
+        self.refuses([refusal])
+    }
+
     /// Adds problems that the operation can answer with.
     pub(super) fn refuses(mut self, problems: impl IntoIterator<Item = Problem>) -> Self {
         self.refusals.extend(problems);

@@ -52,6 +52,18 @@ fn target(value: &Value) -> &Value {
 }
 
 #[test]
+fn an_operation_takes_the_query_parameters_of_its_route() {
+    for (path, method, operation) in operations() {
+        let route =
+            ROUTES.iter().find(|route| route.path == path && route.method.eq_ignore_ascii_case(method)).unwrap();
+        let parameters = operation["parameters"].as_array().into_iter().flatten().map(target);
+        let taken = parameters.filter(|parameter| parameter["in"] == "query");
+        let taken: BTreeSet<&str> = taken.map(|parameter| parameter["name"].as_str().unwrap()).collect();
+        assert_same(ROUTE_TABLE, taken, route.query.iter().copied());
+    }
+}
+
+#[test]
 fn the_document_is_openapi_3_1_and_has_the_version() {
     assert_eq!(whole()["openapi"], "3.1.0");
     let version = whole()["info"]["version"].as_str().unwrap();

@@ -21,9 +21,6 @@ pub struct BookingFilter {
 }
 
 impl BookingFilter {
-    /// The parameters of the filter.
-    pub const PARAMETERS: [&str; 4] = ["from", "to", "calendarId", "leadId"];
-
     /// Parses the query parameters, which `query` looks up. An empty one is no filter.
     pub fn parse(query: impl Fn(&str) -> Option<String>) -> Result<Self, Invalid> {
         Ok(Self {

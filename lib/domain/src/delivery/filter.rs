@@ -48,9 +48,6 @@ pub struct DeliveryFilter {
 }
 
 impl DeliveryFilter {
-    /// The parameters that every delivery log takes.
-    pub const PARAMETERS: [&str; 5] = ["status", "type", "webhook_id", "since", "until"];
-
     /// Parses the query parameters, which `query` looks up. An empty one is no filter.
     pub fn parse(query: impl Fn(&str) -> Option<String>) -> Result<Self, Invalid> {
         let endpoint_id = |text: &str| EndpointId::parse_whole(text).map_err(|_| rule_of_ids("we_"));

@@ -18,9 +18,6 @@ pub struct FeedQuery {
 }
 
 impl FeedQuery {
-    /// The parameters of the feed.
-    pub const PARAMETERS: [&str; 5] = ["types", "since", "cursor", "limit", "order"];
-
     /// Parses the query parameters, which `query` looks up, but for `types`. An empty one counts as absent.
     pub fn parse(query: impl Fn(&str) -> Option<String>) -> Result<Self, Invalid> {
         Ok(Self {

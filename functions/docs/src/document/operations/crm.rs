@@ -6,10 +6,8 @@ use domain::booking::{
 };
 use domain::calendar::CalendarView;
 use domain::contact::{Contact, ContactDraft, ContactPatch, MergedContact};
-use domain::crm_list::{ById, PageRequest};
 use domain::cursor::CURSOR_RULE;
 use domain::email::MAX_EMAIL_CHARS;
-use domain::fields::Invalid;
 use domain::id::{ContactId, InvalidUuid, StageId};
 use domain::list::{CRM_PAGE, Order};
 use domain::name_filter::InvalidNameFilter;
@@ -50,7 +48,7 @@ fn pages(path: &str, id: &'static str, answer: Answer) -> Operation {
         .size("limit", "Records in the answer", CRM_PAGE)
         .in_query("order", or_empty(json!({ "type": "string", "enum": orders, "default": orders[0] })))
         .refuses([invalid("order", one_of(&orders))])
-        .refuses([Problem::Invalid(Invalid::unknown_parameter("oder", &PageRequest::<ById>::PARAMETERS))])
+        .refuses_unknown("oder")
         .answers(answer)
 }
 
