@@ -84,6 +84,12 @@ impl World {
         Self::start_with(&stack::usual()).await
     }
 
+    /// An empty world with other values of parameters of the template.
+    pub(crate) async fn start_with_parameters(values: &[(&str, &str)]) -> Self {
+        let options = values.iter().flat_map(|(name, value)| ["--parameter".to_owned(), format!("{name}={value}")]);
+        Self::start_with(&stack::usual().into_iter().chain(options).collect::<Vec<_>>()).await
+    }
+
     /// An empty world whose log is the local stack's default, for people.
     pub(crate) async fn start_readable() -> Self {
         Self::start_with(&stack::slow_clock()).await

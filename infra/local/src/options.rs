@@ -37,6 +37,10 @@ pub struct Options {
     #[arg(long, value_name = "TIMES", default_value_t = NonZeroU16::MIN)]
     pub slow_clock: NonZeroU16,
 
+    /// Another value of a parameter of template.yaml, such as RequestLog=all. The option may be repeated.
+    #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = parameter)]
+    pub parameters: Vec<(String, String)>,
+
     /// Append the permissions that functions use to this file: a line `function action resource` for each, once.
     #[arg(long, value_name = "FILE")]
     pub record_permissions: Option<PathBuf>,
@@ -45,6 +49,11 @@ pub struct Options {
     /// lines of AWS Lambda instead, also with filters: json,debug.
     #[arg(long, default_value = log::DEFAULT)]
     pub log: String,
+}
+
+fn parameter(text: &str) -> Result<(String, String), &'static str> {
+    let (name, value) = text.split_once('=').ok_or("must be NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 #[cfg(test)]
@@ -60,7 +69,9 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_port_is_refused() {
-        assert!(Options::try_parse_from(["local-stack", "--port", "70000"]).is_err());
+    fn an_invalid_option_is_refused() {
+        for option in [["--port", "70000"], ["--parameter", "RequestLog"]] {
+            assert!(Options::try_parse_from([&["local-stack"], &option[..]].concat()).is_err(), "{option:?}");
+        }
     }
 }

@@ -112,7 +112,9 @@ impl Running {
         let base_url = format!("http://127.0.0.1:{port}");
         let aws_url = format!("http://127.0.0.1:{aws_port}");
         let state = StateDir::new((!options.ephemeral).then(|| options.data_dir.clone()));
-        let mut template = Template::load(TEMPLATE, &parameters(&base_url), &aws_url)?;
+        let mut parameters = parameters(&base_url);
+        parameters.extend(options.parameters.iter().cloned());
+        let mut template = Template::load(TEMPLATE, &parameters, &aws_url)?;
 
         let clock = Arc::new(StackClock::load(state.path(), options.slow_clock)?);
         let dir = state.path().map_or(DataDir::Ephemeral, |path| DataDir::Persistent(path.to_owned()));

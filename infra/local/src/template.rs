@@ -254,6 +254,9 @@ fn parameter_values(
     ]
     .map(|(name, value)| (name.to_owned(), json!(value)))
     .into();
+    if let Some(unknown) = supplied.keys().find(|name| declared.get(name.as_str()).is_none()) {
+        return Err(TemplateError::new(format!("has no parameter {unknown}")));
+    }
     for (name, parameter) in declared.as_object().into_iter().flatten() {
         let value = match (supplied.get(name), parameter.get("Default")) {
             (Some(value), _) => json!(value),
