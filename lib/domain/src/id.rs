@@ -137,9 +137,16 @@ impl RecoveryId {
 }
 
 impl KeyId {
+    const PREFIX: &str = "key_";
+
     /// Returns the id of the key with this hash. The id is derived, so one item serves look-ups by key and by id.
     pub fn from_hash(hash: &[u8; 32]) -> Self {
-        Self(format!("key_{}", hex::encode(&hash[..16])))
+        Self(format!("{}{}", Self::PREFIX, hex::encode(&hash[..16])))
+    }
+
+    /// Parses a key's id in the form that [`KeyId::from_hash`] gives.
+    pub fn parse_whole(text: &str) -> Result<Self, InvalidId> {
+        digits_after(Self::PREFIX, text).map(|_| Self(text.to_owned()))
     }
 }
 

@@ -1,5 +1,7 @@
 //! The kinds of records that an id in a path names.
 
+use crate::id::{ClientId, DeliveryId, EndpointId, KeyId, parse_uuid};
+
 /// A kind of record that an id in a path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum IdKind {
@@ -51,6 +53,18 @@ impl IdKind {
             Self::Endpoint => "we_019a9f0c6d5e7b3c8f1a2b3c4d5e6f71",
             Self::Delivery => "dlv_019a9f0c6d5e8b3c8f1a2b3c4d5e6f73",
             Self::LoginToken => "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA",
+        }
+    }
+
+    /// Returns the id of a path as it is stored; `None` if it has not the form of an id, or is a secret.
+    pub fn parse(self, text: &str) -> Option<String> {
+        match self {
+            Self::Contact | Self::Opportunity | Self::Booking => parse_uuid(text).ok().map(|id| id.to_string()),
+            Self::Client => ClientId::parse(text).ok().map(|id| id.to_string()),
+            Self::Key => KeyId::parse_whole(text).ok().map(|id| id.to_string()),
+            Self::Endpoint => EndpointId::parse_whole(text).ok().map(|id| id.to_string()),
+            Self::Delivery => DeliveryId::parse_whole(text).ok().map(|id| id.to_string()),
+            Self::LoginToken => None,
         }
     }
 

@@ -62,6 +62,7 @@ pub mod query;
 pub mod rate_limit;
 pub mod receiver_url;
 pub mod register;
+pub mod request_log;
 pub mod retry;
 pub mod retry_after;
 pub mod seal;

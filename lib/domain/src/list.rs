@@ -24,7 +24,8 @@ pub const KEY_PAGE: PageSize = PageSize { default: 50, max: 200 };
 pub const AUDIT_PAGE: PageSize = PageSize { default: 50, max: 200 };
 /// Page size of the delivery log.
 pub const DELIVERY_PAGE: PageSize = PageSize { default: 50, max: 200 };
-
+/// Page size of the request log.
+pub const REQUEST_PAGE: PageSize = PageSize { default: 50, max: 200 };
 /// Page size of the event feed.
 pub const EVENT_PAGE: PageSize = PageSize { default: 50, max: 200 };
 
