@@ -5,6 +5,7 @@
 
 use chrono::{Days, NaiveDate};
 use domain::api_key::Scope;
+use domain::request_log::MAX_CLIENT_CHARS;
 use domain::time::parse_date;
 use domain::tool::{self, Effect, Repeat, Tool, WITHHELD};
 use http::header::RETRY_AFTER;
@@ -19,8 +20,6 @@ use crate::text::visible;
 
 /// Most bytes of a result's text.
 const MAX_TEXT_BYTES: usize = 48 * 1024;
-/// Most characters of a client's name and version in the log.
-const MAX_CLIENT_CHARS: usize = 60;
 /// The marks of a result in its `_meta`.
 const REQUEST_ID: &str = "partner-api/request_id";
 const REPLAYED: &str = "partner-api/replayed";

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use edge::Inbound;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, LOCATION};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, LOCATION, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -21,8 +21,8 @@ use tokio::time::timeout;
 const ANSWER_WITHIN: Duration = Duration::from_secs(21);
 /// The time for which an idle connection is used again. The gateway closes its connections later.
 const KEPT_FOR: Duration = Duration::from_secs(20);
-/// The headers with a caller's key.
-const CREDENTIALS: [HeaderName; 2] = [AUTHORIZATION, HeaderName::from_static("x-api-key")];
+/// The headers of a caller that its requests to the service carry: the key, and the program's name.
+const CARRIED: [HeaderName; 3] = [AUTHORIZATION, HeaderName::from_static("x-api-key"), USER_AGENT];
 
 /// Sends requests to the service.
 pub(crate) struct Service {
@@ -59,7 +59,7 @@ pub(crate) struct Caller(HeaderMap);
 impl Caller {
     pub(crate) fn of(inbound: &Inbound) -> Self {
         let sent = |name: HeaderName| Some((name.clone(), inbound.headers.get(&name)?.clone()));
-        Self(CREDENTIALS.into_iter().filter_map(sent).collect())
+        Self(CARRIED.into_iter().filter_map(sent).collect())
     }
 
     /// Names the tool and the client, for the log of requests. Both are shown and never trusted.

@@ -1,10 +1,10 @@
 //! The product's functions, linked into the stack. [`all`] lists them.
 
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
-use axum::Router;
+use edge::lambda::Function;
 use futures::future::BoxFuture;
 use lambda_runtime::{Context, LambdaEvent};
-use runtime::{BoxError, Environment, Observer};
+use runtime::{BoxError, Environment};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -14,8 +14,7 @@ use crate::functions::{Functions, Handler};
 macro_rules! http_function {
     ($function:ident) => {{
         async fn start(environment: Environment) -> Result<Http, BoxError> {
-            let observer = environment.observer();
-            $function::router(&environment).await.map(|router| Http(router, observer))
+            Function::new(&environment, $function::router(&environment).await?).map(Http)
         }
         start
     }};
@@ -64,11 +63,11 @@ pub fn all() -> Functions {
         .with("sweep", event_function!(sweep, sweep::Invocation))
 }
 
-struct Http(Router, Observer);
+struct Http(Function);
 
 impl Handler for Http {
     fn handle(&self, event: Value, context: Context) -> BoxFuture<'_, Result<Value, BoxError>> {
-        Box::pin(async move { edge::lambda::invoke(&self.0, &self.1, &event.to_string(), context).await })
+        Box::pin(async move { self.0.invoke(&event.to_string(), context).await })
     }
 }
 

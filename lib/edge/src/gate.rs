@@ -71,6 +71,10 @@ pub struct KeyHolder {
     pub now: Timestamp,
 }
 
+/// The names of the notes of a known key: of the coach and of the key.
+pub(crate) const NOTED_COACH: &str = "coach_id";
+pub(crate) const NOTED_KEY: &str = "key_id";
+
 /// Checks keys.
 #[derive(Clone)]
 pub struct Gate {
@@ -206,13 +210,18 @@ impl Gate {
         let now = arrival(&*self.clock);
         let (record, quotas, stale_windows) = match self.keys.authenticate(key, route.limits(), now).await {
             Ok(Presented::Accepted { record, quotas, stale_windows }) => (*record, quotas, stale_windows),
-            Ok(Presented::Rejected) => return Err(Problem::Unauthenticated(UNKNOWN).into()),
-            Ok(Presented::Limited { used_up, quotas }) => {
+            Ok(Presented::Limited { record, used_up, quotas }) => {
+                note_key(&record);
                 return Err(Refused { problem: Problem::RateLimited(used_up), quotas });
             }
+            Ok(Presented::Ended { record }) => {
+                note_key(&record);
+                return Err(Problem::Unauthenticated(UNKNOWN).into());
+            }
+            Ok(Presented::Unknown) => return Err(Problem::Unauthenticated(UNKNOWN).into()),
             Err(error) => return Err(Problem::from(error).into()),
         };
-        note("coach_id", record.coach_id.as_str());
+        note_key(&record);
         let key_id = record.key_id.clone();
         match C::of(record, route.access, now) {
             Ok(caller) => Ok(Admitted { caller, quotas, chore: self.tidy(key_id, stale_windows) }),
@@ -233,6 +242,12 @@ impl Gate {
         };
         Some(Box::pin(tidy) as BoxFuture<'static, ()>)
     }
+}
+
+/// Notes whose request it is, for the log and for the request log.
+fn note_key(record: &KeyRecord) {
+    note(NOTED_COACH, record.coach_id.as_str());
+    note(NOTED_KEY, record.key_id.as_str());
 }
 
 /// The configuration of the CRM, if the workspace is entitled to the CRM.

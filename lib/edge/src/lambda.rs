@@ -28,6 +28,7 @@ use tower::ServiceExt;
 use crate::inbound::{Inbound, RequestId, TokenClaims};
 use crate::problem::Problem;
 use crate::reply::Reply;
+use crate::request_log::RequestLog;
 use crate::routes::{Routed, find};
 
 /// The value of `route` in the log line of a request without a route.
@@ -41,22 +42,36 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(22);
 
 /// Runs the process of a function behind the API, which serves the routes of `router`.
 pub fn main(router: impl AsyncFnOnce(&Environment) -> Result<Router, BoxError>) -> ExitCode {
-    runtime::run(async |env| Ok(lambda_runtime::run(service(router(&env).await?, env.observer()))))
+    runtime::run(async |env| Ok(lambda_runtime::run(service(Function::new(&env, router(&env).await?)?))))
 }
 
-/// Handles one API Gateway event with a router and returns the answer in API Gateway's format.
-pub async fn invoke(router: &Router, observer: &Observer, event: &str, context: Context) -> Result<Value, Error> {
-    let event = LambdaEvent::new(serde_json::from_str(event)?, context);
-    Ok(serde_json::to_value(service(router.clone(), observer.clone()).oneshot(event).await?)?)
+/// A function behind the API.
+#[derive(Clone)]
+pub struct Function {
+    router: Router,
+    observer: Observer,
+    requests: Option<RequestLog>,
+}
+
+impl Function {
+    /// A function that serves the routes of `router`.
+    pub fn new(env: &Environment, router: Router) -> Result<Self, BoxError> {
+        Ok(Self { router, observer: env.observer(), requests: RequestLog::of(env)? })
+    }
+
+    /// Handles one API Gateway event and returns the answer in API Gateway's format.
+    pub async fn invoke(&self, event: &str, context: Context) -> Result<Value, Error> {
+        let event = LambdaEvent::new(serde_json::from_str(event)?, context);
+        Ok(serde_json::to_value(service(self.clone()).oneshot(event).await?)?)
+    }
 }
 
 /// The service of a function: an event of API Gateway to its answer.
 fn service(
-    router: Router,
-    observer: Observer,
+    function: Function,
 ) -> impl Service<LambdaEvent<ApiGatewayV2httpRequest>, Response: Serialize + Send, Error = Error, Future: Send> + Send
 {
-    let serving = service_fn(move |request| serve(router.clone(), observer.clone(), request));
+    let serving = service_fn(move |request| serve(function.clone(), request));
     Adapter::from(serving).map_request(|event: LambdaEvent<ApiGatewayV2httpRequest>| {
         LambdaEvent::new(LambdaRequest::ApiGatewayV2(cleaned(event.payload)), event.context)
     })
@@ -79,11 +94,7 @@ fn cleaned(mut event: ApiGatewayV2httpRequest) -> ApiGatewayV2httpRequest {
     event
 }
 
-async fn serve(
-    router: Router,
-    observer: Observer,
-    request: lambda_http::Request,
-) -> Result<http::Response<Full<Bytes>>, Error> {
+async fn serve(function: Function, request: lambda_http::Request) -> Result<http::Response<Full<Bytes>>, Error> {
     let target = match request.uri().query() {
         Some(query) => format!("{}?{query}", request.raw_http_path()),
         None => request.raw_http_path().to_owned(),
@@ -102,27 +113,34 @@ async fn serve(
     if let Some(jwt) = context.authorizer.and_then(|authorizer| authorizer.jwt) {
         request.extensions_mut().insert(TokenClaims(jwt.claims));
     }
-    observer.request(&id, async { whole(dispatch(router, request).await).await }).await
+    let Function { router, observer, requests } = function;
+    // `lambda_http` sends the body as text or in base64, by its content type.
+    observer.request(&id, async { Ok(dispatch(router, requests, request).await?.map(Full::new)) }).await
 }
 
-/// The response with its body read: `lambda_http` sends it as text or in base64, by its content type.
-async fn whole(response: Response) -> Result<http::Response<Full<Bytes>>, Error> {
-    let (head, body) = response.into_parts();
-    let body = axum::body::to_bytes(body, usize::MAX).await?;
-    Ok(http::Response::from_parts(head, Full::new(body)))
-}
-
-/// Answers the request, and notes its route and status for the log. The route is the path's template: the path of a
-/// login link contains the secret.
-async fn dispatch(router: Router, request: http::Request<Body>) -> Response {
+/// Answers the request, notes its route and status for the log, and keeps its record. The route is the path's template:
+/// the path of a login link contains the secret.
+async fn dispatch(
+    router: Router,
+    requests: Option<RequestLog>,
+    request: http::Request<Body>,
+) -> Result<http::Response<Bytes>, Error> {
     let routed = find(request.method(), request.uri().path());
     match &routed {
-        Routed::Known(route) => note("route", format!("{} {}", route.method, route.path)),
+        Routed::Known(route) => note("route", route.to_string()),
         Routed::OtherMethods(_) | Routed::UnknownPath => note("route", UNROUTED),
     }
-    let response = answer(router, routed, request).await;
-    note("status", response.status().as_str());
-    response
+    let kept = match (requests, &routed) {
+        (Some(requests), Routed::Known(route)) => requests.arrived(route, &request).map(|arrived| (requests, arrived)),
+        _ => None,
+    };
+    let (head, body) = answer(router, routed, request).await.into_parts();
+    note("status", head.status.as_str());
+    let answer = http::Response::from_parts(head, axum::body::to_bytes(body, usize::MAX).await?);
+    if let Some((requests, arrived)) = kept {
+        requests.keep(arrived, &answer).await;
+    }
+    Ok(answer)
 }
 
 /// Answers unknown paths and methods from the route table: axum's own 404 and 405 have neither our body nor `Allow`. A
@@ -221,7 +239,7 @@ mod tests {
     }
 
     async fn answer(router: &Router, event: &str) -> Value {
-        invoke(router, &environment().observer(), event, Context::default()).await.unwrap()
+        Function::new(&environment(), router.clone()).unwrap().invoke(event, Context::default()).await.unwrap()
     }
 
     async fn call(method: &str, path: &str, query: &str, host: &str) -> Value {

@@ -92,6 +92,12 @@ pub fn note(name: &'static str, text: impl Into<String>) {
     with_line(|line| line.set(name, text));
 }
 
+/// A text of the current event's line. `None`: it is not set, or there is no event.
+pub fn noted(name: &str) -> Option<String> {
+    let read = CURRENT.try_with(|current| current.line.borrow().text(name).map(str::to_owned));
+    read.ok().flatten()
+}
+
 /// Adds a text to a list in the current event's line.
 pub fn note_each(name: &'static str, text: &str) {
     with_line(|line| line.list(name, text));

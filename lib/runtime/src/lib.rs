@@ -18,7 +18,7 @@ pub use aws_error::without_message;
 pub use aws_types::SdkConfig;
 pub use clock::{Clock, SystemClock};
 pub use config::{Config, ConfigError};
-pub use invocation::{Observer, add, add_call, note, note_each, write_line};
+pub use invocation::{Observer, add, add_call, note, note_each, noted, write_line};
 pub use log::{OUR_CRATES, error_chain, json_line};
 pub use metric::{Line, Metric, Unit};
 pub use random::random_bytes;

@@ -6,8 +6,11 @@
 
 use std::collections::HashMap;
 use std::str::FromStr;
+use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::types::AttributeValue;
 use runtime::Environment;
 use serde::Serialize;
@@ -46,6 +49,17 @@ impl Db {
     pub fn new(env: &Environment) -> Self {
         let config = aws_sdk_dynamodb::config::Builder::from(env.sdk()).interceptor(Metering).build();
         Self { client: Client::from_conf(config) }
+    }
+
+    /// A client that tries each call once, for a limited time. Its other time-outs are those of all clients: the SDK
+    /// shares connections among clients with the same ones.
+    pub(crate) fn with_one_try(env: &Environment, within: Duration) -> Self {
+        let timeouts = env.sdk().timeout_config().map_or_else(TimeoutConfig::builder, TimeoutConfig::to_builder);
+        let config = aws_sdk_dynamodb::config::Builder::from(env.sdk())
+            .interceptor(Metering)
+            .retry_config(RetryConfig::disabled())
+            .timeout_config(timeouts.operation_timeout(within).build());
+        Self { client: Client::from_conf(config.build()) }
     }
 
     pub(crate) fn client(&self) -> &Client {

@@ -33,6 +33,7 @@ pub mod page;
 pub mod pipeline;
 pub mod programme;
 pub mod record;
+pub mod request_log;
 mod settings_limit;
 pub mod shard;
 pub mod unit;

@@ -14,10 +14,12 @@ use crate::window::{self, Counting};
 pub enum Presented {
     /// The key is valid and the request is counted. The caller removes `stale_windows` while the request is worked on.
     Accepted { record: Box<KeyRecord>, quotas: Vec<Quota>, stale_windows: Vec<String> },
-    /// The key is unknown or revoked or has expired.
-    Rejected,
     /// The key is valid, but its minute is used up.
-    Limited { used_up: Quota, quotas: Vec<Quota> },
+    Limited { record: Box<KeyRecord>, used_up: Quota, quotas: Vec<Quota> },
+    /// The key is revoked or has expired.
+    Ended { record: Box<KeyRecord> },
+    /// No key has this secret.
+    Unknown,
 }
 
 impl Keys {
@@ -38,13 +40,16 @@ impl Keys {
                 let quotas = counting.quotas(&item);
                 let used_up = Quota::used_up(&quotas);
                 let stored: KeyItem = from_item("key", item)?;
-                let counts = stored.hash == key.hash() && stored.record.is_live(now);
-                Ok(match used_up.filter(|_| counts) {
-                    Some(used_up) => Presented::Limited { used_up, quotas },
-                    None => Presented::Rejected,
+                if stored.hash != key.hash() {
+                    return Ok(Presented::Unknown);
+                }
+                let record = Box::new(stored.record);
+                Ok(match used_up.filter(|_| record.is_live(now)) {
+                    Some(used_up) => Presented::Limited { record, used_up, quotas },
+                    None => Presented::Ended { record },
                 })
             }
-            Written::Refused(None) => Ok(Presented::Rejected),
+            Written::Refused(None) => Ok(Presented::Unknown),
         }
     }
 
