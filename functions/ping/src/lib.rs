@@ -1,14 +1,16 @@
-//! `GET /v1/ping`: confirms a key and names its workspace. `GET /v1/key`: says what a key may do. Neither changes
-//! anything.
+//! Answers about a key: `GET /v1/ping` confirms it and names its workspace, `GET /v1/key` says what it may do,
+//! `GET /v1/requests` what was asked with it.
 
 mod key;
 mod ping;
+mod requests;
 
 use axum::Router;
 use axum::routing::get;
 use edge::{Door, KeyHolder, Partner};
 use runtime::{BoxError, Environment};
 use store::Db;
+use store::request_log::Requests;
 use store::workspace::Workspaces;
 
 /// The function's routes.
@@ -17,5 +19,9 @@ pub async fn router(env: &Environment) -> Result<Router, BoxError> {
     let workspaces = Workspaces::new(env, &db)?;
     let partners = Door::<Partner, _>::new(env, &db, workspaces.clone())?;
     let holders = Door::<KeyHolder, _>::new(env, &db, workspaces)?;
-    Ok(Router::new().route("/v1/ping", get(partners.read(ping::ping))).route("/v1/key", get(holders.read(key::read))))
+    let logs = Door::<KeyHolder, _>::new(env, &db, Requests::new(env, &db)?)?;
+    Ok(Router::new()
+        .route("/v1/ping", get(partners.read(ping::ping)))
+        .route("/v1/key", get(holders.read(key::read)))
+        .route("/v1/requests", get(logs.read(requests::list))))
 }

@@ -9,6 +9,7 @@ use runtime::{BoxError, Environment};
 use store::delivery::Deliveries;
 use store::endpoint::Endpoints;
 use store::key::Keys;
+use store::request_log::Requests;
 use store::vault::Vault;
 use store::workspace::Workspaces;
 use store::{Db, Write};
@@ -19,6 +20,7 @@ pub(crate) struct App {
     pub(crate) workspaces: Workspaces,
     pub(crate) endpoints: Endpoints,
     pub(crate) deliveries: Deliveries,
+    pub(crate) requests: Requests,
     pub(crate) reach: Reach,
 }
 
@@ -30,6 +32,7 @@ impl App {
             workspaces: Workspaces::new(env, db)?,
             endpoints: Endpoints::new(env, db, vault)?,
             deliveries: Deliveries::new(env, db, vault)?,
+            requests: Requests::new(env, db)?,
             reach: Reach::by_setting(env.config().find(Reach::SETTING)),
         })
     }

@@ -10,6 +10,7 @@ mod event_types;
 mod keys;
 mod receiver;
 mod redelivery;
+mod requests;
 mod webhooks;
 mod workspace;
 
@@ -32,6 +33,8 @@ pub async fn router(env: &Environment) -> Result<Router, BoxError> {
     Ok(Router::new()
         .route("/settings/workspace", get(door.read(workspace::read)))
         .route("/settings/audit", get(door.read(audit::list)))
+        .route("/settings/requests", get(door.read(requests::list)))
+        .route("/settings/requests/summary", get(door.read(requests::summary)))
         .route("/settings/event-types", get(door.read(event_types::list)))
         .route("/settings/keys", get(door.read(keys::list)).post(door.write::<keys::Create>()))
         .route("/settings/keys/{id}/rotate", post(door.write::<keys::Rotate>()))

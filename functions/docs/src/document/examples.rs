@@ -100,6 +100,14 @@ static VALUES: LazyLock<BTreeMap<&str, Value>> = LazyLock::new(|| {
                 },
             ],
         }
+        "RequestRecord": {
+            "id": "JKJaXmPLvHcESHA=", "at": at("09:30:00.000"), "key_id": KEY_ID, "method": "POST", "route": "/v1/clients",
+            "status": 409, "code": "email_taken", "replayed": false, "duration_ms": 21,
+            "idempotency_key_sha256": "7c35c5a1785d", "user_agent": "n8n", "parameters": [],
+        }
+        "RequestSummary": { "complete": true }
+        "KeyRequests": { "key_id": KEY_ID, "requests": 64, "refused": 3, "last_at": at("09:30:00.000") }
+        "CodeCount": { "code": "email_taken", "count": 2 }
         "Endpoint": {
             "id": ENDPOINT_ID, "url": "https://hooks.example.com/coaching",
             "events": ["new_client", "check_in_submitted"], "payload_mode": "identifiers",

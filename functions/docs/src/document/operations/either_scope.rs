@@ -1,8 +1,7 @@
 //! Operations for keys of either scope: of any key, and of those that may read events.
 
 use domain::event::EventType;
-use domain::event_feed::{EventPage, EventSamples, FeedQuery};
-use domain::fields::Invalid;
+use domain::event_feed::{EventPage, EventSamples};
 use domain::list::{EVENT_PAGE, Order};
 use domain::names::one_of;
 use domain::own_key::OwnKey;
@@ -12,6 +11,7 @@ use serde_json::json;
 
 use crate::document::answer::Answer;
 use crate::document::operation::{Operation, invalid, or_empty};
+use crate::document::operations::settings::request_log;
 use crate::document::parameter::{Parameter, Place};
 
 pub(super) fn operations() -> Vec<Operation> {
@@ -20,18 +20,19 @@ pub(super) fn operations() -> Vec<Operation> {
     let forbidden = || Problem::EventTypeNotAllowed(EventType::MessageReceived);
     vec![
         Operation::new("GET", "/v1/key", "readKey").answers(Answer::of::<OwnKey>(200)),
+        request_log(Operation::new("GET", "/v1/requests", "listOwnRequests")).refuses([Problem::NotEntitled]),
         Operation::new("GET", "/v1/events", "listEvents")
             .filter("types", types)
             .filter("since", json!({ "type": "string", "format": "date-time" }))
             .in_query("order", or_empty(json!({ "type": "string", "enum": Order::ALL, "default": Order::Asc })))
             .size("limit", "Events in the answer", EVENT_PAGE)
             .cursor()
+            .refuses_unknown("type")
             .answers(Answer::of::<EventPage>(200))
             .refuses([
                 invalid("types", format!("{}, separated by commas", one_of(&names))),
                 invalid("since", TIME_RULE),
                 invalid("order", one_of(&Order::ALL.map(Order::as_str))),
-                Problem::Invalid(Invalid::unknown_parameter("type", &FeedQuery::PARAMETERS)),
                 Problem::CursorExpired,
                 forbidden(),
             ]),

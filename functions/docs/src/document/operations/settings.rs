@@ -7,17 +7,22 @@ use domain::delivery::{
 };
 use domain::endpoint::{EndpointChange, EndpointDraft, EndpointList, EndpointView, NewEndpoint};
 use domain::event::{EventCatalog, EventName};
-use domain::fields::Invalid;
 use domain::key::{KeyChange, KeyDraft, KeyList, KeyView, NewKey, ROTATION_OVERLAP};
-use domain::list::{AUDIT_PAGE, DELIVERY_PAGE, KEY_PAGE};
+use domain::list::{AUDIT_PAGE, DELIVERY_PAGE, KEY_PAGE, REQUEST_PAGE};
+use domain::request_log::{
+    KEY_FILTER, MAX_SUMMARY_HOURS, MIN_SUMMARY_HOURS, RequestMethod, RequestPage, RequestSummary, SUMMARY_PARAMETER,
+    StatusFilter, SummaryPeriod,
+};
 use domain::test_event;
+use domain::time::TIME_RULE;
 use domain::workspace::WorkspaceView;
-use edge::Problem;
+use edge::routes::ROUTES;
+use edge::{Code, Problem};
 use serde_json::json;
 
 use crate::document::answer::Answer;
 use crate::document::examples::at;
-use crate::document::operation::{Operation, invalid, matching};
+use crate::document::operation::{Operation, invalid, matching, or_empty};
 
 pub(super) fn operations() -> Vec<Operation> {
     [workspace(), keys(), endpoints(), deliveries()].into_iter().flatten().collect()
@@ -34,6 +39,22 @@ fn workspace() -> Vec<Operation> {
             .size("limit", "Lines in the answer", AUDIT_PAGE)
             .cursor()
             .answers(Answer::of::<AuditPage>(200)),
+        request_log(
+            Operation::new("GET", "/settings/requests", "listRequests")
+                .filter(KEY_FILTER, matching("^key_[0-9a-f]{32}$"))
+                .refuses([invalid(KEY_FILTER, "must be key_ and 32 lower-case hexadecimal digits")]),
+        ),
+        Operation::new("GET", "/settings/requests/summary", "summarizeRequests")
+            .in_query(
+                SUMMARY_PARAMETER,
+                or_empty(json!({
+                    "type": "integer", "minimum": MIN_SUMMARY_HOURS, "maximum": MAX_SUMMARY_HOURS,
+                    "default": MIN_SUMMARY_HOURS,
+                })),
+            )
+            .answers(Answer::of::<RequestSummary>(200))
+            .refuses_unknown("days")
+            .refuses([invalid(SUMMARY_PARAMETER, SummaryPeriod::rule())]),
     ]
 }
 
@@ -160,6 +181,28 @@ fn deliveries() -> Vec<Operation> {
     ]
 }
 
+/// Adds the filters and the answer of a request log.
+pub(super) fn request_log(operation: Operation) -> Operation {
+    let time = || json!({ "type": "string", "format": "date-time" });
+    let codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+    let mut routes: Vec<&str> = ROUTES.iter().filter(|route| route.takes_key()).map(|route| route.path).collect();
+    routes.dedup();
+    let methods = RequestMethod::ALL.map(RequestMethod::as_str);
+    operation
+        .filter("status", matching(StatusFilter::PATTERN))
+        .filter("code", json!({ "type": "string", "enum": codes }))
+        .filter("method", json!({ "type": "string", "enum": methods }))
+        .filter("route", json!({ "type": "string", "enum": routes }))
+        .filter("request_id", json!({ "type": "string", "maxLength": 128, "pattern": "^[!-~]+$" }))
+        .filter("since", time())
+        .filter("until", time())
+        .size("limit", "Requests in the answer", REQUEST_PAGE)
+        .cursor()
+        .answers(Answer::of::<RequestPage>(200))
+        .refuses([invalid("status", StatusFilter::RULE), invalid("since", TIME_RULE)])
+        .refuses_unknown("state")
+}
+
 /// Adds the period and the answer of numbers by the hour.
 fn activity(operation: Operation) -> Operation {
     let hours = json!({
@@ -184,5 +227,5 @@ fn log(operation: Operation) -> Operation {
         .size("limit", "Deliveries in the answer", DELIVERY_PAGE)
         .cursor()
         .answers(Answer::of::<DeliveryPage>(200))
-        .refuses([Problem::Invalid(Invalid::unknown_parameter("state", &["status"]))])
+        .refuses_unknown("state")
 }
