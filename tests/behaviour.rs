@@ -12,6 +12,7 @@ mod idempotency;
 mod operations;
 mod partner;
 mod portal;
+mod request_log;
 mod settings;
 mod sweep;
 mod tidy;

@@ -129,11 +129,13 @@ def before_call(context, case, kwargs):
         set_name_filter(case)
     elif case.operation.path == "/v1/events":
         set_feed_cursor(case)
+    elif case.operation.path == "/v1/requests":
+        leave_cursor_out(case)
     elif case.operation.path.startswith("/v1/crm/"):
         CRM.prepare(case, turn)
     elif case.operation.path.startswith("/settings/"):
         advance_before_rate_limit()
-        set_settings_cursor(case)
+        leave_cursor_out(case)
         # A replayed creation names a record that another chain may have deleted.
         if turn % KEPT_KEYS or in_chain(case):
             make_key_unique(case, f"{turn:08x}")
@@ -196,9 +198,9 @@ def set_feed_cursor(case):
         query["cursor"] = "" if query.get("order") == "desc" else ACCESS["feed_cursor"]
 
 
-def set_settings_cursor(case):
-    """Leaves the cursor out of a positive request: each list of the settings has cursors of its own. Requests in a chain
-    have the cursors of earlier answers, or else a generated one of the list of clients."""
+def leave_cursor_out(case):
+    """Leaves the cursor out of a positive request to a list with cursors of its own. Requests in a chain have the cursors
+    of earlier answers, or else a generated one of the list of clients."""
     cursor = (case.query or {}).get("cursor")
     is_of_answer = in_chain(case) and cursor not in ACCESS["cursors"]
     if case.meta.generation.mode.is_positive and cursor and not is_of_answer:

@@ -108,7 +108,7 @@ async fn a_requests_line_has_its_coach_status_and_cost() {
         let bill = Bill::of(invocation.unwrap());
         assert_eq!(
             members(&line.0).join(" "),
-            "calls coach_id duration_ms function read_units request_id requests route status write_units"
+            "calls coach_id duration_ms function key_id read_units request_id requests route status write_units"
         );
         assert_eq!((&line.0["route"], &line.0["status"]), (&json!(route), &json!(reply.status.to_string())));
         assert_eq!((&line.0["function"], &line.0["coach_id"]), (&json!("clients"), &json!("ada")));

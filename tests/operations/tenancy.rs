@@ -19,13 +19,15 @@ type Ids = BTreeMap<&'static str, String>;
 
 /// Records that a field or a parameter names. [`Tenant::new`] creates a record of each kind, as of each kind of
 /// [`IdKind`] that a path names.
-const FIELDS: [(&str, &str); 7] = [
+const FIELDS: [(&str, &str); 9] = [
     ("contactId", IdKind::Contact.noun()),
     ("leadId", IdKind::Contact.noun()),
     ("calendarId", "calendar"),
     ("bookingId", IdKind::Booking.noun()),
     ("endpoint_id", IdKind::Endpoint.noun()),
     ("webhook_id", "event"),
+    ("key_id", IdKind::Key.noun()),
+    ("request_id", "request"),
     // A coach's own id for a client, which other coaches may use as well: see tests/partner/clients/external_ids.rs.
     ("external_id", ""),
 ];
@@ -59,9 +61,13 @@ impl Tenant {
                 Fact::client(name, &client),
             ])
             .await;
-        let key = coach.new_key(json!({ "name": "One to look at", "scope": "partner" })).await.str("id").to_owned();
         let delivery = coach.deliveries(&endpoint).await.remove(0);
         let [delivery, event] = ["id", "webhook_id"].map(|member| delivery[member].as_str().unwrap().to_owned());
+        let reader = crate::event_feed::reader(&coach, "contact_details").await;
+        let (crm, settings) = (coach.crm_key().await, coach.settings().await);
+        let made = coach.new_key(json!({ "name": "One to look at", "scope": "partner" })).await;
+        let (partner, key) = (world.anonymous().with_bearer(made.str("key")), made.str("id").to_owned());
+        let request = kept_request(&partner).await;
         let ids = [
             (IdKind::Client.noun(), client),
             (IdKind::Contact.noun(), contact),
@@ -73,9 +79,8 @@ impl Tenant {
             ("calendar", calendar),
             ("workflow", workflow),
             ("event", event),
+            ("request", request),
         ];
-        let reader = crate::event_feed::reader(&coach, "contact_details").await;
-        let (partner, crm, settings) = (coach.partner_key().await, coach.crm_key().await, coach.settings().await);
         Self { ids: ids.into(), partner, crm, reader, settings }
     }
 
@@ -240,6 +245,17 @@ impl Template {
 
 fn is_chosen(chosen: usize, i: usize) -> bool {
     chosen >> i & 1 == 1
+}
+
+/// The id of a request in the log of a key. A query has to encode `+` alone, so another request is made instead.
+async fn kept_request(key: &Caller) -> String {
+    loop {
+        let refused = key.get("/v1/clients/nobody").await.refused(404, "not_found");
+        let id = refused.header("x-request-id").unwrap();
+        if !id.contains('+') {
+            return id.to_owned();
+        }
+    }
 }
 
 /// An id of the same form that no record has.

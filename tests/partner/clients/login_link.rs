@@ -119,7 +119,7 @@ async fn counters_of_past_minutes_do_not_pile_up() {
 }
 
 #[tokio::test]
-async fn a_link_takes_four_calls_two_in_sequence() {
+async fn a_link_takes_five_calls_three_in_sequence() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     let keys = [ada.partner_key().await, ada.partner_key().await];
@@ -130,6 +130,6 @@ async fn a_link_takes_four_calls_two_in_sequence() {
         turn.set(turn.get() + 1);
         mint(&keys[turn.get() % keys.len()], &client).await.expect(200);
     };
-    let affordable = |bill: &Bill| bill.calls == 4 && bill.write_units == 2.0 && bill.read_units == 2.0;
-    assert_cost(&world, "login-links", minting, affordable, 2).await;
+    let affordable = |bill: &Bill| bill.calls == 5 && bill.write_units == 3.0 && bill.read_units == 2.0;
+    assert_cost(&world, "login-links", minting, affordable, 3).await;
 }
