@@ -25,11 +25,12 @@ def stack(binary, *options):
         process.wait()
 
 
-def call(url, body=None, **headers):
-    """Sends a GET, or a POST of JSON, and returns the answer's JSON. Underscores in header names become hyphens."""
+def call(url, body=None, method=None, **headers):
+    """Sends a GET, a POST of JSON, or another `method`, and returns the answer's JSON. Underscores in header names
+    become hyphens."""
     headers = {name.replace("_", "-"): value for name, value in headers.items()}
     data = None
     if body is not None:
         data, headers = json.dumps(body).encode(), {"content-type": "application/json"} | headers
-    with urllib.request.urlopen(urllib.request.Request(url, data, headers)) as answer:
+    with urllib.request.urlopen(urllib.request.Request(url, data, headers, method=method)) as answer:
         return json.load(answer)

@@ -1,10 +1,10 @@
 """The coach whom assistants work for: clients with a history, contacts, calendars, and keys as a coach makes them."""
 
 import datetime
-import urllib.request
 
 import crm_world
 from coach import COACH, EVENTS, Coach
+from local_stack import call
 
 CLIENT, OTHER_CLIENT = "client-ada", "client-zoe"
 CLIENT_NAME, CLIENT_EMAIL = "Ada Lovelace", "ada@example.com"
@@ -36,9 +36,8 @@ class Scene(Coach):
 
     def revoked_key(self):
         made = self.make_key("partner")
-        url, headers = f"{self.base_url}/settings/keys/{made['id']}", {"authorization": self.bearer}
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers, method="DELETE")):
-            return made["key"]
+        call(f"{self.base_url}/settings/keys/{made['id']}", method="DELETE", authorization=self.bearer)
+        return made["key"]
 
     def partner_key(self):
         return self.make_key("partner")["key"]
