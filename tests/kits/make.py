@@ -2,8 +2,11 @@
 requests are carried out."""
 
 import json
+import urllib.error
 import urllib.parse
 import urllib.request
+
+from request_log import Exchange
 
 from iml import filled, names_in
 
@@ -65,11 +68,15 @@ def check_names(place, part, known):
         assert known[first] is None or rest[0] in known[first], f"{place}: {path} is no field"
 
 
+class Refused(Exception):
+    """An answer that ends a run of a module."""
+
+
 class App:
-    """The app with a connection."""
+    """The app with a connection, and its latest request."""
 
     def __init__(self, app, base, key):
-        self.app, self.connection, self.headers = app, {"base": base, "key": key}, {}
+        self.app, self.connection, self.exchange = app, {"base": base, "key": key}, None
 
     def connect(self):
         """Tests the connection. Returns its label."""
@@ -82,15 +89,24 @@ class App:
         base = self.app["base"]
         scope = scope | {"connection": self.connection}
         prefix = filled(base["baseUrl"], scope) if prefix is None else prefix
-        self.headers = filled(base["headers"] | communication.get("headers", {}), scope)
+        headers = filled(base["headers"] | communication.get("headers", {}), scope)
         query = urllib.parse.urlencode(filled(communication.get("qs", {}), scope))
         url = prefix + filled(communication["url"], scope) + (f"?{query}" if query else "")
-        body = json.dumps(filled(communication["body"], scope)).encode() if "body" in communication else None
+        body = json.dumps(filled(communication["body"], scope)) if "body" in communication else None
         if body:
-            self.headers["content-type"] = "application/json"
-        request = urllib.request.Request(url, body, self.headers, method=communication["method"])
-        with urllib.request.urlopen(request) as answer:
-            return json.load(answer)
+            headers["content-type"] = "application/json"
+        method = communication["method"]
+        request = urllib.request.Request(url, body and body.encode(), headers, method=method)
+        try:
+            answer = urllib.request.urlopen(request)
+        except urllib.error.HTTPError as refusal:
+            answer = refusal
+        with answer:
+            text = answer.read().decode()
+        self.exchange = Exchange(method, url, headers, body, answer.status, answer.headers, text)
+        if answer.status >= 400:
+            raise Refused(text)
+        return json.loads(text)
 
     def run(self, kind, name, **parameters):
         """Runs a module or RPC with all its pages. Returns its outputs."""

@@ -2,7 +2,8 @@
 // first failure and says what static data is stored. The nodes have n8n's descriptions and do here what the workflow
 // needs of them. Takes the paths of n8n-core and of the descriptions. A line of stdin is an execution {workflow, start,
 // input, staticData, base, key, failing}, `failing` being the name of a node that fails. For each, a line of stdout is
-// {reached, requests, error, staticData}: the items that each node gives, and what n8n keeps after the execution.
+// `answer` with {reached, requests, error, staticData}: the items that each node gives, the requests as `Exchange` of
+// request_log.py has them, and what n8n keeps after the execution.
 
 'use strict';
 
@@ -24,15 +25,16 @@ async function request(node, index) {
     Object.entries(JSON.parse(parameter('jsonQuery'))).forEach(([name, value]) => url.searchParams.set(name, value));
   }
   // The credential of the type Header Auth.
-  const headers = { authorization: `Bearer ${run.key}`, 'content-type': 'application/json' };
-  if (parameter('sendHeaders')) Object.assign(headers, JSON.parse(parameter('jsonHeaders')));
+  const sent = { authorization: `Bearer ${run.key}`, 'content-type': 'application/json' };
+  if (parameter('sendHeaders')) Object.assign(sent, JSON.parse(parameter('jsonHeaders')));
   const method = parameter('method');
-  const body = method === 'POST' ? parameter('jsonBody') : undefined;
-  requests.push({ url, headers, body });
-  const answer = await fetch(url, { method, headers, body });
-  const text = await answer.text();
-  if (!answer.ok) throw new Error(`${answer.status} ${text}`);
-  return JSON.parse(text);
+  const body = method === 'POST' ? parameter('jsonBody') : null;
+  const response = await fetch(url, { method, headers: sent, body });
+  const { status } = response;
+  const answer = await response.text();
+  requests.push({ method, url, sent, body, status, headers: Object.fromEntries(response.headers), answer });
+  if (!response.ok) throw new Error(`${status} ${answer}`);
+  return JSON.parse(answer);
 }
 
 // Each gives the items of its node. `this` is the engine's context of the execution.
@@ -92,7 +94,7 @@ async function execute() {
 async function main() {
   for await (const line of readline.createInterface({ input: process.stdin })) {
     run = JSON.parse(line);
-    console.log(JSON.stringify(await execute()));
+    console.log(`answer ${JSON.stringify(await execute())}`);
   }
   process.exit(0);
 }

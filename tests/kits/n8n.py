@@ -2,6 +2,15 @@
 large to install, so n8n.cjs runs the workflow on n8n's engine with nodes of its own."""
 
 import json
+import os
+import pathlib
+
+from line_program import LineProgram
+
+ENGINE = pathlib.Path(__file__).resolve().with_name("n8n.cjs")
+# The nodes at which the workflow's two parts begin.
+FEED, CREATION = "Every minute", "When another workflow calls"
+NO_INPUT = dict.fromkeys(("email", "full_name", "external_id", "reference"))
 
 
 def describe(types, node):
@@ -80,3 +89,31 @@ def check(workflow, types):
     for node in workflow["nodes"]:
         is_start = node["type"].endswith(("Trigger", "stickyNote"))
         assert is_start or f'"node": "{node["name"]}"' in targets, f"nothing leads to {node['name']}"
+
+
+class Engine:
+    """The workflow on n8n's engine, with the static data that n8n keeps between executions."""
+
+    def __init__(self, scope, tools, workflow, base, key):
+        # n8n makes a file in the folder of its user.
+        environment = os.environ | {"N8N_USER_FOLDER": str(tools)}
+        command = ["node", ENGINE, tools / "node_modules" / "n8n-core", tools / "nodes.json"]
+        self.engine = LineProgram(scope, command, environment)
+        self.asked = {"workflow": workflow, "base": base, "key": key, "failing": None}
+        self.static_data, self.requests = {}, []
+
+    def ask(self, start, **given):
+        """Executes the workflow from its node `start`. Returns what n8n knows afterwards."""
+        return self.engine.ask(self.asked | {"start": start, "staticData": self.static_data} | given)
+
+    def execute(self, start=FEED, failing=None, **given):
+        """Executes the workflow, in which the node `failing` fails. Returns what each node gives."""
+        answer = self.ask(start, failing=failing, **given)
+        assert answer.get("error") == (failing and "this node fails"), answer
+        self.static_data, self.requests = answer["staticData"], answer["requests"]
+        return answer["reached"]
+
+    def create(self, **client):
+        """Runs the second part. Returns the client and the request's headers."""
+        [made] = self.execute(CREATION, input=NO_INPUT | client)["Create a client"]
+        return made, self.requests[0]["sent"]

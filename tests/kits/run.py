@@ -8,19 +8,21 @@ import contextlib
 import copy
 import hashlib
 import json
-import os
 import pathlib
-import subprocess
 import sys
 import time
 import urllib.request
 
 from coach import EVENTS, Coach
+from line_program import LineProgram
 from local_stack import stack
+from mistakes import mistakes_with_clients
+from request_log import RequestLog, is_refused
 
 import make
 import n8n
 import packages
+from senders import Make, N8n, Zapier
 
 HERE = pathlib.Path(__file__).resolve().parent
 DOCS = HERE.parents[1] / "functions" / "docs"
@@ -38,43 +40,6 @@ def hashed(reference):
     return hashlib.sha256(reference.encode()).hexdigest()
 
 
-def is_refused(check, *arguments):
-    try:
-        check(*arguments)
-    except (AssertionError, KeyError):
-        return True
-    return False
-
-
-class N8n:
-    """The workflow on n8n's engine, with the static data that n8n keeps between executions."""
-
-    def __init__(self, scope, tools, workflow, base, key):
-        # n8n makes a file in the folder of its user.
-        environment = os.environ | {"N8N_USER_FOLDER": str(tools)}
-        command = ["node", HERE / "n8n.cjs", tools / "node_modules" / "n8n-core", tools / "nodes.json"]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        self.engine = scope.enter_context(subprocess.Popen(command, env=environment, text=True, **pipes))
-        self.asked = {"workflow": workflow, "base": base, "key": key}
-        self.static_data, self.requests = {}, []
-
-    def execute(self, start="Every minute", failing=None, **given):
-        """Executes the workflow, in which the node `failing` fails. Returns what each node gives."""
-        asked = self.asked | {"start": start, "staticData": self.static_data, "failing": failing} | given
-        print(json.dumps(asked), file=self.engine.stdin, flush=True)
-        # The engine logs to stdout, too.
-        answer = json.loads(next(line for line in self.engine.stdout if line.startswith('{"reached"')))
-        assert answer.get("error") == (failing and "this node fails"), answer
-        self.static_data, self.requests = answer["staticData"], answer["requests"]
-        return answer["reached"]
-
-    def create(self, **client):
-        """Runs the second part. Returns the client and the request's headers."""
-        absent = dict.fromkeys(("email", "full_name", "external_id", "reference"))
-        [made] = self.execute("When another workflow calls", input=absent | client)["Create a client"]
-        return made, self.requests[0]["headers"]
-
-
 def run_n8n(scope, coach, key, types, tools):
     workflow = json.loads((KITS / "n8n-workflow.json").read_text())
     n8n.check(workflow, types)
@@ -84,7 +49,7 @@ def run_n8n(scope, coach, key, types, tools):
         assert is_refused(n8n.check, broken, types), f"a wrong {place} is not found"
 
     # An address with a slash is the same address.
-    kit = N8n(scope, tools, workflow, f"{coach.base_url}/", key)
+    kit = n8n.Engine(scope, tools, workflow, f"{coach.base_url}/", key)
     assert "Your work" not in kit.execute() and kit.static_data["global"]["cursor"], "the first run sets the cursor"
     coach.create_client("n8n-1")
     coach.create_client("n8n-2")
@@ -109,18 +74,17 @@ def run_n8n(scope, coach, key, types, tools):
         made, headers = kit.create(email=f"n8n-without-{number}@example.com", reference=reference)
         assert made["client_id"] and "Idempotency-Key" not in headers, headers
     print("n8n: known nodes and parameters, and both parts run", flush=True)
+    return N8n(kit)
 
 
-def run_zapier(coach, key, tools):
+def run_zapier(scope, coach, key, tools):
     core = tools / "node_modules" / "zapier-platform-core"
     asked = {"base": coach.base_url, "key": key, "keyWithoutEvents": coach.key, "type": "new_client"}
     hashes = {reference: hashed(reference) for reference in references("zapier")}
     asked |= {"references": hashes, "noReferences": NO_REFERENCES, "guide": GUIDE}
-    command = ["node", HERE / "zapier.cjs", core, KITS / "zapier-app.js"]
-    # The library prints the use of memory.
-    done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    print("zapier: valid, and its parts run", flush=True)
+    app = LineProgram(scope, ["node", HERE / "zapier.cjs", core, KITS / "zapier-app.js"])
+    print("zapier:", app.ask(asked), flush=True)
+    return Zapier(app, coach.base_url)
 
 
 def run_make(coach, key):
@@ -138,12 +102,12 @@ def run_make(coach, key):
     for number, reference in enumerate(NO_REFERENCES):
         empty = {"email": f"make-{number}@example.com", "full_name": "", "external_id": "", "reference": reference}
         [other] = app.run("modules", "createClient", **empty)
-        assert other["client_id"] and "idempotency-key" not in app.headers, other
+        assert other["client_id"] and "idempotency-key" not in app.exchange.sent, other
     reference, other_reference = references("make")
     [other] = app.run("modules", "createClient", reference=other_reference, email="make-other@example.com", phone="")
     client = {"email": "make@example.com", "full_name": "Max Make", "external_id": "make-1", "send_welcome": False}
     [made] = app.run("modules", "createClient", reference=reference, **client)
-    assert app.headers["idempotency-key"] == hashed(reference)
+    assert app.exchange.sent["idempotency-key"] == hashed(reference)
     assert app.run("modules", "createClient", reference=reference, **client) == [made]
     assert (other["email"], made["email"]) == ("make-other@example.com", "make@example.com"), "two references"
     coach.settle()
@@ -171,6 +135,7 @@ def run_make(coach, key):
     events = [event for page in pages for event in page["data"]]
     assert events == newest[::-1], "both read the same events, in reverse order"
     print("make: structure, and all modules run", flush=True)
+    return Make(app)
 
 
 def main(binary, tools):
@@ -189,9 +154,15 @@ def main(binary, tools):
                 assert served == (KITS / kit).read_text(), f"{kit}: another file is served"
         coach.emit_events()
         with contextlib.ExitStack() as scope:
-            run_n8n(scope, coach, key, types, tools)
-        run_zapier(coach, key, tools)
-        run_make(coach, key)
+            senders = {
+                "n8n": run_n8n(scope, coach, key, types, tools),
+                "zapier": run_zapier(scope, coach, key, tools),
+                "make": run_make(coach, key),
+            }
+            for name, sender in senders.items():
+                log = RequestLog(base_url, aws_url, coach.bearer)
+                mistakes_with_clients(log, sender)
+                log.check(name)
     print(f"kits: {time.monotonic() - began:.1f} s")
 
 

@@ -1,12 +1,14 @@
 // The Zapier app: validates its definition with zapier-platform-schema, then runs its parts with zapier-platform-core
-// against a stack. Takes the paths of zapier-platform-core and of the app. Reads {base, key, keyWithoutEvents, type,
-// references, noReferences, guide} from stdin, `references` being references with their hashes.
+// against a stack. Takes the paths of zapier-platform-core and of the app. The first line of stdin is {base, key,
+// keyWithoutEvents, type, references, noReferences, guide}, `references` being references with their hashes. Each line
+// after it is a call {part, base, key, input}. For each, a line of stdout is `answer`, with what was checked or with
+// the call's `Exchange` of request_log.py.
 
 'use strict';
 
 const assert = require('node:assert');
-const fs = require('node:fs');
 const Module = require('node:module');
+const readline = require('node:readline');
 
 const [core, file] = process.argv.slice(2);
 // The app finds the library as it does in a folder of its own.
@@ -22,13 +24,12 @@ const definition = () => {
   return require(file);
 };
 
-async function main() {
+async function check({ base, key, keyWithoutEvents, type, references, noReferences, guide }) {
   assert.deepStrictEqual(schema.validateApp(schema.prepareApp(definition())), []);
   const broken = definition();
   delete broken.triggers.event.operation.perform;
   assert.notDeepStrictEqual(schema.validateApp(schema.prepareApp(broken)), [], 'the validator finds what is wrong');
 
-  const { base, key, keyWithoutEvents, type, references, noReferences, guide } = JSON.parse(fs.readFileSync(0, 'utf8'));
   const app = definition();
   for (const [kind, parts] of [['trigger', app.triggers], ['action', app.creates], ['search', app.searches]]) {
     for (const { display } of Object.values(parts)) {
@@ -106,6 +107,36 @@ async function main() {
     await refused('svc_live_nonsense', part, data, { name: 'ExpiredAuthError', message: /API key/ });
   }
   await refused(keyWithoutEvents, operation.perform, { type }, /event/);
+  return 'valid, and its parts run';
+}
+
+// Calls a part of the app, such as `creates.client`. Returns the exchange.
+async function call({ part, base, key, input }) {
+  const app = definition();
+  let exchange;
+  app.afterResponse = [
+    (response) => {
+      const { url, method, headers: sent, body = null } = response.request;
+      const { status, content: answer } = response;
+      const headers = Object.fromEntries(response.headers);
+      exchange = { method, url, sent, body, status, headers, answer };
+      return response;
+    },
+  ];
+  const { perform } = part.split('.').reduce((parts, name) => parts[name], app).operation;
+  const done = zapier.createAppTester(app)(perform, { authData: { base, key }, inputData: input });
+  const error = await done.then(() => null, (reason) => reason);
+  assert.ok(exchange, `${part}: ${error}`);
+  assert.strictEqual(error !== null, exchange.status >= 400, `${part}: ${exchange.status}, and ${error}`);
+  return exchange;
+}
+
+async function main() {
+  let work = check;
+  for await (const line of readline.createInterface({ input: process.stdin })) {
+    console.log(`answer ${JSON.stringify(await work(JSON.parse(line)))}`);
+    work = call;
+  }
 }
 
 main().catch((error) => {
