@@ -12,9 +12,13 @@ import sys
 import sysconfig
 import tempfile
 import time
+from uuid import UUID
 
+import crm_world
 import httpx
 from local_stack import call, stack
+from mistakes import mistakes_with_everything
+from request_log import Exchange, RequestLog
 from world import publish_facts
 
 PACKAGE = "partner_api_client"
@@ -34,14 +38,64 @@ def generate(document, directory):
 
 
 class Caller:
-    """Calls operations by their ids with a token."""
+    """Calls operations by their ids with a token. `noted` is called with each answer of the client's transport."""
 
-    def __init__(self, base_url, token):
+    def __init__(self, base_url, token, noted=None):
         client = importlib.import_module(PACKAGE).AuthenticatedClient
-        self.client = client(base_url=base_url, token=token, raise_on_unexpected_status=True)
+        noting = {"event_hooks": {"response": [noted]}} if noted else {}
+        self.client = client(base_url=base_url, token=token, raise_on_unexpected_status=True, httpx_args=noting)
 
     def __call__(self, operation, *path, **arguments):
         return importlib.import_module(f"{PACKAGE}.api.{operation}").sync(*path, client=self.client, **arguments)
+
+
+class Sender:
+    """The client as the sender of the requests that `mistakes` makes. The models do not forbid the mistakes."""
+
+    def __init__(self, base_url, models):
+        self.base_url, self.models, self.exchange = base_url, models, None
+
+    def create(self, key, email, name, reference):
+        draft = self.models.CreateClient(email=email, full_name=name, send_welcome=False)
+        return self.send(key, "clients.create_client", body=draft, idempotency_key=reference)
+
+    def read(self, key, text=""):
+        """Reads the clients from a cursor that no answer gave."""
+        return self.send(key, "clients.list_clients", cursor=text)
+
+    def read_client(self, key, client):
+        return self.send(key, "clients.read_client", client)
+
+    def free_time(self, key, lead, calendar):
+        wanted = self.models.FindTimes(lead_id=UUID(lead), calendar_id=UUID(calendar))
+        exchange = self.send(key, "crm_bookings.find_times", body=wanted)
+        [found] = self.models.Availability.from_dict(json.loads(exchange.answer)).calendars
+        return next((day.date, day.slots[0]) for day in found.days if day.slots)
+
+    def book(self, key, lead, calendar, time, reference):
+        date, time = time
+        wanted = self.models.CreateBooking(lead_id=UUID(lead), calendar_id=UUID(calendar), date=date, time=time)
+        return self.send(key, "crm_bookings.create_booking", body=wanted, idempotency_key=reference)
+
+    def send(self, key, operation, *path, **arguments):
+        """Calls an operation. Returns the exchange, whose code the client understands."""
+        understood = Caller(self.base_url, key.secret, self.note)(operation, *path, **arguments)
+        code = understood.code if isinstance(understood, self.models.Error) else None
+        assert code == self.exchange.code, f"{understood}, but {self.exchange}"
+        return self.exchange
+
+    def note(self, response):
+        request, answer = response.request, response.read().decode()
+        sent = (request.method, str(request.url), request.headers, request.content.decode())
+        self.exchange = Exchange(*sent, response.status_code, response.headers, answer)
+
+
+def make_mistakes(base_url, aws_url, models):
+    session = call(f"{base_url}/_local/session", {"coach_id": crm_world.COACH})["token"]
+    log = RequestLog(base_url, aws_url, f"Bearer {session}")
+    sender = Sender(base_url, models)
+    mistakes_with_everything(log, sender, crm_world.record_id("contact", 0), crm_world.CALENDAR)
+    log.check("generated client")
 
 
 def play(base_url):
@@ -116,6 +170,7 @@ def main(binary, document="/openapi.json"):
         generate(call(base_url + document), pathlib.Path(directory))
         publish_facts(base_url, aws_url)
         models = play(base_url)
+        make_mistakes(base_url, aws_url, models)
         answered, unanswered = read_the_log(base_url, models)
         assert answered.status_code == 204 and not answered.error, answered
         assert unanswered.error and not unanswered.status_code, unanswered
