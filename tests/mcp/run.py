@@ -1,5 +1,5 @@
 """Clients of the assistants' server, as people have them, against a stack: the Python client, both generations of the
-TypeScript client, the Inspector, the conformance tool, and an assistant's day.
+TypeScript client, the Inspector, the conformance tool, an assistant's day, and what the request log shows of it.
 
 Takes the paths of the stack under test and of a folder for the packages from npm; then names of checks, by default all.
 Runs with PYTHONPATH=tests, tests/verification and tests/contract. Needs `mcp` from PyPI, and npm.
@@ -18,12 +18,14 @@ import day
 import inspector
 import packages
 import python_client
+import recorded
 import typescript
 from scene import Scene
 
 CHECKS = {
     "day": lambda scene, _: asyncio.run(day.check(scene)),
     "python": lambda scene, _: asyncio.run(python_client.check(scene)),
+    "request-log": lambda scene, _: asyncio.run(recorded.check(scene)),
     "typescript-2": lambda scene, tools: typescript.check(scene, tools, "client2.mjs"),
     "typescript-1": lambda scene, tools: typescript.check(scene, tools, "client1.mjs"),
     "inspector": inspector.check,
@@ -31,7 +33,7 @@ CHECKS = {
 }
 # The Python client needs no package from npm. It is found although this folder has its name, too: the folder is no
 # package, so it has no `__init__.py`.
-WITHOUT_NPM = ("day", "python")
+WITHOUT_NPM = ("day", "python", "request-log")
 
 
 def cause(error):
