@@ -2,9 +2,10 @@
 
 `client` is a way to send requests with somebody's library. Each of its methods takes a key, and returns the `Exchange`:
 `create` creates a client of the coach, and `read` reads a list, given a text with a parameter that refuses the text.
-Clients of the whole API also have `read_client`, `free_time` and `book`.
+Clients of the whole API also have `read_client`, `free_time` and `book`, and `find_request`, which reads the log.
 """
 
+import json
 import uuid
 
 CREATE, BOOK, READ_CLIENT = "/v1/clients", "/v1/crm/bookings", "/v1/clients/{clientId}"
@@ -49,7 +50,10 @@ def mistakes_with_paths(log, client):
     address = client.read_client(partner, f"{log.word()}@example.com")
     log.shows(partner, address, READ_CLIENT, 404, "not_found")
     nobody = client.read_client(partner, UNKNOWN_CLIENT)
-    log.shows(partner, nobody, READ_CLIENT, 404, "not_found", target=UNKNOWN_CLIENT)
+    record = log.shows(partner, nobody, READ_CLIENT, 404, "not_found", target=UNKNOWN_CLIENT)
+    # The client finds its own record. The log does not keep that it looked.
+    found = client.find_request(partner, nobody.request_id)
+    assert json.loads(found.answer)["data"] == [record], found
 
 
 def mistakes_with_bookings(log, client, lead, calendar):

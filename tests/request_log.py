@@ -195,8 +195,8 @@ class RequestLog:
         private = [*self.words, *self.idempotency_keys, *(key.secret for key in self.keys)]
         ids = [record["id"] for records in self.shown.values() for record in records]
         for name, kept in (("answers", json.dumps(self.answers)), ("table", json.dumps(table))):
-            assert not occurring(private, kept), f"the {name} have private values: {occurring(private, kept)}"
-            assert occurring(ids, kept) == ids, f"values in the {name} are not found"
+            assert not occurring(private, kept), f"private values in the {name}: {occurring(private, kept)}"
+            assert occurring(ids, kept) == ids, f"the search does not see the {name}"
 
     def check_that_checks_fail(self):
         """Checks that another record, a record too many and a private value are found."""

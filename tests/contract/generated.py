@@ -77,6 +77,9 @@ class Sender:
         wanted = self.models.CreateBooking(lead_id=UUID(lead), calendar_id=UUID(calendar), date=date, time=time)
         return self.send(key, "crm_bookings.create_booking", body=wanted, idempotency_key=reference)
 
+    def find_request(self, key, request_id):
+        return self.send(key, "key.list_own_requests", request_id=request_id)
+
     def send(self, key, operation, *path, **arguments):
         """Calls an operation. Returns the exchange, whose code the client understands."""
         understood = Caller(self.base_url, key.secret, self.note)(operation, *path, **arguments)

@@ -109,6 +109,9 @@ class TypeScript:
         date, time = time
         return self.send("book", key, lead=lead, calendar=calendar, date=date, time=time, reference=reference)
 
+    def find_request(self, key, request_id):
+        return self.send("find_request", key, request=request_id)
+
     def send(self, operation, key, **given):
         """Calls an operation. Returns the exchange, whose code the client understands."""
         asked = {"operation": operation, "base": self.base_url, "key": key.secret, "input": given}

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import readline from 'node:readline';
 
-const { ClientsApi, CRMBookingsApi, Configuration, ResponseError } = await import(process.argv[2]);
+const { ClientsApi, CRMBookingsApi, KeyApi, Configuration, ResponseError } = await import(process.argv[2]);
 
 // The models do not forbid the mistakes.
 const operations = {
@@ -14,6 +14,7 @@ const operations = {
     clients.createClientRaw({ createClient: { email, fullName: name, sendWelcome: false }, idempotencyKey: reference }),
   read: ({ clients }, { text }) => clients.listClientsRaw({ cursor: text }),
   read_client: ({ clients }, { client }) => clients.readClientRaw({ clientId: client }),
+  find_request: ({ keys }, { request }) => keys.listOwnRequestsRaw({ requestId: request }),
   find_times: ({ bookings }, { lead, calendar }) =>
     bookings.findTimesRaw({ findTimes: { leadId: lead, calendarId: calendar } }),
   book: ({ bookings }, { lead, calendar, date, time, reference }) =>
@@ -32,7 +33,11 @@ async function call({ operation, base, key, input }) {
     exchange = { method, url, sent, body, status, headers, answer: await response.clone().text() };
   };
   const configuration = new Configuration({ basePath: base, accessToken: key, middleware: [{ post }] });
-  const apis = { clients: new ClientsApi(configuration), bookings: new CRMBookingsApi(configuration) };
+  const apis = {
+    bookings: new CRMBookingsApi(configuration),
+    clients: new ClientsApi(configuration),
+    keys: new KeyApi(configuration),
+  };
   try {
     const answer = await operations[operation](apis, input);
     return { exchange, code: null, value: await answer.value() };
