@@ -1,19 +1,19 @@
-// A list of events that were sent or wait, with its filters, read page by page.
+// A list of events that were sent or wait, with its filters.
 
-import { announce } from "./announce.js";
-import { getPage, path } from "./api.js";
+import { path } from "./api.js";
 import { titleOf } from "./event-types.js";
-import { FILTERS, filterForm, remember } from "./delivery-filters.js";
 import { LIMITS } from "./domain.js";
-import { code, fill, h } from "./dom.js";
-import { capital, count, due, number, time } from "./format.js";
+import { code, h } from "./dom.js";
+import { choiceFilter, filteredList, timeFilters } from "./filtered-list.js";
+import { capital, due, hostName, number, time } from "./format.js";
+import { field } from "./forms.js";
 import { outcome, wasSent } from "./outcome.js";
-import { pages } from "./pages.js";
 import { badge, empty, link } from "./ui.js";
 import { called } from "./webhook-list.js";
-import { deliveryBadge } from "./webhook-status.js";
+import { DELIVERY_CHOICES, deliveryBadge } from "./webhook-status.js";
 
-const PAGE = 50;
+// The filters by the names that the API gives them.
+const FILTERS = ["status", "type", "endpoint_id", "webhook_id", "since", "until"];
 const COLUMNS = [
   ["Event"],
   ["Status", "sign"],
@@ -27,43 +27,57 @@ const COLUMNS = [
  * Returns the deliveries of `source` (a path of the API) with the filters of the address, as a node. `endpoints`: all
  * webhooks, if the list is of all; `endpoint`: the one webhook, if it is of one.
  */
-export async function deliveryList({ source, page, types, endpoints = null, endpoint = null }) {
-  const filters = Object.fromEntries(FILTERS.map(name => [name, page.query.get(name)]));
-  const results = h("div", {});
-  const first = await load(source, filters, page);
+export function deliveryList({ source, page, types, endpoints = null, endpoint = null }) {
   const known = new Map((endpoint ? [endpoint] : endpoints).map(one => [one.id, one]));
-  const show = delivery => cells(delivery, types, known.get(delivery.endpoint_id), !endpoint);
-  const list = (used, read) =>
-    pages({
-      label: "Sent events",
-      columns: COLUMNS.filter(([title]) => title !== "Webhook" || !endpoint),
-      first: read,
-      load: cursor => load(source, { ...used, cursor }, page),
-      show,
-      empty: nothing(used, endpoint?.status === "enabled"),
-      limit: PAGE,
-      soFar: read => `Looked at up to ${count(read * LIMITS.lookedAt, "event")} so far, newest first.`,
-    });
-  fill(results, list(filters, first));
-  const apply = async used => {
-    const read = await load(source, used, page);
-    remember(used);
-    fill(results, list(used, read));
-    announce(`${count(read.items.length, "event")}${read.next ? ", and there may be more" : ""}.`);
-  };
-  return h("div", { class: "flow" }, filterForm({ filters, types, endpoints, apply, page }), results);
+  return filteredList({
+    source,
+    page,
+    names: FILTERS,
+    fields: filters => filterFields(filters, types, endpoints),
+    noun: "event",
+    lookedAt: LIMITS.lookedAt,
+    empty: empty(
+      "hook",
+      `Nothing was sent in the last ${LIMITS.deliveriesKeptDays} days`,
+      endpoint?.status === "enabled" &&
+        h("p", { class: "soft" }, "Send a test event above, to see that the other system gets it."),
+    ),
+    label: "Sent events",
+    columns: COLUMNS.filter(([title]) => title !== "Webhook" || !endpoint),
+    show: delivery => cells(delivery, types, known.get(delivery.endpoint_id), !endpoint),
+  });
 }
 
-const load = (source, query, { signal }) => getPage(source, { ...query, limit: PAGE }, signal);
+/** The fields of the filters. `endpoints`: all webhooks, if the list is of all. */
+const filterFields = (filters, types, endpoints) => [
+  choiceFilter("status", "Status", DELIVERY_CHOICES, filters),
+  choiceFilter(
+    "type",
+    "Event",
+    types.map(({ type, title }) => [type, title]),
+    filters,
+  ),
+  endpoints &&
+    choiceFilter(
+      "endpoint_id",
+      "Webhook",
+      endpoints.map(endpoint => [endpoint.id, withNote(endpoint)]),
+      filters,
+    ),
+  timeFilters(filters),
+  field({
+    name: "webhook_id",
+    label: "Id of the event",
+    hint: "It begins with evt_. Whoever runs the other system knows it.",
+    value: filters.webhook_id ?? "",
+    maxlength: 100,
+    spellcheck: "false",
+  }),
+];
 
-const nothing = (filters, canTest) =>
-  Object.values(filters).some(Boolean)
-    ? empty("search", "No event fits the filter", link(location.hash.split("?")[0], "Show it without a filter"))
-    : empty(
-        "hook",
-        `Nothing was sent in the last ${LIMITS.deliveriesKeptDays} days`,
-        canTest && h("p", { class: "soft" }, "Send a test event above, to see that the other system gets it."),
-      );
+/** What a webhook is called, with its note in any case. */
+const withNote = ({ label, url, description }) =>
+  description && label === hostName(url) ? `${label} (${description})` : label;
 
 /** `endpoint`: the webhook, if it is not deleted; `isOfMany`: the list is of all webhooks. */
 function cells(delivery, types, endpoint, isOfMany) {
