@@ -43,6 +43,12 @@ export const time = (iso, otherwise = "never") => (iso ? element(iso, timeText(i
  */
 export const ago = iso => element(iso, relative(Math.min(new Date(iso) - now(), 0)));
 
+/** Shows a time to the second. */
+export const exactTime = iso => element(iso, EXACT.format(new Date(iso)));
+
+/** Shows the day of a time. */
+export const dayOf = iso => element(iso, DAY.format(new Date(iso)));
+
 /** Shows the day before a time. */
 export const dayBefore = iso => element(iso, DAY.format(new Date(iso) - 1));
 

@@ -36,6 +36,9 @@ export async function readKeys(cursor, signal) {
   return { items: labelled(page.keys, FORMS), next: page.next_cursor };
 }
 
+/** Reads the keys of the first page by id, which are all live keys and some more. */
+export const knownKeys = async signal => new Map((await readKeys(null, signal)).items.map(key => [key.id, key]));
+
 /** Reads a key by its id. */
 export async function readKey(id, signal) {
   const key = await findKey(id, signal);

@@ -17,6 +17,8 @@ import { keyScreen } from "./key.js";
 import { changeEvents } from "./key-events.js";
 import { keys } from "./keys.js";
 import { overview } from "./overview.js";
+import { requestScreen } from "./request-detail.js";
+import { requests } from "./requests.js";
 import { webhookRoutes } from "./webhook-routes.js";
 
 const ROUTES = [
@@ -26,6 +28,8 @@ const ROUTES = [
   ["/keys/:id", keyScreen],
   ["/keys/:id/events", changeEvents],
   ...webhookRoutes,
+  ["/requests", requests],
+  ["/requests/:id", requestScreen],
   ["/activity", activity],
 ];
 

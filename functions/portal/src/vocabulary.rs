@@ -8,8 +8,28 @@ use domain::endpoint::{MAX_DESCRIPTION_CHARS, SECRET_OVERLAP};
 use domain::endpoint_health::PATIENCE;
 use domain::key::{MAX_KEY_NAME_CHARS, ROTATION_OVERLAP};
 use domain::receiver_url::MAX_URL_CHARS;
+use domain::request_log::{MAX_READ_RECORDS, REQUEST_RETENTION};
 use domain::retry::{CHAIN_HOURS, MAX_ATTEMPTS};
-use serde_json::{Value, json};
+use edge::Code;
+use serde_json::{Map, Value, json};
+
+/// Codes that no route behind a key answers with, or that a request gets before its key is known.
+const NOT_BEHIND_KEYS: [Code; 14] = [
+    Code::UnknownPath,
+    Code::MethodNotAllowed,
+    Code::SessionWithoutCoach,
+    Code::WorkspaceUnknown,
+    Code::KeyLimitReached,
+    Code::KeyNotLive,
+    Code::KeyRevoked,
+    Code::KeyNotActive,
+    Code::EndpointLimitReached,
+    Code::EndpointGone,
+    Code::EndpointDisabled,
+    Code::SecretLimitReached,
+    Code::DeliveryErased,
+    Code::RecoveryRunning,
+];
 
 /// Renders the module.
 pub(crate) fn module() -> String {
@@ -35,12 +55,22 @@ pub(crate) fn module() -> String {
         "failingDays": PATIENCE.num_days(),
         "countedPending": MAX_COUNTED_PENDING,
         "lookedAt": MAX_READ_DELIVERIES,
+        "requestsKeptDays": REQUEST_RETENTION.num_days(),
+        "requestsLookedAt": MAX_READ_RECORDS,
     });
     format!(
-        "export const SCOPES = {};\nexport const PERMISSIONS = {};\nexport const LIMITS = {limits};\n",
+        "export const SCOPES = {};\nexport const PERMISSIONS = {};\nexport const CODES = {};\n\
+         export const LIMITS = {limits};\n",
         Value::from_iter(scopes),
         Value::from_iter(permissions),
+        Value::Object(codes()),
     )
+}
+
+/// The meaning of each code that a request with a key is refused with, as the documentation has it.
+fn codes() -> Map<String, Value> {
+    let codes = Code::ALL.iter().filter(|code| !NOT_BEHIND_KEYS.contains(code));
+    codes.map(|code| (code.to_string(), code.meaning().into())).collect()
 }
 
 /// `shows`: what an assistant sees with a key that may read all.
@@ -59,4 +89,36 @@ fn scope(scope: Scope) -> Value {
         ),
     };
     json!({ "name": scope, "title": title, "hint": hint, "shows": shows })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use edge::routes::{Access, ROUTES};
+
+    use super::*;
+
+    /// The module with the words of the routes, one a line: `"GET /v1/ping": "Check the connection",`.
+    const WORDS: &str = include_str!("../assets/request-words.js");
+
+    #[test]
+    fn every_route_behind_a_key_has_words_and_no_other() {
+        let routes = ROUTES.iter().filter(|route| match route.access {
+            Access::Partner(_) | Access::Crm(_) | Access::Events | Access::AnyKey => true,
+            // The tools of assistants call the other routes, which are the ones that the log names.
+            Access::Assistant | Access::Public | Access::Session => false,
+        });
+        let routes: BTreeSet<String> = routes.map(ToString::to_string).collect();
+        let lines = WORDS.lines().filter_map(|line| line.strip_prefix("  \"")?.split_once("\": \""));
+        let with_words: BTreeSet<String> = lines.map(|(route, _)| route.to_owned()).collect();
+        assert_eq!(with_words, routes, "the words are in assets/request-words.js");
+    }
+
+    #[test]
+    fn the_codes_with_a_meaning_are_those_of_keys() {
+        let codes = codes();
+        assert_eq!(codes.len() + NOT_BEHIND_KEYS.len(), Code::ALL.len());
+        assert!(codes.contains_key("unauthorized") && !codes.contains_key("key_limit_reached"));
+    }
 }
