@@ -6,19 +6,21 @@ import { eventTypes } from "./event-types.js";
 import { time } from "./format.js";
 import { changeEnd, rename, revoke, rotate } from "./key-actions.js";
 import { eventFacts } from "./key-events.js";
+import { lateUse, readLateUse } from "./key-late-use.js";
 import { readKey } from "./key-list.js";
 import { abilities, ending, isExpiringSoon, isLive, lastUse, scopeTitle, statusBadge, until } from "./key-words.js";
 import { button, facts, link, linkButton, notice } from "./ui.js";
 
 export async function keyScreen({ id }, page) {
   const [key, types] = await Promise.all([readKey(id, page.signal), eventTypes()]);
+  const used = (await readLateUse([key], page.signal)).get(id);
   return {
     title: key.label,
     heading: [userText(key.label), " ", statusBadge(key)],
     parent: { href: "/keys", text: "Keys" },
     actions: actions(key, page),
     content: [
-      banner(key),
+      used ? lateUse(key, used) : banner(key),
       facts([
         ["What it is for", scopeTitle(key.scope)],
         ["What it may do", abilities(key)],
@@ -35,6 +37,7 @@ export async function keyScreen({ id }, page) {
 function actions(key, page) {
   const isActive = key.status === "active";
   return [
+    linkButton(path`#/requests?key_id=${key.id}`, "See its requests"),
     key.status !== "revoked" && button("Rename", () => rename(key, page), { id: "rename" }),
     isActive && linkButton(path`#/keys/${key.id}/events`, "Change events"),
     isActive && button("Change when it ends", () => changeEnd(key, page), { id: "end" }),

@@ -5,6 +5,7 @@ import { dayBars } from "./bars.js";
 import { h, icon, userText } from "./dom.js";
 import { LIMITS } from "./domain.js";
 import { number, time } from "./format.js";
+import { readLateUse } from "./key-late-use.js";
 import { keyTable, readKeys } from "./key-list.js";
 import { problemsOf } from "./problems.js";
 import { now } from "./service-clock.js";
@@ -27,8 +28,11 @@ export async function overview(_, { signal, refresh }) {
   ]);
   const endpoints = byUrgency(unsorted);
   const read = async endpoint => [endpoint.id, await readTrouble(endpoint, signal)];
-  const troubles = new Map(await Promise.all(endpoints.filter(hasTrouble).slice(0, READ_TROUBLES).map(read)));
-  const problems = problemsOf(workspace, endpoints, keys, troubles);
+  const [troubles, lateUses] = await Promise.all([
+    Promise.all(endpoints.filter(hasTrouble).slice(0, READ_TROUBLES).map(read)),
+    readLateUse(keys, signal),
+  ]);
+  const problems = problemsOf({ workspace, endpoints, keys, troubles: new Map(troubles), lateUses });
   const hasIntegrations = keys.length > 0 || endpoints.length > 0;
   return {
     title: "Overview",

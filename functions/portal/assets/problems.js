@@ -3,6 +3,7 @@
 import { path } from "./api.js";
 import { h, userText } from "./dom.js";
 import { ago } from "./format.js";
+import { lateUse } from "./key-late-use.js";
 import { entitlementWarning, isExpiringSoon, isLive, lastUse, until } from "./key-words.js";
 import { now } from "./service-clock.js";
 import { link, notice } from "./ui.js";
@@ -10,12 +11,15 @@ import { webhookProblem } from "./webhook-problems.js";
 
 const WEEK_MS = 7 * 24 * 3_600_000;
 
-/** Returns a notice for each problem, the worst first. `troubles`: by the id of the webhook, as far as they were read. */
-export function problemsOf(workspace, endpoints, keys, troubles) {
+/**
+ * Returns a notice for each problem, the worst first. `troubles`: by the id of the webhook, as far as they were read;
+ * `lateUses`: by the id of the key.
+ */
+export function problemsOf({ workspace, endpoints, keys, troubles, lateUses }) {
   const problems = [
     ...endpoints.map(endpoint => webhookProblem(endpoint, troubles.get(endpoint.id))),
     ...planProblems(workspace, keys.filter(isLive)),
-    ...keys.map(keyProblem),
+    ...keys.map(key => keyProblem(key, lateUses.get(key.id))),
   ].filter(Boolean);
   return problems.sort((one, other) => other.classList.contains("bad") - one.classList.contains("bad"));
 }
@@ -29,9 +33,10 @@ function planProblems(workspace, live) {
 const hasJustEnded = key =>
   key.status === "expired" && !key.replaced_by && key.last_used_at && now() - new Date(key.expires_at) < WEEK_MS;
 
-function keyProblem(key) {
+function keyProblem(key, used) {
   const name = link(path`#/keys/${key.id}`, userText(key.label));
   const problem = (kind, title, ...words) => notice(kind, [title, h("span", { class: "unseen" }, ": ", userText(key.label))], ...words);
+  if (used) return lateUse(key, used, name);
   if (hasJustEnded(key)) {
     return problem(
       "bad",
