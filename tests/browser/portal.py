@@ -21,6 +21,7 @@ import portal_deliveries
 import portal_frames
 import portal_interruptions
 import portal_keys
+import portal_requests
 import portal_session
 import portal_traffic
 import portal_webhooks
@@ -40,6 +41,7 @@ MODULES = (
     portal_coaches,
     portal_dates,
     portal_traffic,
+    portal_requests,
 )
 FLOWS = [flow for module in MODULES for flow in module.FLOWS]
 # Groups of flows that are played side by side, since a flow mostly waits for its page.

@@ -68,6 +68,7 @@ def write_a_key(visitor):
 DATED = [
     ("/deliveries", filter_events, ["From", "Before"], "Apply the filter"),
     ("/webhooks/{webhook}", filter_events, ["From", "Before"], "Apply the filter"),
+    ("/requests", filter_events, ["From", "Before"], "Apply the filter"),
     ("/webhooks/{webhook}/recover", choose_two_times, ["From", "Before (optional)"], "Count the events"),
     ("/keys/{key}", change_the_end, ["Last day"], "Save"),
     ("/keys/new", write_a_key, ["Last day"], "Create the key"),

@@ -141,7 +141,7 @@ def waits_for_the_workspace(kit, hand):
         visitor.open("/")
         visitor.sees("Your workspace is being set up")
         visitor.look("no-workspace")
-        for place in ("/keys", "/webhooks", "/deliveries", "/activity"):
+        for place in ("/keys", "/webhooks", "/deliveries", "/requests", "/activity"):
             visitor.go(place)
             visitor.sees_heading("Your workspace is being set up")
 
