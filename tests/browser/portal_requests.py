@@ -4,6 +4,7 @@ end."""
 import json
 import re
 import urllib.error
+import urllib.parse
 import urllib.request
 from datetime import timedelta
 
@@ -145,7 +146,7 @@ def reads_one_request(kit, hand):
     path = f"/v1/clients/{client}"
     status, refused = send(kit, key, "PATCH", path, {"is_active": "maybe"}, user_agent=PROGRAM)
     assert status == 400
-    assert send(kit, key, "POST", "/v1/clients", {"email": "eve@clients.example"}, idempotency_key="signup-1")[0] == 201
+    assert send(kit, key, "POST", "/v1/clients", {"email": f"eve-{hand.name}@clients.example"}, idempotency_key="signup-1")[0] == 201
     with kit.visit(coach, hand, width=360) as visitor:
         visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
         visitor.open("/requests")
@@ -178,7 +179,7 @@ def reads_one_request(kit, hand):
         visitor.unfold("For your developer")
         visitor.sees("Its SHA-256 begins with")
         visitor.look("request-done")
-        visitor.go(f"/requests/{refused}?at=2025-01-01T00:00:00.000Z")
+        visitor.go(f"/requests/{urllib.parse.quote(refused, safe='')}?at=2025-01-01T00:00:00.000Z")
         visitor.sees_heading("Not found")
 
 
