@@ -199,8 +199,8 @@ def set_feed_cursor(case):
 
 
 def leave_cursor_out(case):
-    """Leaves the cursor out of a positive request to a list with cursors of its own. Requests in a chain have the cursors
-    of earlier answers, or else a generated one of the list of clients."""
+    """Leaves the cursor out of a positive request to a list with cursors of its own. Requests in a chain have the
+    cursors of earlier answers, or else a generated one of the list of clients."""
     cursor = (case.query or {}).get("cursor")
     is_of_answer = in_chain(case) and cursor not in ACCESS["cursors"]
     if case.meta.generation.mode.is_positive and cursor and not is_of_answer:

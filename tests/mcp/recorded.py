@@ -55,8 +55,8 @@ class Recorded:
 
 
 async def make_mistakes(log, key, one):
-    """Creates a contact and a booking, and cancels the booking. In between: a repeat of the booking, a second booking of
-    its time, a tool without its permission, and a cursor that no answer gave."""
+    """Creates a contact and a booking, and cancels the booking. In between: a repeat of the booking, a second booking
+    of its time, a tool without its permission, and a cursor that no answer gave."""
     recorded, word = Recorded(log, key, one), log.word
     person = {"name": word(), "email": f"{word()}@example.com"}
     await recorded.shows("create_contact", person, 201, "POST", CONTACTS)
