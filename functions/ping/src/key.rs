@@ -1,7 +1,8 @@
 //! `GET /v1/key`: what a key of either scope may do. It answers whatever the plan has, so that a caller can always find
 //! out.
 
-use domain::own_key::{Mode, OwnKey, OwnWorkspace};
+use domain::mode::Mode;
+use domain::own_key::{OwnKey, OwnWorkspace};
 use domain::time::Timestamp;
 use domain::wall_clock::date_at;
 use edge::{Inbound, KeyHolder, Problem, Reply};

@@ -46,6 +46,7 @@ pub mod key;
 pub mod key_ring;
 pub mod list;
 pub mod login_link;
+pub mod mode;
 pub mod name_filter;
 pub mod names;
 pub mod notice;

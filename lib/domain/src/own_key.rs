@@ -6,15 +6,8 @@ use serde::Serialize;
 use crate::api_key::{Permission, Scope};
 use crate::event_access::EventAccess;
 use crate::id::KeyId;
+use crate::mode::Mode;
 use crate::time::Timestamp;
-
-crate::named! {
-    /// The records that a key reaches.
-    Mode {
-        /// Those of a coach's business.
-        Live = "live",
-    }
-}
 
 /// A key, what it may do, and its workspace.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
@@ -33,7 +26,7 @@ pub struct OwnKey {
     /// When the key expires. Null: never.
     #[schema(required)]
     pub expires_at: Option<Timestamp>,
-    /// `live`: the records of a coach's business.
+    /// `live`: the records of a coach's business. `test`: those of a sandbox.
     pub mode: Mode,
     /// True if the workspace's plan lets the key in at present. False: requests are refused with 402 or 403.
     pub entitled: bool,
