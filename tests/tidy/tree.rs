@@ -199,10 +199,13 @@ fn dependencies_point_one_way() {
         match name {
             "domain" | "runtime" => &[],
             "store" => &["domain", "runtime"],
-            "outbound" => &["domain", "runtime"],
+            "outbound" => &["domain", "runtime", "store"],
+            "facts" | "evaluation" => &["domain", "runtime", "store"],
             "edge" => &["domain", "runtime", "store"],
             "webhook" => &["domain", "runtime"],
-            function if functions.contains(function) => &["domain", "runtime", "store", "outbound", "webhook", "edge"],
+            function if functions.contains(function) => {
+                &["domain", "runtime", "store", "outbound", "facts", "evaluation", "webhook", "edge"]
+            }
             other => panic!("lib/{other} has no place among the layers: add what it may use here"),
         }
     };

@@ -2,47 +2,16 @@
 
 use std::sync::Arc;
 
+use facts::FactStore;
 use runtime::{BoxError, Clock, Environment, Observer};
 use store::Db;
-use store::booking::Bookings;
-use store::calendar::Calendars;
-use store::claim::ClaimEraser;
-use store::client::Clients;
-use store::contact::Contacts;
-use store::delivery::Deliveries;
-use store::event_feed::EventFeed;
-use store::fact::SeenFacts;
-use store::key::Keys;
-use store::opportunity::Opportunities;
-use store::outbox::Outbox;
-use store::pipeline::Pipelines;
-use store::record::Records;
-use store::unit::Units;
 use store::vault::Vault;
-use store::watch::Watches;
-use store::workflow::Workflows;
-use store::workspace::Workspaces;
 
 use crate::queues::Queues;
 
 /// A started ingest.
 pub struct App {
-    pub(crate) keys: Keys,
-    pub(crate) workspaces: Workspaces,
-    pub(crate) clients: Clients,
-    pub(crate) contacts: Contacts,
-    pub(crate) calendars: Calendars,
-    pub(crate) bookings: Bookings,
-    pub(crate) opportunities: Opportunities,
-    pub(crate) pipelines: Pipelines,
-    pub(crate) workflows: Workflows,
-    pub(crate) records: Records,
-    pub(crate) watches: Watches,
-    pub(crate) units: Units,
-    pub(crate) facts: SeenFacts,
-    pub(crate) claims: ClaimEraser,
-    pub(crate) deliveries: Deliveries,
-    pub(crate) feed: EventFeed,
+    pub(crate) facts: FactStore,
     pub(crate) queues: Queues,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) observer: Observer,
@@ -53,29 +22,8 @@ impl App {
     pub async fn new(env: &Environment) -> Result<Self, BoxError> {
         let db = Db::new(env);
         let vault = Vault::open(env).await?;
-        let workspaces = Workspaces::new(env, &db)?;
-        let contacts = Contacts::new(env, &db)?;
-        let pipelines = Pipelines::new(env, &db)?;
-        let outbox = Outbox::new(env, &db, &vault)?;
-        let clients = Clients::new(env, &db, &workspaces, &contacts)?;
-        let calendars = Calendars::new(env, &db)?;
         Ok(Self {
-            keys: Keys::new(env, &db)?,
-            bookings: Bookings::new(env, &db, &calendars, &contacts, &outbox)?,
-            calendars,
-            opportunities: Opportunities::new(env, &db, &contacts)?,
-            pipelines,
-            workflows: Workflows::new(env, &db)?,
-            records: Records::new(env, &db, &vault, &clients)?,
-            watches: Watches::new(env, &db)?,
-            units: Units::new(env, &db, &vault)?,
-            facts: SeenFacts::new(env, &db)?,
-            claims: ClaimEraser::new(env, &db)?,
-            feed: EventFeed::new(env, &db, &vault)?,
-            deliveries: Deliveries::new(env, &db, &vault)?,
-            clients,
-            workspaces,
-            contacts,
+            facts: FactStore::new(env, &db, &vault)?,
             queues: Queues::new(env)?,
             clock: env.clock(),
             observer: env.observer(),

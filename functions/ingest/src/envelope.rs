@@ -44,11 +44,6 @@ impl Envelope {
         (envelope, fact)
     }
 
-    /// Returns true if the message neither continues nor repeats a stored fact.
-    pub(crate) fn is_first(&self) -> bool {
-        self.passes == 0 && self.after.is_none()
-    }
-
     /// The message for the next round of the fact.
     pub(crate) fn next_round(&self, first_seen: Timestamp) -> String {
         Self { first_seen: Some(first_seen), rounds: self.rounds + 1, ..self.clone() }.message()

@@ -6,11 +6,7 @@
 
 mod app;
 mod batch;
-mod command;
 mod envelope;
-mod erase;
-mod facts;
-mod outcome;
 mod queues;
 mod retry_limits;
 
@@ -22,6 +18,7 @@ use domain::fact::Fact;
 use domain::fields::Invalid;
 use domain::id::CoachId;
 use domain::time::Timestamp;
+use facts::{Next, Outcome, Progress, coach_of};
 use futures::future::{BoxFuture, FutureExt};
 use lambda_runtime::LambdaEvent;
 use runtime::{BoxError, Metric, Unit, add, error_chain, note_each};
@@ -29,8 +26,6 @@ use runtime::{BoxError, Metric, Unit, add, error_chain, note_each};
 pub use app::App;
 
 use crate::envelope::Envelope;
-use crate::facts::{coach_of, store_fact};
-use crate::outcome::{Next, Outcome};
 
 /// Time of a fact in the queue. A fact that goes round again is delayed on purpose and not measured.
 const QUEUE_WAIT_MS: Metric = Metric::logged("queue_wait_ms", Unit::Milliseconds);
@@ -102,7 +97,8 @@ impl App {
         let (fact_id, detail_type) = (fact.id.as_str(), envelope.detail_type.as_str());
         let since = envelope.first_seen.or(sent_at(message)).unwrap_or(now);
         let began = Instant::now();
-        let outcome = store_fact(self, fact, envelope, now).await?;
+        let progress = Progress { passes: envelope.passes, after: envelope.after.as_deref() };
+        let outcome = self.facts.store(fact, progress, now).await?;
         let duration_ms = began.elapsed().as_millis() as u64;
         let unknown = |field: &str| {
             let id = envelope.detail.get(field).and_then(|id| id.as_str()).unwrap_or_default();

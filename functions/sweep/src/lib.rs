@@ -5,15 +5,14 @@
 //! call sweeps its shard within a time limit, and enqueues the shard again if clients are left. A client that was not
 //! reached, or failed, stays due: the next call finds it. Each client is written in one transaction.
 
-mod evaluate;
 mod invocation;
 mod pass;
-mod rulebook;
 mod shard;
 
 use std::sync::Arc;
 
 use domain::time::Timestamp;
+use evaluation::Evaluator;
 use futures::future::{BoxFuture, FutureExt, join_all};
 use lambda_runtime::LambdaEvent;
 use outbound::queue::Queue;
@@ -21,33 +20,22 @@ use outbound::sweep::ShardOrder;
 use runtime::{BoxError, Clock, Environment, Metric, Observer, Unit, add, error_chain};
 use store::Db;
 use store::client::ClientLookup;
-use store::record::RecordReader;
 use store::shard::SHARDS;
-use store::unit::Units;
 use store::vault::Vault;
 use store::watch::Watches;
-use store::workspace::Workspaces;
-use tokio::sync::Semaphore;
 
 pub use invocation::Invocation;
 
 /// Time for which the longest-waiting client has been due.
 const SWEEP_LAG_S: Metric = Metric::new("sweep_lag_s", Unit::Seconds);
 
-/// Clients that are evaluated at once.
-const CONCURRENT: usize = 32;
-
 /// A started sweep.
 pub struct App {
     clock: Arc<dyn Clock>,
     watches: Watches,
-    workspaces: Workspaces,
     clients: ClientLookup,
-    records: RecordReader,
-    units: Units,
+    evaluator: Evaluator,
     queue: Queue,
-    /// One permit for each client that is being evaluated, for pages and passes together.
-    evaluating: Semaphore,
     observer: Observer,
 }
 
@@ -59,12 +47,9 @@ impl App {
         Ok(Self {
             clock: env.clock(),
             watches: Watches::new(env, &db)?,
-            workspaces: Workspaces::new(env, &db)?,
             clients: ClientLookup::new(env, &db)?,
-            records: RecordReader::new(env, &db)?,
-            units: Units::new(env, &db, &vault)?,
+            evaluator: Evaluator::new(env, &db, &vault)?,
             queue: Queue::new(env, "SWEEP_QUEUE_URL")?,
-            evaluating: Semaphore::new(CONCURRENT),
             observer: env.observer(),
         })
     }

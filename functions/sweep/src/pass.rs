@@ -2,15 +2,15 @@
 //! rules. The progress is stored page by page, so that a pass over many clients survives the end of its call.
 
 use domain::id::{ClientId, CoachId};
+use evaluation::{CONCURRENT, Rulebook};
 use futures::stream::{self, StreamExt};
 use runtime::error_chain;
 use store::StoreError;
 use store::watch::CoachWatch;
 use tokio::time::Instant;
 
-use crate::rulebook::Rulebook;
+use crate::App;
 use crate::shard::Tally;
-use crate::{App, CONCURRENT};
 
 /// Clients per page. The coach's rules are read once per page.
 const PAGE: u32 = 200;
@@ -28,7 +28,7 @@ impl App {
     async fn pass_pages(&self, coach: &CoachId, until: Instant, tally: &mut Tally) -> Result<(), StoreError> {
         let mut watch = self.watches.coach(coach).await?;
         while watch.is_due(self.now()) {
-            let rules = Rulebook::read(&self.workspaces, &watch, self.now()).await?;
+            let rules = self.evaluator.rulebook_of(&watch, self.now()).await?;
             let done = self.pass_page(&watch, &rules, tally).await?;
             // `None`: the rules have changed, and the pass starts again.
             watch = match self.watches.save_pass(done).await? {
@@ -68,7 +68,7 @@ impl App {
     /// Evaluates one client. A client whose evaluation fails is marked as due, so the pass continues. If the mark fails
     /// too, the pass repeats this page.
     async fn pass_one(&self, client: &ClientId, rules: &Rulebook) -> Result<Tally, StoreError> {
-        let outcome = self.evaluate(client, rules).await;
+        let outcome = self.evaluator.evaluate(client, rules).await;
         if outcome.is_err() {
             self.watches.mark_due(client, rules.as_of).await?;
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::id::{ClientId, CoachId};
+use evaluation::{CONCURRENT, Evaluated, Rulebook};
 use futures::stream::{self, StreamExt};
 use outbound::sweep::ShardOrder;
 use runtime::{BoxError, Metric, Unit, add, error_chain};
@@ -12,9 +13,7 @@ use store::watch::{Due, DuePage};
 use tokio::sync::{Mutex, OnceCell};
 use tokio::time::Instant;
 
-use crate::evaluate::Outcome;
-use crate::rulebook::Rulebook;
-use crate::{App, CONCURRENT};
+use crate::App;
 
 /// Entries of the due index per page. A coach's rules are read once per page.
 const PAGE: i32 = 100;
@@ -53,10 +52,10 @@ impl Tally {
     }
 
     /// The counts of one client. A failure is logged here, and the client stays due.
-    pub(crate) fn of(result: &Result<Outcome, BoxError>, client: &str) -> Self {
+    pub(crate) fn of(result: &Result<Evaluated, BoxError>, client: &str) -> Self {
         match result {
-            Ok(Outcome::Emitted(count)) => Self { evaluated: 1, emitted: *count as u64, ..Self::default() },
-            Ok(Outcome::NotDue) => Self::default(),
+            Ok(Evaluated::Emitted(count)) => Self { evaluated: 1, emitted: *count as u64, ..Self::default() },
+            Ok(Evaluated::NotDue) => Self::default(),
             Err(error) => {
                 tracing::error!(client_id = client, error = error_chain(&**error), "the evaluation of a client failed");
                 Self::FAILED
@@ -76,13 +75,10 @@ impl Rulebooks<'_> {
         Arc::clone(self.read.lock().await.entry(coach.clone()).or_default())
     }
 
-    async fn evaluate(&self, client: &ClientId, coach: &CoachId) -> Result<Outcome, BoxError> {
+    async fn evaluate(&self, client: &ClientId, coach: &CoachId) -> Result<Evaluated, BoxError> {
         let cell = self.cell(coach).await;
-        let read = async || {
-            let watch = self.app.watches.coach(coach).await?;
-            Rulebook::read(&self.app.workspaces, &watch, self.app.now()).await
-        };
-        self.app.evaluate(client, cell.get_or_try_init(read).await?).await
+        let read = || self.app.evaluator.rulebook(coach, self.app.now());
+        self.app.evaluator.evaluate(client, cell.get_or_try_init(read).await?).await
     }
 }
 

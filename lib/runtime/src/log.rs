@@ -23,7 +23,7 @@ use crate::metric;
 
 /// The crates of this workspace that functions link. `LOG_LEVEL` applies to them. All other crates log warnings and
 /// errors.
-pub const OUR_CRATES: [&str; 23] = [
+pub const OUR_CRATES: [&str; 26] = [
     "client_records",
     "clients",
     "crm_bookings",
@@ -34,7 +34,9 @@ pub const OUR_CRATES: [&str; 23] = [
     "docs",
     "domain",
     "edge",
+    "evaluation",
     "events",
+    "facts",
     "ingest",
     "login_links",
     "mcp",
@@ -43,6 +45,7 @@ pub const OUR_CRATES: [&str; 23] = [
     "portal",
     "relay",
     "runtime",
+    "sandbox",
     "settings",
     "store",
     "sweep",

@@ -9,7 +9,7 @@ use domain::time::Timestamp;
 use store::client::StoredClient;
 use store::unit::Unit;
 
-use crate::App;
+use crate::FactStore;
 use crate::command::{Context, Decision, FactCommand, Stop, with_client};
 use crate::facts::emission::{automations, emitted};
 
@@ -24,13 +24,13 @@ impl FactCommand for Receive<'_> {
     type Snapshot = (StoredClient, Vec<Automation>);
     type Rest = ();
 
-    async fn read(&self, app: &App, fact: Context<'_>) -> Result<Self::Snapshot, Stop> {
+    async fn read(&self, app: &FactStore, fact: Context<'_>) -> Result<Self::Snapshot, Stop> {
         let (stored, ()) = with_client(app, self.client, ready(Ok(()))).await?;
         let automations = automations(app, &stored.client, &[EventType::MessageReceived], fact.backfill).await?;
         Ok((stored, automations))
     }
 
-    fn decide(&self, app: &App, fact: Context<'_>, (stored, automations): Self::Snapshot) -> Decision<()> {
+    fn decide(&self, app: &FactStore, fact: Context<'_>, (stored, automations): Self::Snapshot) -> Decision<()> {
         let event = Event::message_received(&stored.client, self.message, self.received_at);
         let mark = app.records.mark_emitted(self.client, &format!("MESSAGE#{}", self.message), fact.now);
         let writes = [mark, app.clients.check_not_erased(self.client)];

@@ -1,7 +1,7 @@
 //! The result of storing a fact.
 
 /// The result of storing a fact.
-pub(crate) enum Outcome {
+pub enum Outcome {
     /// The fact is stored, or a newer record is.
     Stored,
     /// The fact is stored so far.
@@ -15,7 +15,7 @@ pub(crate) enum Outcome {
 }
 
 /// The continuation of a fact that is stored so far.
-pub(crate) enum Next {
+pub enum Next {
     /// The rest, from this position if given.
     Rest(Option<String>),
     /// Another pass, for what was under way or still arrives: after an erasure, or a merge that depends on other facts.

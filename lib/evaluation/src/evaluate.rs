@@ -13,22 +13,22 @@ use store::retry;
 use store::unit::{Commit, Once, Unit};
 use store::watch::{Observed, Watch};
 
-use crate::App;
+use crate::evaluator::Evaluator;
 use crate::rulebook::Rulebook;
 
-/// The result for a client.
+/// The result of an evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub enum Evaluated {
     /// The evaluation is committed, with this number of events.
     Emitted(usize),
     /// The client is not due any more, belongs to another coach, is gone, or was evaluated under newer rules.
     NotDue,
 }
 
-impl App {
+impl Evaluator {
     /// Evaluates a client that is due, or that was evaluated under an older version of the rules. A panic, a fault of
     /// ours, does not stop the evaluation of other clients.
-    pub(crate) async fn evaluate(&self, client: &ClientId, rulebook: &Rulebook) -> Result<Outcome, BoxError> {
+    pub async fn evaluate(&self, client: &ClientId, rulebook: &Rulebook) -> Result<Evaluated, BoxError> {
         let _permit = self.evaluating.acquire().await?;
         let evaluation = retry("the client's watch", || self.evaluate_once(client, rulebook));
         match AssertUnwindSafe(evaluation).catch_unwind().await {
@@ -38,20 +38,20 @@ impl App {
     }
 
     /// Tries to evaluate a client once. `None` if the client changed meanwhile.
-    async fn evaluate_once(&self, client: &ClientId, rulebook: &Rulebook) -> Result<Option<Outcome>, StoreError> {
+    async fn evaluate_once(&self, client: &ClientId, rulebook: &Rulebook) -> Result<Option<Evaluated>, StoreError> {
         let Some(observed) = self.watches.client(client, reads_from(&rulebook.rules, rulebook.as_of)).await? else {
-            return Ok(Some(Outcome::NotDue));
+            return Ok(Some(Evaluated::NotDue));
         };
         if !is_to_be_evaluated(&observed.watch, rulebook) {
-            return Ok(Some(Outcome::NotDue));
+            return Ok(Some(Evaluated::NotDue));
         }
         let (watch, Evaluation { emitted, states }) = self.evaluation(client, observed, rulebook).await?;
-        let Some(events) = self.events(client, &emitted).await? else { return Ok(Some(Outcome::NotDue)) };
+        let Some(events) = self.events(client, &emitted).await? else { return Ok(Some(Evaluated::NotDue)) };
         let count = events.len();
         let put = self.watches.put_evaluated(watch, states, rulebook.version, rulebook.is_watched());
         let unit = Unit::new().write([put]).events(events);
         let commit = self.units.commit(unit, Once::ByVersion, rulebook.as_of).await?;
-        Ok(matches!(commit, Commit::Done).then_some(Outcome::Emitted(count)))
+        Ok(matches!(commit, Commit::Done).then_some(Evaluated::Emitted(count)))
     }
 
     async fn evaluation(

@@ -14,7 +14,7 @@ use store::record::FoundCheckIn;
 use store::unit::Unit;
 use store::watch::WatchUpdate;
 
-use crate::App;
+use crate::FactStore;
 use crate::command::{Context, Decision, FactCommand, Stop, with_client};
 use crate::facts::emission::automations;
 
@@ -47,7 +47,7 @@ impl FactCommand for Submit<'_> {
     type Snapshot = Submission;
     type Rest = ();
 
-    async fn read(&self, app: &App, fact: Context<'_>) -> Result<Submission, Stop> {
+    async fn read(&self, app: &FactStore, fact: Context<'_>) -> Result<Submission, Stop> {
         let (client, found) = with_client(app, self.0, app.records.check_in(self.0, &self.1.check_in)).await?;
         let latest = app.records.latest_check_in(&client.client, &found.record, Some(self.1.submitted_at));
         let is_silent = is_silent(&found, fact);
@@ -56,7 +56,7 @@ impl FactCommand for Submit<'_> {
         Ok(Submission { client, found, automations, latest })
     }
 
-    fn decide(&self, app: &App, fact: Context<'_>, snapshot: Submission) -> Decision<()> {
+    fn decide(&self, app: &FactStore, fact: Context<'_>, snapshot: Submission) -> Decision<()> {
         let Submission { client, found, automations, latest } = snapshot;
         let Self(id, check_in) = self;
         let Some(next) = found.record.submitted(check_in.submitted_at, fact.occurred_at) else {
@@ -80,12 +80,12 @@ impl FactCommand for Review<'_> {
     type Snapshot = FoundCheckIn;
     type Rest = ();
 
-    async fn read(&self, app: &App, _: Context<'_>) -> Result<FoundCheckIn, Stop> {
+    async fn read(&self, app: &FactStore, _: Context<'_>) -> Result<FoundCheckIn, Stop> {
         let (_, found) = with_client(app, self.client, app.records.check_in(self.client, self.check_in)).await?;
         Ok(found)
     }
 
-    fn decide(&self, app: &App, fact: Context<'_>, found: FoundCheckIn) -> Decision<()> {
+    fn decide(&self, app: &FactStore, fact: Context<'_>, found: FoundCheckIn) -> Decision<()> {
         let Some(next) = found.record.reviewed(self.reviewed_at, fact.occurred_at) else { return Decision::Nothing };
         let writes = [app.records.put_check_in(next), app.clients.check_not_erased(self.client)];
         Decision::Commit(Unit::new().write(writes), ())
@@ -96,13 +96,13 @@ impl FactCommand for Delete<'_> {
     type Snapshot = (StoredClient, FoundCheckIn, Option<Timestamp>);
     type Rest = ();
 
-    async fn read(&self, app: &App, _: Context<'_>) -> Result<Self::Snapshot, Stop> {
+    async fn read(&self, app: &FactStore, _: Context<'_>) -> Result<Self::Snapshot, Stop> {
         let (client, found) = with_client(app, self.0, app.records.check_in(self.0, self.1)).await?;
         let latest = app.records.latest_check_in(&client.client, &found.record, None).await?;
         Ok((client, found, latest))
     }
 
-    fn decide(&self, app: &App, fact: Context<'_>, (client, found, latest): Self::Snapshot) -> Decision<()> {
+    fn decide(&self, app: &FactStore, fact: Context<'_>, (client, found, latest): Self::Snapshot) -> Decision<()> {
         if found.record.deleted {
             return Decision::Nothing;
         }
@@ -123,7 +123,7 @@ fn is_silent(found: &FoundCheckIn, fact: Context<'_>) -> bool {
 
 /// Parts of a transaction: set the time of the client's latest check-in, in the record and in the watch.
 fn set_latest(
-    app: &App,
+    app: &FactStore,
     stored: &StoredClient,
     latest: Option<Timestamp>,
     fact: Context<'_>,

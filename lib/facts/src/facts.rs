@@ -25,16 +25,31 @@ use domain::id::{ClientId, CoachId};
 use domain::time::Timestamp;
 use store::StoreError;
 
-use crate::App;
+use crate::FactStore;
 use crate::command::{Context, store};
-use crate::envelope::Envelope;
 use crate::outcome::Outcome;
+
+/// The progress of a fact that is stored in parts or passes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Progress<'a> {
+    /// The number of passes over the fact since it was stored.
+    pub passes: u32,
+    /// The end of the part that is stored already.
+    pub after: Option<&'a str>,
+}
+
+impl Progress<'_> {
+    /// Returns true if the work neither continues nor repeats a stored fact.
+    fn is_first(self) -> bool {
+        self.passes == 0 && self.after.is_none()
+    }
+}
 
 /// Stores a fact, or continues or repeats its work.
 pub(crate) async fn store_fact(
-    app: &App,
+    app: &FactStore,
     fact: &Fact,
-    envelope: &Envelope,
+    progress: Progress<'_>,
     now: Timestamp,
 ) -> Result<Outcome, StoreError> {
     let body = &fact.body;
@@ -51,10 +66,10 @@ pub(crate) async fn store_fact(
         backfill: fact.backfill,
         client: client_of(body),
         workspace: workspace.as_ref(),
-        is_first: envelope.is_first(),
+        is_first: progress.is_first(),
         now,
     };
-    let after = envelope.after.as_deref();
+    let after = progress.after;
     match body {
         FactBody::WorkspaceSaved(saved) => store(app, workspace::Save(saved), context).await,
         FactBody::TeamSaved(saved) => store(app, team::Save(saved), context).await,
@@ -69,7 +84,7 @@ pub(crate) async fn store_fact(
         }
         FactBody::ContactSaved(saved) => store(app, contact::Save(saved), context).await,
         FactBody::ContactMerged(merge) => {
-            store(app, merge::Store { merge, is_settled: envelope.passes > 0, after }, context).await
+            store(app, merge::Store { merge, is_settled: progress.passes > 0, after }, context).await
         }
         FactBody::CalendarSaved(saved) => store(app, calendar::Save(saved), context).await,
         FactBody::CalendarEventSaved(saved) => {
@@ -84,7 +99,7 @@ pub(crate) async fn store_fact(
 }
 
 async fn store_happening(
-    app: &App,
+    app: &FactStore,
     client: &ClientId,
     happening: &ClientHappening,
     after: Option<&str>,
@@ -123,7 +138,7 @@ fn client_of(body: &FactBody) -> Option<&ClientId> {
 }
 
 /// The coach that a fact names. A fact about what happened to a client names only the client.
-pub(crate) fn coach_of(body: &FactBody) -> Option<&CoachId> {
+pub fn coach_of(body: &FactBody) -> Option<&CoachId> {
     match body {
         FactBody::WorkspaceSaved(saved) => Some(&saved.coach_id),
         FactBody::ClientSaved(saved) => Some(&saved.coach_id),

@@ -16,7 +16,7 @@ use store::contact_ref::ContactRef;
 use store::delivery::{ErasureProgress, SubjectIndex};
 use store::event_feed::MAX_ERASED_CONTACTS;
 
-use crate::App;
+use crate::FactStore;
 use crate::outcome::{Next, Outcome};
 
 /// Limit of the recorded answers that one message removes per contact.
@@ -31,7 +31,7 @@ const SEPARATOR: char = ' ';
 /// Erases a client everywhere. The tombstone comes first: work under way finds the tombstone, or a later pass finds the
 /// work.
 pub(crate) async fn client(
-    app: &App,
+    app: &FactStore,
     client: &ClientId,
     occurred_at: FactTime,
     now: Timestamp,
@@ -57,7 +57,7 @@ pub(crate) async fn client(
 
 /// Erases what is left about contacts that a merge erased.
 pub(crate) async fn merged_contacts(
-    app: &App,
+    app: &FactStore,
     erased: &ErasedContacts,
     now: Timestamp,
     after: Option<&str>,
@@ -76,7 +76,7 @@ fn continues(is_done: bool, events: ErasureProgress, after: Option<&str>) -> Out
 }
 
 /// Removes the recorded answers about erased contacts. Returns false if answers or other items about them are left.
-async fn forget_answers(app: &App, erased: &ErasedContacts) -> Result<bool, StoreError> {
+async fn forget_answers(app: &FactStore, erased: &ErasedContacts) -> Result<bool, StoreError> {
     let mut forgetting = Vec::new();
     for contact in &erased.contacts {
         forgetting.push(forget_answers_about(app, contact));
@@ -85,7 +85,7 @@ async fn forget_answers(app: &App, erased: &ErasedContacts) -> Result<bool, Stor
     Ok(!erased.has_more && done.into_iter().all(|is_done| is_done))
 }
 
-async fn forget_answers_about(app: &App, contact: &ContactRef) -> Result<bool, StoreError> {
+async fn forget_answers_about(app: &FactStore, contact: &ContactRef) -> Result<bool, StoreError> {
     let answers = app.claims.about(contact, MAX_FORGOTTEN).await?;
     for answer in &answers {
         app.claims.erase(answer, contact).await?;
@@ -138,7 +138,7 @@ impl Step {
 
 /// Carries out the steps from a progress on: at most [`MAX_STEPS`], or until one is not finished within its pages.
 async fn events(
-    app: &App,
+    app: &FactStore,
     steps: &[Step],
     progress: Option<&str>,
     now: Timestamp,

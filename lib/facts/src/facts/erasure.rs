@@ -3,7 +3,7 @@
 use domain::id::ClientId;
 use store::StoreError;
 
-use crate::App;
+use crate::FactStore;
 use crate::command::{Context, Decision, FactCommand, Stop};
 use crate::erase;
 use crate::outcome::Outcome;
@@ -20,15 +20,15 @@ impl FactCommand for Erase<'_> {
     type Snapshot = ();
     type Rest = ();
 
-    async fn read(&self, _: &App, _: Context<'_>) -> Result<(), Stop> {
+    async fn read(&self, _: &FactStore, _: Context<'_>) -> Result<(), Stop> {
         Ok(())
     }
 
-    fn decide(&self, _: &App, _: Context<'_>, (): ()) -> Decision<()> {
+    fn decide(&self, _: &FactStore, _: Context<'_>, (): ()) -> Decision<()> {
         Decision::Follow(())
     }
 
-    async fn after(&self, app: &App, fact: Context<'_>, (): ()) -> Result<Outcome, StoreError> {
+    async fn after(&self, app: &FactStore, fact: Context<'_>, (): ()) -> Result<Outcome, StoreError> {
         erase::client(app, self.client, fact.occurred_at, fact.now, self.after).await
     }
 }

@@ -13,7 +13,7 @@ use store::client::StoredClient;
 use store::unit::Unit;
 use store::watch::WatchUpdate;
 
-use crate::App;
+use crate::FactStore;
 use crate::command::{Context, Decision, FactCommand, Stop, with_client};
 use crate::facts::emission::{automations, emitted};
 
@@ -24,14 +24,14 @@ impl FactCommand for Advance<'_> {
     type Snapshot = (StoredClient, Tz, Vec<Automation>);
     type Rest = ();
 
-    async fn read(&self, app: &App, fact: Context<'_>) -> Result<Self::Snapshot, Stop> {
+    async fn read(&self, app: &FactStore, fact: Context<'_>) -> Result<Self::Snapshot, Stop> {
         let (stored, ()) = with_client(app, self.0, ready(Ok(()))).await?;
         let automations = automations(app, &stored.client, &[EventType::PhaseAdvanced], fact.backfill);
         let (zone, automations) = try_join(app.workspaces.zone(&stored.client.coach_id), automations).await?;
         Ok((stored, zone, automations))
     }
 
-    fn decide(&self, app: &App, fact: Context<'_>, (stored, zone, automations): Self::Snapshot) -> Decision<()> {
+    fn decide(&self, app: &FactStore, fact: Context<'_>, (stored, zone, automations): Self::Snapshot) -> Decision<()> {
         let (client, advance) = (&stored.client, self.1);
         let started_on = date_at(zone, advance.advanced_at);
         let (phase, changed) =

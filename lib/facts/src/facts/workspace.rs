@@ -5,7 +5,7 @@ use store::StoreError;
 use store::unit::Unit;
 use store::workspace::StoredWorkspace;
 
-use crate::App;
+use crate::FactStore;
 use crate::command::{Context, Decision, FactCommand, Stop};
 use crate::outcome::Outcome;
 
@@ -17,11 +17,11 @@ impl FactCommand for Save<'_> {
     type Snapshot = Option<StoredWorkspace>;
     type Rest = ();
 
-    async fn read(&self, app: &App, _: Context<'_>) -> Result<Self::Snapshot, Stop> {
+    async fn read(&self, app: &FactStore, _: Context<'_>) -> Result<Self::Snapshot, Stop> {
         Ok(app.workspaces.get(&self.0.coach_id).await?)
     }
 
-    fn decide(&self, app: &App, fact: Context<'_>, found: Self::Snapshot) -> Decision<()> {
+    fn decide(&self, app: &FactStore, fact: Context<'_>, found: Self::Snapshot) -> Decision<()> {
         let Some(writes) = app.workspaces.save(self.0, found.as_ref(), fact.occurred_at) else {
             return Decision::Nothing;
         };
@@ -31,7 +31,7 @@ impl FactCommand for Save<'_> {
     }
 
     /// Copies the entitlements to the coach's keys.
-    async fn after(&self, app: &App, fact: Context<'_>, (): ()) -> Result<Outcome, StoreError> {
+    async fn after(&self, app: &FactStore, fact: Context<'_>, (): ()) -> Result<Outcome, StoreError> {
         if let Some(stored) = app.workspaces.get(&self.0.coach_id).await? {
             app.keys.copy_entitlements(&stored, fact.now).await?;
         }

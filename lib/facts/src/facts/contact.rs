@@ -8,7 +8,7 @@ use store::contact::{AddressHolders, ContactItem, StoredContact};
 use store::contact_ref::ContactRef;
 use store::unit::Unit;
 
-use crate::App;
+use crate::FactStore;
 use crate::command::{Context, Decision, FactCommand, Stop};
 
 /// Stores a contact, unless the stored state is newer or the contact is erased. A merged contact takes only the address
@@ -33,7 +33,7 @@ impl FactCommand for Save<'_> {
     type Snapshot = Snapshot;
     type Rest = ();
 
-    async fn read(&self, app: &App, _: Context<'_>) -> Result<Snapshot, Stop> {
+    async fn read(&self, app: &FactStore, _: Context<'_>) -> Result<Snapshot, Stop> {
         let (coach, id) = (&self.0.coach_id, self.0.contact_id);
         let found = app.contacts.find(coach, id).await?;
         let client = match &found {
@@ -50,7 +50,12 @@ impl FactCommand for Save<'_> {
         Ok(Snapshot { found, client, holders })
     }
 
-    fn decide(&self, app: &App, fact: Context<'_>, Snapshot { found, client, holders }: Snapshot) -> Decision<()> {
+    fn decide(
+        &self,
+        app: &FactStore,
+        fact: Context<'_>,
+        Snapshot { found, client, holders }: Snapshot,
+    ) -> Decision<()> {
         let (coach, saved, at) = (&self.0.coach_id, self.0, fact.occurred_at);
         if let ContactItem::Former(former) = &found {
             return match former.with_late_email(saved.email.as_ref(), at) {

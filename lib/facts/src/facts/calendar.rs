@@ -4,7 +4,7 @@ use domain::fact::CalendarSaved;
 use store::StoreError;
 use store::unit::Unit;
 
-use crate::App;
+use crate::FactStore;
 use crate::command::{Context, Decision, FactCommand, Stop};
 use crate::outcome::{Next, Outcome};
 
@@ -16,11 +16,11 @@ impl FactCommand for Save<'_> {
     type Snapshot = ();
     type Rest = ();
 
-    async fn read(&self, _: &App, _: Context<'_>) -> Result<(), Stop> {
+    async fn read(&self, _: &FactStore, _: Context<'_>) -> Result<(), Stop> {
         Ok(())
     }
 
-    fn decide(&self, app: &App, fact: Context<'_>, (): ()) -> Decision<()> {
+    fn decide(&self, app: &FactStore, fact: Context<'_>, (): ()) -> Decision<()> {
         if !fact.is_first {
             return Decision::Follow(());
         }
@@ -28,7 +28,7 @@ impl FactCommand for Save<'_> {
         Decision::Commit(Unit::new().write([put]), ())
     }
 
-    async fn after(&self, app: &App, _: Context<'_>, (): ()) -> Result<Outcome, StoreError> {
+    async fn after(&self, app: &FactStore, _: Context<'_>, (): ()) -> Result<Outcome, StoreError> {
         let is_done = app.bookings.give_buffers(&self.0.coach_id, self.0.calendar_id).await?;
         Ok(if is_done { Outcome::Stored } else { Outcome::Continues(Next::Rest(Some("calendar".to_owned()))) })
     }

@@ -3,7 +3,7 @@
 use domain::workspace::Team;
 use store::unit::Unit;
 
-use crate::App;
+use crate::FactStore;
 use crate::command::{Context, Decision, FactCommand, Stop};
 
 /// Stores a team, unless the stored state is newer. A fact of the same time applies.
@@ -13,11 +13,11 @@ impl FactCommand for Save<'_> {
     type Snapshot = ();
     type Rest = ();
 
-    async fn read(&self, _: &App, _: Context<'_>) -> Result<(), Stop> {
+    async fn read(&self, _: &FactStore, _: Context<'_>) -> Result<(), Stop> {
         Ok(())
     }
 
-    fn decide(&self, app: &App, fact: Context<'_>, (): ()) -> Decision<()> {
+    fn decide(&self, app: &FactStore, fact: Context<'_>, (): ()) -> Decision<()> {
         Decision::Commit(Unit::new().write([app.workspaces.put_team(self.0, fact.occurred_at)]), ())
     }
 }

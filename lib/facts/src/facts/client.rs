@@ -10,7 +10,7 @@ use store::unit::Unit;
 use store::watch::WatchUpdate;
 use store::workspace::StoredWorkspace;
 
-use crate::App;
+use crate::FactStore;
 use crate::command::{Context, Decision, FactCommand, Stop};
 
 /// Stores a client, unless the stored state is newer. A backfill emits no event.
@@ -29,7 +29,7 @@ impl FactCommand for Save<'_> {
     type Snapshot = Snapshot;
     type Rest = ();
 
-    async fn read(&self, app: &App, fact: Context<'_>) -> Result<Snapshot, Stop> {
+    async fn read(&self, app: &FactStore, fact: Context<'_>) -> Result<Snapshot, Stop> {
         let saved = self.0;
         let found = match app.clients.state(&saved.client_id).await? {
             ClientState::Erased => return Err(Stop::Nothing),
@@ -54,7 +54,7 @@ impl FactCommand for Save<'_> {
         Ok(Snapshot { found, workspace, former, automations, address })
     }
 
-    fn decide(&self, app: &App, fact: Context<'_>, snapshot: Snapshot) -> Decision<()> {
+    fn decide(&self, app: &FactStore, fact: Context<'_>, snapshot: Snapshot) -> Decision<()> {
         let Snapshot { found, workspace, former, automations, address } = snapshot;
         let (found, at) = (found.as_deref(), fact.occurred_at);
         let Some(next) = StoredClient::apply_fact(found, self.0, at, fact.now) else { return Decision::Nothing };

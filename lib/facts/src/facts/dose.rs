@@ -6,7 +6,7 @@ use domain::id::{ClientId, DoseLogId};
 use store::record::{FoundDoseLog, StoredDoseLog, StoredDoseSchedule};
 use store::unit::Unit;
 
-use crate::App;
+use crate::FactStore;
 use crate::command::{Context, Decision, FactCommand, Stop, with_client};
 
 /// Stores a client's dose schedule, unless the stored one is newer.
@@ -22,11 +22,11 @@ impl FactCommand for SaveSchedule<'_> {
     type Snapshot = Option<StoredDoseSchedule>;
     type Rest = ();
 
-    async fn read(&self, app: &App, _: Context<'_>) -> Result<Self::Snapshot, Stop> {
+    async fn read(&self, app: &FactStore, _: Context<'_>) -> Result<Self::Snapshot, Stop> {
         Ok(with_client(app, self.0, app.records.dose_schedule(self.0)).await?.1)
     }
 
-    fn decide(&self, app: &App, fact: Context<'_>, found: Self::Snapshot) -> Decision<()> {
+    fn decide(&self, app: &FactStore, fact: Context<'_>, found: Self::Snapshot) -> Decision<()> {
         let at = fact.occurred_at;
         if found.as_ref().is_some_and(|found| found.saved_at > at) {
             return Decision::Nothing;
@@ -40,12 +40,12 @@ impl FactCommand for Log<'_> {
     type Snapshot = FoundDoseLog;
     type Rest = ();
 
-    async fn read(&self, app: &App, _: Context<'_>) -> Result<FoundDoseLog, Stop> {
+    async fn read(&self, app: &FactStore, _: Context<'_>) -> Result<FoundDoseLog, Stop> {
         let log = app.records.dose_log(self.0, &self.1.dose_log, Some(Month::of(self.1.date)));
         Ok(with_client(app, self.0, log).await?.1)
     }
 
-    fn decide(&self, app: &App, fact: Context<'_>, found: FoundDoseLog) -> Decision<()> {
+    fn decide(&self, app: &FactStore, fact: Context<'_>, found: FoundDoseLog) -> Decision<()> {
         let next = found.log.logged(self.1, fact.occurred_at);
         put_log(app, self.0, found, next, fact)
     }
@@ -55,18 +55,18 @@ impl FactCommand for DeleteLog<'_> {
     type Snapshot = FoundDoseLog;
     type Rest = ();
 
-    async fn read(&self, app: &App, _: Context<'_>) -> Result<FoundDoseLog, Stop> {
+    async fn read(&self, app: &FactStore, _: Context<'_>) -> Result<FoundDoseLog, Stop> {
         Ok(with_client(app, self.0, app.records.dose_log(self.0, self.1, None)).await?.1)
     }
 
-    fn decide(&self, app: &App, fact: Context<'_>, found: FoundDoseLog) -> Decision<()> {
+    fn decide(&self, app: &FactStore, fact: Context<'_>, found: FoundDoseLog) -> Decision<()> {
         let next = found.log.tombstone();
         put_log(app, self.0, found, next, fact)
     }
 }
 
 fn put_log(
-    app: &App,
+    app: &FactStore,
     client: &ClientId,
     found: FoundDoseLog,
     next: Option<StoredDoseLog>,

@@ -11,7 +11,7 @@ use store::booking::{EventContext, StoredEntry};
 use store::unit::Unit;
 use store::workspace::StoredWorkspace;
 
-use crate::App;
+use crate::FactStore;
 use crate::command::{Context, Decision, FactCommand, Stop};
 use crate::outcome::Outcome;
 
@@ -37,7 +37,7 @@ impl FactCommand for Save<'_> {
     /// The event whose overlaps are to be emitted, if it has the mark.
     type Rest = StoredEntry;
 
-    async fn read(&self, app: &App, _: Context<'_>) -> Result<Snapshot, Stop> {
+    async fn read(&self, app: &FactStore, _: Context<'_>) -> Result<Snapshot, Stop> {
         let CalendarEventSaved { coach_id, event_id, calendar_id, lead_id, .. } = self.saved;
         let read = app.bookings.event_in_context(coach_id, *event_id, *calendar_id, *lead_id).await?;
         let (found, refers_to) = read;
@@ -49,7 +49,7 @@ impl FactCommand for Save<'_> {
         Ok(Snapshot { found, refers_to, referred_to, zone: self.workspace.zone()? })
     }
 
-    fn decide(&self, app: &App, fact: Context<'_>, snapshot: Snapshot) -> Decision<StoredEntry> {
+    fn decide(&self, app: &FactStore, fact: Context<'_>, snapshot: Snapshot) -> Decision<StoredEntry> {
         let Snapshot { found, refers_to, referred_to, zone } = snapshot;
         let (coach, saved) = (&self.saved.coach_id, self.saved);
         // The function that moved the event died before it emitted the overlaps.
@@ -77,7 +77,7 @@ impl FactCommand for Save<'_> {
         Decision::Commit(Unit::new().write(writes).events(changed), next)
     }
 
-    async fn after(&self, app: &App, fact: Context<'_>, stored: StoredEntry) -> Result<Outcome, StoreError> {
+    async fn after(&self, app: &FactStore, fact: Context<'_>, stored: StoredEntry) -> Result<Outcome, StoreError> {
         let conflicts =
             app.bookings.emit_conflicts(&self.saved.coach_id, &stored, self.workspace.zone()?, fact.now).await?;
         if conflicts > 0 {

@@ -8,7 +8,7 @@ use store::contact::ContactState;
 use store::opportunity::StoredOpportunity;
 use store::unit::Unit;
 
-use crate::App;
+use crate::FactStore;
 use crate::command::{Context, Decision, FactCommand, Stop};
 
 /// Stores an opportunity, unless the stored state is newer or its contact is erased. Contact and pipeline need not be
@@ -26,7 +26,7 @@ impl FactCommand for Save<'_> {
     type Snapshot = Snapshot;
     type Rest = ();
 
-    async fn read(&self, app: &App, fact: Context<'_>) -> Result<Snapshot, Stop> {
+    async fn read(&self, app: &FactStore, fact: Context<'_>) -> Result<Snapshot, Stop> {
         let saved = self.0;
         let found = app.opportunities.get(&saved.coach_id, saved.opportunity_id);
         let (found, state) = try_join(found, app.contacts.state(&saved.coach_id, saved.contact_id)).await?;
@@ -39,7 +39,7 @@ impl FactCommand for Save<'_> {
         Ok(Snapshot { found, next, event })
     }
 
-    fn decide(&self, app: &App, fact: Context<'_>, Snapshot { found, next, event }: Snapshot) -> Decision<()> {
+    fn decide(&self, app: &FactStore, fact: Context<'_>, Snapshot { found, next, event }: Snapshot) -> Decision<()> {
         let (coach, contact) = (&self.0.coach_id, self.0.contact_id);
         let writes = app.opportunities.put_saved(coach, &next, found.as_ref(), contact, fact.now);
         Decision::Commit(Unit::new().write(writes).events(event), ())
@@ -51,7 +51,7 @@ impl Save<'_> {
     /// is that of the fact's contact, which is the opportunity's unless the API has set another.
     async fn event(
         &self,
-        app: &App,
+        app: &FactStore,
         state: ContactState,
         before: Option<&Opportunity>,
         next: &Opportunity,

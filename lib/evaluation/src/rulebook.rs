@@ -15,14 +15,14 @@ use tokio::sync::Mutex;
 
 /// The rules of a coach as they were read at one time.
 #[derive(Debug)]
-pub(crate) struct Rulebook {
-    pub(crate) coach_id: CoachId,
+pub struct Rulebook {
+    pub coach_id: CoachId,
     /// The version of the rules. The version is read before the rules, so the rules are at least as new.
     pub(crate) version: u64,
     /// Clients who were evaluated under an earlier version are evaluated silently.
     pub(crate) silent_version: u64,
     /// The instant of the evaluations.
-    pub(crate) as_of: Timestamp,
+    pub as_of: Timestamp,
     pub(crate) zone: Tz,
     pub(crate) rules: Vec<Rule>,
     /// The phases of the programmes that clients are in.
@@ -50,7 +50,7 @@ impl Rulebook {
     }
 
     /// Returns true if the rules can match a client.
-    pub(crate) fn is_watched(&self) -> bool {
+    pub fn is_watched(&self) -> bool {
         is_watched(&self.rules)
     }
 

@@ -9,7 +9,7 @@ use store::StoreError;
 use store::unit::Unit;
 use store::watch::{WatchUpdate, WatchWrite};
 
-use crate::App;
+use crate::FactStore;
 use crate::command::{Context, Decision, FactCommand, Stop, with_client};
 use crate::outcome::Outcome;
 
@@ -26,15 +26,15 @@ impl FactCommand for Save<'_> {
     type Snapshot = bool;
     type Rest = ();
 
-    async fn read(&self, app: &App, fact: Context<'_>) -> Result<bool, Stop> {
+    async fn read(&self, app: &FactStore, fact: Context<'_>) -> Result<bool, Stop> {
         Ok(with_client(app, self.0, app.facts.is_seen(fact.id, fact.now)).await?.1)
     }
 
-    fn decide(&self, _: &App, _: Context<'_>, is_seen: bool) -> Decision<()> {
+    fn decide(&self, _: &FactStore, _: Context<'_>, is_seen: bool) -> Decision<()> {
         if is_seen { Decision::Nothing } else { Decision::Follow(()) }
     }
 
-    async fn after(&self, app: &App, fact: Context<'_>, (): ()) -> Result<Outcome, StoreError> {
+    async fn after(&self, app: &FactStore, fact: Context<'_>, (): ()) -> Result<Outcome, StoreError> {
         let Self(client, date) = *self;
         let watch = app.watches.change_alone(client, WatchUpdate::daily_log(date), fact.due_mark());
         let (is_written, watched) = try_join(app.records.save_date_now(client, date, fact.occurred_at), watch).await?;
@@ -54,12 +54,12 @@ impl FactCommand for Delete<'_> {
     type Snapshot = ();
     type Rest = ();
 
-    async fn read(&self, app: &App, _: Context<'_>) -> Result<(), Stop> {
+    async fn read(&self, app: &FactStore, _: Context<'_>) -> Result<(), Stop> {
         with_client(app, self.0, ready(Ok(()))).await?;
         Ok(())
     }
 
-    fn decide(&self, app: &App, fact: Context<'_>, (): ()) -> Decision<()> {
+    fn decide(&self, app: &FactStore, fact: Context<'_>, (): ()) -> Decision<()> {
         let date = app.records.delete_date(self.0, self.1, fact.occurred_at);
         let watch = app.watches.change(self.0, WatchUpdate::daily_log_deleted(), fact.due_mark());
         Decision::Commit(Unit::new().write([date, watch]), ())

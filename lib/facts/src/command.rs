@@ -14,7 +14,7 @@ use store::watch::DueMark;
 use store::workspace::StoredWorkspace;
 use store::{Part, StoreError, retry};
 
-use crate::App;
+use crate::FactStore;
 use crate::outcome::Outcome;
 
 /// A fact as its message brings it.
@@ -58,13 +58,13 @@ pub(crate) trait FactCommand {
     type Rest;
 
     /// Reads the state, and writes nothing. Reads again after a conflict with another write.
-    async fn read(&self, app: &App, fact: Context<'_>) -> Result<Self::Snapshot, Stop>;
+    async fn read(&self, app: &FactStore, fact: Context<'_>) -> Result<Self::Snapshot, Stop>;
 
     /// Decides what the fact writes, without a call.
-    fn decide(&self, app: &App, fact: Context<'_>, found: Self::Snapshot) -> Decision<Self::Rest>;
+    fn decide(&self, app: &FactStore, fact: Context<'_>, found: Self::Snapshot) -> Decision<Self::Rest>;
 
     /// Does the work that is left. Idempotent: a message that arrives again repeats it.
-    async fn after(&self, _app: &App, _fact: Context<'_>, _rest: Self::Rest) -> Result<Outcome, StoreError> {
+    async fn after(&self, _app: &FactStore, _fact: Context<'_>, _rest: Self::Rest) -> Result<Outcome, StoreError> {
         Ok(Outcome::Stored)
     }
 }
@@ -112,7 +112,11 @@ enum Decided<Rest> {
 }
 
 /// Stores a fact, or does what is left of it.
-pub(crate) async fn store<C: FactCommand>(app: &App, command: C, fact: Context<'_>) -> Result<Outcome, StoreError> {
+pub(crate) async fn store<C: FactCommand>(
+    app: &FactStore,
+    command: C,
+    fact: Context<'_>,
+) -> Result<Outcome, StoreError> {
     let (rest, is_marked) = match retry("a fact", || attempt(app, &command, fact)).await? {
         Decided::Marked(rest) => (Some(rest), true),
         Decided::Unmarked(rest) => (rest, false),
@@ -130,7 +134,7 @@ pub(crate) async fn store<C: FactCommand>(app: &App, command: C, fact: Context<'
 
 /// Reads, decides and commits. `None`: another write came between.
 async fn attempt<C: FactCommand>(
-    app: &App,
+    app: &FactStore,
     command: &C,
     fact: Context<'_>,
 ) -> Result<Option<Decided<C::Rest>>, StoreError> {
@@ -173,7 +177,7 @@ async fn attempt<C: FactCommand>(
 
 /// Reads the client of a fact, beside what `read` reads.
 pub(crate) async fn with_client<T>(
-    app: &App,
+    app: &FactStore,
     client: &ClientId,
     read: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<(StoredClient, T), Stop> {

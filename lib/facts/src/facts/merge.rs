@@ -13,7 +13,7 @@ use store::contact::{
 use store::contact_ref::ContactRef;
 use store::unit::Unit;
 
-use crate::App;
+use crate::FactStore;
 use crate::command::{Context, Decision, FactCommand, Stop};
 use crate::erase;
 use crate::outcome::Outcome;
@@ -70,7 +70,7 @@ impl FactCommand for Store<'_> {
     type Snapshot = Snapshot;
     type Rest = Rest;
 
-    async fn read(&self, app: &App, fact: Context<'_>) -> Result<Snapshot, Stop> {
+    async fn read(&self, app: &FactStore, fact: Context<'_>) -> Result<Snapshot, Stop> {
         let (coach, id) = (&self.merge.coach_id, self.merge.contact_id);
         let found = app.contacts.find(coach, id).await?;
         let is_after = |at: Option<FactTime>| at.is_some_and(|at| at < fact.occurred_at);
@@ -90,7 +90,7 @@ impl FactCommand for Store<'_> {
         Ok(Snapshot::Present(Box::new(Present { found, chain, client, former_end, holders })))
     }
 
-    fn decide(&self, app: &App, fact: Context<'_>, snapshot: Snapshot) -> Decision<Rest> {
+    fn decide(&self, app: &FactStore, fact: Context<'_>, snapshot: Snapshot) -> Decision<Rest> {
         let (merge, coach, now) = (self.merge, &self.merge.coach_id, fact.now);
         if merge.merged_into == merge.contact_id {
             return Decision::Refused("merged_into must be another contact than contact_id");
@@ -132,7 +132,7 @@ impl FactCommand for Store<'_> {
         Decision::Commit(Unit::new().write(writes).events(event), rest)
     }
 
-    async fn after(&self, app: &App, fact: Context<'_>, rest: Rest) -> Result<Outcome, StoreError> {
+    async fn after(&self, app: &FactStore, fact: Context<'_>, rest: Rest) -> Result<Outcome, StoreError> {
         let (coach, id, now) = (&self.merge.coach_id, self.merge.contact_id, fact.now);
         let erased = match rest {
             Rest::Nothing => return Ok(Outcome::Stored),

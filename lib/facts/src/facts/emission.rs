@@ -5,12 +5,12 @@ use domain::client::Client;
 use domain::event::{Event, EventType};
 use store::StoreError;
 
-use crate::App;
+use crate::FactStore;
 use crate::command::Context;
 
 /// Reads the coach's automations on events; none if nothing is emitted.
 pub(super) async fn automations(
-    app: &App,
+    app: &FactStore,
     client: &Client,
     events: &[EventType],
     is_silent: bool,

@@ -4,7 +4,7 @@ use domain::programme::Programme;
 use store::programme::StoredProgramme;
 use store::unit::Unit;
 
-use crate::App;
+use crate::FactStore;
 use crate::command::{Context, Decision, FactCommand, Stop};
 
 /// Stores a programme, unless the stored state is newer. Other phases make the clients of the coach due.
@@ -14,11 +14,11 @@ impl FactCommand for Save<'_> {
     type Snapshot = Option<StoredProgramme>;
     type Rest = ();
 
-    async fn read(&self, app: &App, _: Context<'_>) -> Result<Self::Snapshot, Stop> {
+    async fn read(&self, app: &FactStore, _: Context<'_>) -> Result<Self::Snapshot, Stop> {
         Ok(app.workspaces.stored_programme(&self.0.coach_id, &self.0.programme_id).await?)
     }
 
-    fn decide(&self, app: &App, fact: Context<'_>, found: Self::Snapshot) -> Decision<()> {
+    fn decide(&self, app: &FactStore, fact: Context<'_>, found: Self::Snapshot) -> Decision<()> {
         let Programme { coach_id, phases, .. } = self.0;
         if found.as_ref().is_some_and(|found| found.occurred_at() > fact.occurred_at) {
             return Decision::Nothing;

@@ -6,7 +6,7 @@ use store::automation::FoundAutomation;
 use store::unit::Unit;
 use store::watch::DueMark;
 
-use crate::App;
+use crate::FactStore;
 use crate::command::{Context, Decision, FactCommand, Stop};
 
 /// Stores an automation, or deletes it (`to` is `None`), unless the stored state is newer. Another rule makes the
@@ -21,11 +21,11 @@ impl FactCommand for Change<'_> {
     type Snapshot = FoundAutomation;
     type Rest = ();
 
-    async fn read(&self, app: &App, _: Context<'_>) -> Result<FoundAutomation, Stop> {
+    async fn read(&self, app: &FactStore, _: Context<'_>) -> Result<FoundAutomation, Stop> {
         Ok(app.workspaces.automation(self.coach, self.id).await?)
     }
 
-    fn decide(&self, app: &App, fact: Context<'_>, found: FoundAutomation) -> Decision<()> {
+    fn decide(&self, app: &FactStore, fact: Context<'_>, found: FoundAutomation) -> Decision<()> {
         let Some(next) = found.next(self.to, fact.occurred_at, fact.now) else { return Decision::Nothing };
         let due = || app.watches.change_rules(self.coach, DueMark { now: fact.now, silent: false });
         let writes = app.workspaces.put_automation(self.coach, self.id, &next, &found);

@@ -3,7 +3,7 @@
 use domain::fact::WorkflowSaved;
 use store::unit::Unit;
 
-use crate::App;
+use crate::FactStore;
 use crate::command::{Context, Decision, FactCommand, Stop};
 
 /// Stores a workflow, unless the stored state is newer. A fact of the same time applies.
@@ -13,11 +13,11 @@ impl FactCommand for Save<'_> {
     type Snapshot = ();
     type Rest = ();
 
-    async fn read(&self, _: &App, _: Context<'_>) -> Result<(), Stop> {
+    async fn read(&self, _: &FactStore, _: Context<'_>) -> Result<(), Stop> {
         Ok(())
     }
 
-    fn decide(&self, app: &App, fact: Context<'_>, (): ()) -> Decision<()> {
+    fn decide(&self, app: &FactStore, fact: Context<'_>, (): ()) -> Decision<()> {
         let put = app.workflows.put(&self.0.coach_id, &self.0.workflow(), fact.occurred_at);
         Decision::Commit(Unit::new().write([put]), ())
     }
