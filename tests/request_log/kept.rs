@@ -23,7 +23,8 @@ async fn reads_that_succeed_and_requests_of_nobody_are_not_kept() {
     for (method, path) in [("PUT", "/v1/clients"), ("GET", "/v1/nothing"), ("POST", "/v1/requests")] {
         assert!([404, 405].contains(&partner.call(method, path).await.status));
     }
-    let unknown = domain::api_key::ApiKey::generate(domain::api_key::Scope::Partner, &[7; 128]);
+    let unknown =
+        domain::api_key::ApiKey::generate(domain::api_key::Scope::Partner, domain::mode::Mode::Live, &[7; 128]);
     world.anonymous().with_bearer(unknown.expose()).get("/v1/ping").await.refused(401, "unauthorized");
     world.anonymous().with_bearer("svc_live_nonsense").get("/v1/ping").await.refused(401, "unauthorized");
     world.anonymous().get("/v1/ping").await.refused(401, "unauthorized");

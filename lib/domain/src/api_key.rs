@@ -1,4 +1,4 @@
-//! API keys: `svc_live_` or `crm_live_`, 32 random base62 characters, 6 base62 characters of CRC-32 over the preceding
+//! API keys: a prefix such as `svc_live_`, which names scope and mode, 32 random base62 characters, 6 base62 characters of CRC-32 over the preceding
 //! text.
 //!
 //! The checksum detects a typing mistake without a look-up. Keys are compared byte by byte, never trimmed or
@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use crate::id::KeyId;
+use crate::mode::Mode;
 
 const RANDOM_CHARS: usize = 32;
 const CHECKSUM_CHARS: usize = 6;
@@ -42,14 +43,14 @@ crate::named! {
     }
 }
 
-impl Scope {
-    fn prefix(self) -> &'static str {
-        match self {
-            Self::Partner => "svc_live_",
-            Self::Crm => "crm_live_",
-        }
-    }
-}
+/// The beginning of keys of a scope in deployments of a mode. All prefixes have one length.
+const PREFIXES: [(&str, Scope, Mode); 4] = [
+    ("svc_live_", Scope::Partner, Mode::Live),
+    ("crm_live_", Scope::Crm, Mode::Live),
+    ("svc_test_", Scope::Partner, Mode::Test),
+    ("crm_test_", Scope::Crm, Mode::Test),
+];
+const PREFIX_CHARS: usize = 9;
 
 impl Permission {
     /// Returns the permissions of a scope.
@@ -106,9 +107,9 @@ pub struct ApiKey(Zeroizing<String>);
 crate::discreet! { ApiKey }
 
 impl ApiKey {
-    pub fn generate(scope: Scope, random: &[u8; KEY_RANDOM_BYTES]) -> Self {
-        let mut key = Zeroizing::new(String::with_capacity(scope.prefix().len() + RANDOM_CHARS + CHECKSUM_CHARS));
-        key.push_str(scope.prefix());
+    pub fn generate(scope: Scope, mode: Mode, random: &[u8; KEY_RANDOM_BYTES]) -> Self {
+        let mut key = Zeroizing::new(String::with_capacity(PREFIX_CHARS + RANDOM_CHARS + CHECKSUM_CHARS));
+        key.push_str(prefix(scope, mode));
         for chunk in random.chunks_exact(4) {
             let value = u32::from_be_bytes(chunk.try_into().expect("chunks of four bytes"));
             key.push(char::from(BASE62[(value % 62) as usize]));
@@ -120,8 +121,8 @@ impl ApiKey {
 
     /// Parses a key that a caller sent. `None`: wrong form or checksum.
     pub fn parse(text: &str) -> Option<Self> {
-        let scope = [Scope::Partner, Scope::Crm].into_iter().find(|scope| text.starts_with(scope.prefix()))?;
-        let rest = text.as_bytes().get(scope.prefix().len()..)?;
+        prefix_of(text)?;
+        let rest = text.as_bytes().get(PREFIX_CHARS..)?;
         let formed = rest.len() == RANDOM_CHARS + CHECKSUM_CHARS && rest.iter().all(u8::is_ascii_alphanumeric);
         if !formed {
             return None;
@@ -142,7 +143,16 @@ impl ApiKey {
 
     /// Returns the scope that the prefix names.
     pub fn scope(&self) -> Scope {
-        if self.0.starts_with(Scope::Crm.prefix()) { Scope::Crm } else { Scope::Partner }
+        self.named().0
+    }
+
+    /// Returns the mode of the deployments that the key is for.
+    pub fn mode(&self) -> Mode {
+        self.named().1
+    }
+
+    fn named(&self) -> (Scope, Mode) {
+        prefix_of(&self.0).expect("a key begins with a prefix")
     }
 
     pub fn id(&self) -> KeyId {
@@ -151,8 +161,18 @@ impl ApiKey {
 
     /// Returns the prefix and the last four characters, which distinguish keys in a list.
     pub fn display(&self) -> String {
-        format!("{}…{}", &self.0[..9], &self.0[self.0.len() - 4..])
+        format!("{}…{}", &self.0[..PREFIX_CHARS], &self.0[self.0.len() - 4..])
     }
+}
+
+fn prefix(scope: Scope, mode: Mode) -> &'static str {
+    let found = PREFIXES.iter().find(|(_, of_scope, of_mode)| (*of_scope, *of_mode) == (scope, mode));
+    found.expect("each scope has a prefix in each mode").0
+}
+
+/// The scope and the mode that a text's prefix names.
+fn prefix_of(text: &str) -> Option<(Scope, Mode)> {
+    PREFIXES.iter().find(|(prefix, ..)| text.starts_with(prefix)).map(|(_, scope, mode)| (*scope, *mode))
 }
 
 /// The CRC-32 of zlib and Ethernet.
@@ -173,19 +193,23 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn key(scope: Scope, seed: u8) -> ApiKey {
-        ApiKey::generate(scope, &std::array::from_fn(|i| seed.wrapping_mul(31).wrapping_add(i as u8).wrapping_mul(17)))
+    fn key(scope: Scope, mode: Mode, seed: u8) -> ApiKey {
+        ApiKey::generate(
+            scope,
+            mode,
+            &std::array::from_fn(|i| seed.wrapping_mul(31).wrapping_add(i as u8).wrapping_mul(17)),
+        )
     }
 
     #[test]
     fn a_key_reads_back_and_its_id_comes_from_its_hash() {
-        for scope in [Scope::Partner, Scope::Crm] {
-            let made = key(scope, 7);
+        for (prefix, scope, mode) in PREFIXES {
+            let made = key(scope, mode, 7);
             assert_eq!(made.expose().len(), 9 + 32 + 6);
             let read = ApiKey::parse(made.expose()).unwrap();
-            assert_eq!((read.id(), read.scope()), (made.id(), scope));
+            assert_eq!((read.id(), read.scope(), read.mode()), (made.id(), scope, mode));
             assert_eq!(format!("{read:?}"), "ApiKey(..)");
-            assert!(read.display().starts_with(scope.prefix()) && read.display().ends_with(&made.expose()[43..]));
+            assert!(read.display().starts_with(prefix) && read.display().ends_with(&made.expose()[43..]));
         }
     }
 
@@ -207,7 +231,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_changed_key_is_refused(seed: u8, at in 0usize..47, to in "[ -~]") {
-            let made = key(Scope::Partner, seed);
+            let made = key(Scope::Partner, Mode::Live, seed);
             let mut text = made.expose().to_owned();
             text.replace_range(at..=at, &to);
             prop_assert_eq!(ApiKey::parse(&text).is_some(), text == made.expose());
@@ -215,7 +239,7 @@ mod tests {
 
         #[test]
         fn anything_added_is_refused(seed: u8, tail in "[ \t\na-z0-9]{1,3}") {
-            let made = key(Scope::Crm, seed);
+            let made = key(Scope::Crm, Mode::Test, seed);
             let appended = format!("{}{tail}", made.expose());
             let prepended = format!("{tail}{}", made.expose());
             prop_assert!(ApiKey::parse(&appended).is_none());

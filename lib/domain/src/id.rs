@@ -91,6 +91,8 @@ opaque_id! {
     DeliveryId
     /// A recovery of failed deliveries.
     RecoveryId
+    /// A removal of a workspace's test data.
+    WipeId
     /// A fact. Chosen by the application.
     FactId
     /// A change.
@@ -133,6 +135,13 @@ impl RecoveryId {
     /// Creates a new recovery's id from a UUID of version 7.
     pub fn from_uuid(uuid: Uuid) -> Self {
         Self(format!("recovery_{}", uuid.simple()))
+    }
+}
+
+impl WipeId {
+    /// Creates a new removal's id from a UUID of version 7.
+    pub fn from_uuid(uuid: Uuid) -> Self {
+        Self(format!("wipe_{}", uuid.simple()))
     }
 }
 
@@ -230,7 +239,7 @@ fn leading_ms(at_ms: i64) -> u64 {
 }
 
 /// Returns a UUID of version 8 (RFC 9562): 48 bits of milliseconds as in version 7, then a hash of the cause.
-fn derived_uuid(at_ms: i64, cause: &[&str]) -> Uuid {
+pub(crate) fn derived_uuid(at_ms: i64, cause: &[&str]) -> Uuid {
     let mut hash = Sha256::new();
     for part in cause {
         hash.update((part.len() as u64).to_be_bytes());

@@ -33,6 +33,7 @@ crate::named! {
         Partner = "partner",
         Crm = "crm",
         Settings = "settings",
+        Sandbox = "sandbox",
     }
     /// The source of a key.
     KeySource {
@@ -65,7 +66,7 @@ impl Api {
     pub fn mismatch(self) -> Mismatch {
         match self {
             Self::Partner => Mismatch::Replayed,
-            Self::Crm | Self::Settings => Mismatch::Refused,
+            Self::Crm | Self::Settings | Self::Sandbox => Mismatch::Refused,
         }
     }
 }

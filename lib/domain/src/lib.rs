@@ -66,6 +66,7 @@ pub mod register;
 pub mod request_log;
 pub mod retry;
 pub mod retry_after;
+pub mod sandbox;
 pub mod seal;
 pub mod signature;
 pub mod subject;

@@ -97,6 +97,16 @@ impl Field {
         Self::of(body.into_json())
     }
 
+    /// Creates an object of any fields.
+    pub fn any_object() -> Self {
+        Self::of(json!({ "type": "object" }))
+    }
+
+    /// Creates a list of `min` to `max` objects.
+    pub fn objects(body: Body, min: usize, max: usize) -> Self {
+        Self::of(json!({ "type": "array", "items": body.into_json(), "minItems": min, "maxItems": max }))
+    }
+
     pub fn one_of(names: &[&str]) -> Self {
         Self::of(json!({ "type": "string", "enum": names }))
     }

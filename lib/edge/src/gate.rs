@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn a_key_comes_in_either_header_or_the_same_in_both() {
-        let key = ApiKey::generate(Scope::Partner, &[5; 128]);
+        let key = ApiKey::generate(Scope::Partner, Mode::Live, &[5; 128]);
         let (text, bearer) = (key.expose(), format!("Bearer {}", key.expose()));
         for good in [
             headers(&[("authorization", &bearer)]),
@@ -336,7 +336,7 @@ mod tests {
         ] {
             assert_eq!(presented(&good).unwrap().id(), key.id());
         }
-        let other = ApiKey::generate(Scope::Partner, &[6; 128]);
+        let other = ApiKey::generate(Scope::Partner, Mode::Test, &[6; 128]);
         for (bad, why) in [
             (headers(&[]), MISSING),
             (headers(&[("authorization", ""), ("x-api-key", "")]), MISSING),
