@@ -200,7 +200,8 @@ fn dependencies_point_one_way() {
             "domain" | "runtime" => &[],
             "store" => &["domain", "runtime"],
             "outbound" => &["domain", "runtime", "store"],
-            "facts" | "evaluation" => &["domain", "runtime", "store"],
+            "facts" => &["domain", "runtime", "store", "outbound"],
+            "evaluation" => &["domain", "runtime", "store"],
             "edge" => &["domain", "runtime", "store"],
             "webhook" => &["domain", "runtime"],
             function if functions.contains(function) => {

@@ -31,7 +31,7 @@ impl App {
             contacts,
             workspaces,
             outbox,
-            mailer: Mailer::new(env)?,
+            mailer: Mailer::new(env, db, vault)?,
             mails_per_day: env.config().parse("WELCOME_MAILS_PER_DAY")?,
         })
     }

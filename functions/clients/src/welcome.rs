@@ -138,7 +138,7 @@ async fn mail(app: &App, stage: &WelcomeStage) -> bool {
         host: &stage.host,
         intake: &IntakeToken::restore(stage.intake_token.clone()),
     };
-    let sent = app.mailer.send(&stage.email, &welcome.render()).await;
+    let sent = app.mailer.send(&stage.change.coach_id, &stage.email, &welcome.render()).await;
     if let Err(error) = &sent {
         if matches!(error, MailError::Refused { .. }) {
             runtime::add(REFUSED_MAILS, 1.0);

@@ -6,7 +6,6 @@
 
 mod app;
 mod batch;
-mod envelope;
 mod queues;
 mod retry_limits;
 
@@ -18,14 +17,13 @@ use domain::fact::Fact;
 use domain::fields::Invalid;
 use domain::id::CoachId;
 use domain::time::Timestamp;
-use facts::{Next, Outcome, Progress, coach_of};
+use facts::{Envelope, Next, Outcome, coach_of};
 use futures::future::{BoxFuture, FutureExt};
 use lambda_runtime::LambdaEvent;
 use runtime::{BoxError, Metric, Unit, add, error_chain, note_each};
 
 pub use app::App;
 
-use crate::envelope::Envelope;
 
 /// Time of a fact in the queue. A fact that goes round again is delayed on purpose and not measured.
 const QUEUE_WAIT_MS: Metric = Metric::logged("queue_wait_ms", Unit::Milliseconds);
@@ -97,8 +95,7 @@ impl App {
         let (fact_id, detail_type) = (fact.id.as_str(), envelope.detail_type.as_str());
         let since = envelope.first_seen.or(sent_at(message)).unwrap_or(now);
         let began = Instant::now();
-        let progress = Progress { passes: envelope.passes, after: envelope.after.as_deref() };
-        let outcome = self.facts.store(fact, progress, now).await?;
+        let outcome = self.facts.store(fact, envelope.progress(), now).await?;
         let duration_ms = began.elapsed().as_millis() as u64;
         let unknown = |field: &str| {
             let id = envelope.detail.get(field).and_then(|id| id.as_str()).unwrap_or_default();
@@ -106,6 +103,7 @@ impl App {
         };
         let (words, reason) = match &outcome {
             Outcome::Stored => ("a fact was stored", None),
+            Outcome::Unchanged => ("a fact changed nothing", None),
             Outcome::Continues(Next::Rest(_)) => ("a fact was stored in part", None),
             Outcome::Continues(Next::Pass) => ("a fact was stored and is repeated later", None),
             Outcome::Unknown(field) => ("a fact waits", Some(unknown(field))),
@@ -114,15 +112,15 @@ impl App {
         };
         tracing::debug!(fact_id, coach_id, detail_type, reason, duration_ms, "{words}");
         match outcome {
-            Outcome::Stored => Ok(()),
-            Outcome::Continues(Next::Rest(after)) => self.queues.send_rest(envelope, after).await,
-            Outcome::Continues(Next::Pass) => self.queues.send_next_pass(envelope).await,
+            Outcome::Stored | Outcome::Unchanged => Ok(()),
+            Outcome::Continues(Next::Rest(after)) => self.queues.feed.send_rest(envelope, after).await,
+            Outcome::Continues(Next::Pass) => self.queues.feed.send_next_pass(envelope).await,
             Outcome::Refused(reason) => self.queues.set_aside(envelope, reason, now).await,
             Outcome::Unknown(_) | Outcome::Waits(_) if retry_limits::still_waits(since, now) => {
                 // Of several copies of a message only one continues: otherwise copies would double with each round. A
                 // redelivered message always continues: the function that had it may have died before sending.
                 let is_ours = self.facts.begin_round(&fact.id, since, envelope.rounds, now).await?;
-                if is_ours || receives(message) > 1 { self.queues.send_round(envelope, since).await } else { Ok(()) }
+                if is_ours || receives(message) > 1 { self.queues.feed.send_round(envelope, since).await } else { Ok(()) }
             }
             Outcome::Unknown(_) | Outcome::Waits(_) => {
                 self.queues.set_aside(envelope, &reason.unwrap_or_default(), now).await

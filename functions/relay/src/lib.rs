@@ -80,7 +80,7 @@ impl App {
             retries: RetryQueue::new(env)?,
             bus: Bus::new(env)?,
             workspaces: Workspaces::new(env, &db)?,
-            mailer: Mailer::new(env)?,
+            mailer: Mailer::new(env, &db, &vault)?,
             observer: env.observer(),
         })
     }

@@ -130,7 +130,7 @@ impl App {
     async fn send_notice(&self, notice: &EndpointNotice) -> Result<(), BoxError> {
         let workspace = self.workspaces.get(&notice.coach_id).await?;
         if let Some(Ok(email)) = workspace.map(|found| Email::parse(&found.workspace.email)) {
-            match self.mailer.send(&email, &notice.render()).await {
+            match self.mailer.send(&notice.coach_id, &email, &notice.render()).await {
                 Err(MailError::Unmailable) => {}
                 sent => return Ok(sent?),
             }

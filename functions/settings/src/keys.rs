@@ -68,7 +68,7 @@ impl<const ROTATES: bool> Command for NewKeyCommand<ROTATES> {
     fn decide(app: &App, session: &Session, found: &CreateRead) -> Result<Decision, Problem> {
         let (CreateRead { draft, old, workspace, random, .. }, now) = (found, session.now);
         let readers = found.readers.as_ref();
-        let key = ApiKey::generate(draft.scope, random);
+        let key = app.keys.generate(draft.scope, random);
         let record = KeyRecord::new(&key, draft, workspace, readers, now);
         let (action, target, detail) = match old {
             None => {

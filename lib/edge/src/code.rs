@@ -127,12 +127,16 @@ codes! {
         "The client that the event is about is erased, and the event with it.",
     RecoveryRunning = "recovery_running" CONFLICT
         "Another recovery of the endpoint is running. Try again after `Retry-After`.",
+    TestDataWiping = "test_data_wiping" CONFLICT
+        "The test data of the workspace is being removed, in a sandbox. Retry unchanged after `Retry-After`.",
     BodyTooLarge = "body_too_large" PAYLOAD_TOO_LARGE
         "The body is too large.",
     UnsupportedMediaType = "unsupported_media_type" UNSUPPORTED_MEDIA_TYPE
         "`Content-Type` names something other than JSON.",
     RateLimited = "rate_limited" TOO_MANY_REQUESTS
         "The limit of this calendar minute is used up. The next minute begins after `Retry-After`.",
+    TestQuota = "test_quota" TOO_MANY_REQUESTS
+        "The facts or events of this UTC day are used up, in a sandbox. The next day begins after `Retry-After`.",
     Internal = "internal" INTERNAL_SERVER_ERROR
         "A fault of the service. Retry unchanged, with the same idempotency key. Give support the `event_id`.",
     Unconfirmed = "unconfirmed" SERVICE_UNAVAILABLE

@@ -104,6 +104,20 @@ pub trait Command: 'static {
     }
 }
 
+/// A write that is more than one transaction. Each of its steps takes effect once, so a repeat does what is left.
+pub trait Steps: 'static {
+    /// The state of the function.
+    type App: Sync;
+    type Caller: Writer;
+
+    /// Does all steps, whichever of them an earlier request with the idempotency key did.
+    fn run(
+        app: &Self::App,
+        caller: &Self::Caller,
+        inbound: &Inbound,
+    ) -> impl Future<Output = Result<Reply, Problem>> + Send;
+}
+
 /// A command whose first read needs no caller, so that it runs beside the check of the caller.
 pub trait EarlyCommand: Command {
     /// Reads as [`Command::read`] does. The decision has to check who owns what was read.
@@ -241,6 +255,26 @@ impl Runner {
         };
         let request = IdempotentRequest { key, mismatch: C::Caller::API.mismatch(), payload: C::payload(inbound) };
         once(&self.claims, inbound, request, caller.now(), read, work).await.map_err(unconfirmed::<C>)
+    }
+
+    /// Does all steps of a write, once for all requests with its idempotency key. A repeat gets the recorded answer.
+    pub(crate) async fn run_steps<S: Steps>(
+        &self,
+        app: &S::App,
+        caller: &S::Caller,
+        inbound: &Inbound,
+    ) -> Result<Reply, Problem> {
+        let Some(key) = key_of(inbound, caller)? else { return S::run(app, caller, inbound).await };
+        let request = IdempotentRequest { key, mismatch: S::Caller::API.mismatch(), payload: inbound.payload() };
+        let work = async |claimed: Claimed, ()| {
+            let reply = S::run(app, caller, inbound).await?;
+            let recorded = Recorded::reply(reply.to_recorded(), claimed.key.retention(ReplyKind::Other));
+            match self.claims.record_alone(&claimed.claim, &recorded, caller.now()).await? {
+                true => Ok(reply),
+                false => Err(Problem::IdempotencyInProgress),
+            }
+        };
+        once(&self.claims, inbound, request, caller.now(), async {}, work).await
     }
 
     fn cause<'a>(&'a self, claimed: Option<&'a Claimed>, recorded: Option<&'a Recorded>) -> Once<'a> {

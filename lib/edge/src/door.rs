@@ -12,7 +12,7 @@ use store::Db;
 use store::vault::Vault;
 
 use crate::caller::{Admitted, Caller, Refused, Writer};
-use crate::command::{Command, EarlyCommand, Runner};
+use crate::command::{Command, EarlyCommand, Runner, Steps};
 use crate::inbound::Inbound;
 use crate::problem::Problem;
 use crate::reply::Reply;
@@ -84,6 +84,19 @@ impl<C: Writer, App: Clone + Send + Sync + 'static> Door<C, App, Runner> {
             Box::pin(async move {
                 let admission = C::admit(&gate, &inbound, async {}).await;
                 let run = async |caller, ()| runner.run::<W>(&app, &caller, &inbound, None).await;
+                answered(&inbound, admission, run).await
+            })
+        }
+    }
+
+    /// The handler of a route that writes in steps.
+    pub fn steps<S: Steps<Caller = C, App = App>>(&self) -> impl Handler + use<C, App, S> {
+        let (gate, app, runner) = (self.gate.clone(), self.app.clone(), self.runner.clone());
+        move |inbound: Inbound| -> BoxFuture<'static, Response> {
+            let (gate, app, runner) = (gate.clone(), app.clone(), runner.clone());
+            Box::pin(async move {
+                let admission = C::admit(&gate, &inbound, async {}).await;
+                let run = async |caller, ()| runner.run_steps::<S>(&app, &caller, &inbound).await;
                 answered(&inbound, admission, run).await
             })
         }

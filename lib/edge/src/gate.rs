@@ -9,6 +9,7 @@ use domain::country::Country;
 use domain::event_access::EventAccess;
 use domain::id::{CoachId, KeyId};
 use domain::idempotency::Api;
+use domain::mode::Mode;
 use domain::time::Timestamp;
 use domain::tz::ZoneName;
 use domain::workspace::{CrmConfiguration, Entitlements};
@@ -81,6 +82,8 @@ pub struct Gate {
     keys: Keys,
     known: KnownKeys,
     clock: Arc<dyn Clock>,
+    /// The address of the deployment of the other mode, if there is one.
+    other_address: Option<String>,
 }
 
 /// A caller with an API key.
@@ -93,7 +96,8 @@ impl<C: KeyCaller> Caller for C {
     type Gate = Gate;
 
     fn gate(env: &Environment, db: &Db) -> Result<Gate, BoxError> {
-        Ok(Gate { keys: Keys::new(env, db)?, known: KnownKeys::default(), clock: env.clock() })
+        let other_address = env.config().find(Mode::OTHER_ADDRESS).map(str::to_owned);
+        Ok(Gate { keys: Keys::new(env, db)?, known: KnownKeys::default(), clock: env.clock(), other_address })
     }
 
     async fn admit<T: Send>(
@@ -166,6 +170,18 @@ impl Writer for Partner {
     }
 }
 
+impl Writer for KeyHolder {
+    const API: Api = Api::Sandbox;
+
+    fn coach(&self) -> &CoachId {
+        &self.key.coach_id
+    }
+
+    fn now(&self) -> Timestamp {
+        self.now
+    }
+}
+
 impl Writer for CrmCaller {
     const API: Api = Api::Crm;
 
@@ -218,10 +234,17 @@ impl Gate {
                 note_key(&record);
                 return Err(Problem::Unauthenticated(UNKNOWN).into());
             }
+            Ok(Presented::OtherMode) => {
+                let address = self.other_address.clone();
+                return Err(Problem::OtherMode { mode: self.keys.mode(), address }.into());
+            }
             Ok(Presented::Unknown) => return Err(Problem::Unauthenticated(UNKNOWN).into()),
             Err(error) => return Err(Problem::from(error).into()),
         };
         note_key(&record);
+        if record.is_wiping && route.waits_for_wipe() {
+            return Err(Refused { problem: Problem::TestDataWiping, quotas });
+        }
         let key_id = record.key_id.clone();
         match C::of(record, route.access, now) {
             Ok(caller) => Ok(Admitted { caller, quotas, chore: self.tidy(key_id, stale_windows) }),

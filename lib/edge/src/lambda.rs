@@ -15,7 +15,8 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures::FutureExt;
 use http::uri::PathAndQuery;
-use http::{Method, StatusCode, Uri, header};
+use domain::mode::Mode;
+use http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use http_body_util::Full;
 use lambda_http::request::{LambdaRequest, RequestContext};
 use lambda_http::{Adapter, RequestExt};
@@ -29,10 +30,12 @@ use crate::inbound::{Inbound, RequestId, TokenClaims};
 use crate::problem::Problem;
 use crate::reply::Reply;
 use crate::request_log::RequestLog;
-use crate::routes::{Routed, find};
+use crate::routes::{Routed, find_served};
 
 /// The value of `route` in the log line of a request without a route.
 const UNROUTED: &str = "unrouted";
+/// The header with the mode of a sandbox, on each of its answers.
+const MODE: HeaderName = HeaderName::from_static("x-mode");
 /// Beginning of the documentation's paths.
 const DOCUMENTATION: &str = "/docs/";
 
@@ -51,12 +54,14 @@ pub struct Function {
     router: Router,
     observer: Observer,
     requests: Option<RequestLog>,
+    mode: Mode,
 }
 
 impl Function {
     /// A function that serves the routes of `router`.
     pub fn new(env: &Environment, router: Router) -> Result<Self, BoxError> {
-        Ok(Self { router, observer: env.observer(), requests: RequestLog::of(env)? })
+        let mode = env.config().parse(Mode::SETTING)?;
+        Ok(Self { router, observer: env.observer(), requests: RequestLog::of(env)?, mode })
     }
 
     /// Handles one API Gateway event and returns the answer in API Gateway's format.
@@ -113,19 +118,16 @@ async fn serve(function: Function, request: lambda_http::Request) -> Result<http
     if let Some(jwt) = context.authorizer.and_then(|authorizer| authorizer.jwt) {
         request.extensions_mut().insert(TokenClaims(jwt.claims));
     }
-    let Function { router, observer, requests } = function;
+    let observer = function.observer.clone();
     // `lambda_http` sends the body as text or in base64, by its content type.
-    observer.request(&id, async { Ok(dispatch(router, requests, request).await?.map(Full::new)) }).await
+    observer.request(&id, async { Ok(dispatch(function, request).await?.map(Full::new)) }).await
 }
 
 /// Answers the request, notes its route and status for the log, and keeps its record. The route is the path's template:
 /// the path of a login link contains the secret.
-async fn dispatch(
-    router: Router,
-    requests: Option<RequestLog>,
-    request: http::Request<Body>,
-) -> Result<http::Response<Bytes>, Error> {
-    let routed = find(request.method(), request.uri().path());
+async fn dispatch(function: Function, request: http::Request<Body>) -> Result<http::Response<Bytes>, Error> {
+    let Function { router, requests, mode, .. } = function;
+    let routed = find_served(mode, request.method(), request.uri().path());
     match &routed {
         Routed::Known(route) => note("route", route.to_string()),
         Routed::OtherMethods(_) | Routed::UnknownPath => note("route", UNROUTED),
@@ -134,7 +136,10 @@ async fn dispatch(
         (Some(requests), Routed::Known(route)) => requests.arrived(route, &request).map(|arrived| (requests, arrived)),
         _ => None,
     };
-    let (head, body) = answer(router, routed, request).await.into_parts();
+    let (mut head, body) = answer(router, routed, request).await.into_parts();
+    if mode == Mode::Test {
+        head.headers.insert(MODE, HeaderValue::from_static(Mode::Test.as_str()));
+    }
     note("status", head.status.as_str());
     let answer = http::Response::from_parts(head, axum::body::to_bytes(body, usize::MAX).await?);
     if let Some((requests, arrived)) = kept {
@@ -234,7 +239,8 @@ mod tests {
 
     fn environment() -> Environment {
         let variables = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"];
-        let config = runtime::Config::from_vars(variables.map(|name| (name.to_owned(), "x".to_owned())));
+        let variables = variables.map(|name| (name.to_owned(), "x".to_owned())).into_iter();
+        let config = runtime::Config::from_vars(variables.chain([("SERVICE_MODE".to_owned(), "live".to_owned())]));
         Environment::new(config, std::sync::Arc::new(runtime::SystemClock)).unwrap()
     }
 

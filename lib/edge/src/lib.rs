@@ -24,7 +24,7 @@ pub mod session;
 
 pub use caller::Caller;
 pub use code::Code;
-pub use command::{About, Command, Decision, EarlyCommand};
+pub use command::{About, Command, Decision, EarlyCommand, Steps};
 pub use door::Door;
 pub use gate::{CrmCaller, EventReader, KeyHolder, Partner};
 pub use inbound::Inbound;

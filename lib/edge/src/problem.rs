@@ -11,7 +11,9 @@ use domain::id::{ContactId, StageId};
 use domain::id_kind::IdKind;
 use domain::idempotency::MAX_KEY_CHARS;
 use domain::key::MAX_LIVE_KEYS;
+use domain::mode::Mode;
 use domain::rate_limit::{Limit, Quota};
+use domain::sandbox::WIPE_RETRY_S;
 use domain::tz::UnknownZone;
 use http::Method;
 use serde_json::{Map, Value, json};
@@ -30,6 +32,14 @@ pub enum Problem {
     /// Missing, malformed, unknown, revoked or expired key.
     #[error("{0}")]
     Unauthenticated(&'static str),
+    /// The key is for deployments of the other mode.
+    #[error("{}", other_mode(*.mode, .address.as_deref()))]
+    OtherMode {
+        /// The mode of this deployment.
+        mode: Mode,
+        /// The address of the deployment where the key may work.
+        address: Option<String>,
+    },
     /// The limit that is used up.
     #[error("{}", used_up(.0))]
     RateLimited(Quota),
@@ -170,6 +180,11 @@ pub enum Problem {
     /// Another recovery of the endpoint is running. Its lock ends after this time unless the recovery prolongs it.
     #[error("A recovery of this endpoint is running. Try again in {retry_after_s} s.")]
     RecoveryRunning { retry_after_s: u32 },
+    #[error("The test data of this workspace is being removed. Try again in {} s.", WIPE_RETRY_S)]
+    TestDataWiping,
+    /// The limit of a UTC day, and the time to its end.
+    #[error("This workspace may send {limit} {things} a UTC day to the sandbox. Try again in {retry_after_s} s.")]
+    TestQuota { things: &'static str, limit: u32, retry_after_s: u32 },
     /// The store did not answer a write: it may or may not have happened.
     #[error("It could not be confirmed whether this was done. Retry with the same Idempotency-Key: it is done once.")]
     Unconfirmed(Fault),
@@ -222,7 +237,7 @@ impl Problem {
     /// The stable code. Each code has one status.
     pub fn code(&self) -> Code {
         match self {
-            Self::Unauthenticated(_) | Self::NoSession => Code::Unauthorized,
+            Self::Unauthenticated(_) | Self::OtherMode { .. } | Self::NoSession => Code::Unauthorized,
             Self::RateLimited(_) => Code::RateLimited,
             Self::WrongScope { .. } => Code::WrongScope,
             Self::NotEntitled => Code::PartnerApiNotEntitled,
@@ -270,6 +285,8 @@ impl Problem {
             Self::SecretLimit => Code::SecretLimitReached,
             Self::DeliveryErased => Code::DeliveryErased,
             Self::RecoveryRunning { .. } => Code::RecoveryRunning,
+            Self::TestDataWiping => Code::TestDataWiping,
+            Self::TestQuota { .. } => Code::TestQuota,
             Self::Unconfirmed(_) => Code::Unconfirmed,
             Self::Internal(_) => Code::Internal,
         }
@@ -297,7 +314,8 @@ impl Problem {
     pub(crate) fn retry_after_s(&self) -> Option<u32> {
         match self {
             Self::RateLimited(quota) => Some(quota.reset_s),
-            Self::RecoveryRunning { retry_after_s } => Some(*retry_after_s),
+            Self::RecoveryRunning { retry_after_s } | Self::TestQuota { retry_after_s, .. } => Some(*retry_after_s),
+            Self::TestDataWiping => Some(WIPE_RETRY_S),
             Self::IdempotencyInProgress | Self::Unconfirmed(_) => Some(domain::idempotency::IN_PROGRESS_RETRY_S),
             _ => None,
         }
@@ -320,6 +338,14 @@ fn stage_ids(stages: &[StageId]) -> String {
     let ids: Vec<&str> = stages.iter().take(MAX_NAMED_STAGES).map(StageId::as_str).collect();
     let more = if stages.len() > ids.len() { ", .." } else { "" };
     ids.join(", ") + more
+}
+
+fn other_mode(mode: Mode, address: Option<&str>) -> String {
+    let (what, keys) = match mode {
+        Mode::Live => ("This is a test key, and this is the live service.", "Test keys"),
+        Mode::Test => ("This is a live key, and this is a sandbox.", "Live keys"),
+    };
+    address.map_or_else(|| what.to_owned(), |address| format!("{what} {keys} work at {address}."))
 }
 
 fn used_up(quota: &Quota) -> String {

@@ -7,6 +7,7 @@ use std::fmt;
 
 use domain::api_key::Permission::{self, *};
 use domain::id_kind::IdKind::{self, *};
+use domain::mode::Mode;
 use domain::rate_limit::{LOGIN_LINK_REQUEST, Limit, REQUEST};
 use http::Method;
 
@@ -15,6 +16,8 @@ pub const VERSION: &str = "1.2.0";
 
 /// The path of a key's own request log.
 pub const OWN_REQUESTS: &str = "/v1/requests";
+/// The path of a workspace's test data in a sandbox.
+const TEST_DATA: &str = "/v1/test/data";
 
 /// A route of the service. Displays as `GET /v1/ping`.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,6 +45,8 @@ pub enum Access {
     Events,
     /// A key of either scope, whatever it and its workspace may do.
     AnyKey,
+    /// Like `AnyKey`, in a sandbox alone. Elsewhere the path is unknown.
+    Sandbox,
     /// A key of either scope, which the function presents to other routes of the API.
     Assistant,
     /// The session of a coach, which the gateway has verified.
@@ -119,6 +124,13 @@ pub const ROUTES: &[Route] = &[
     crm("GET", "/v1/crm/workflows", WorkflowsRead).takes(BY_ID),
     route("GET", "/v1/events", Access::Events).takes(&["types", "since", "cursor", "limit", "order"]),
     route("GET", "/v1/events/samples", Access::Events).takes(&["type"]),
+    sandbox("POST", "/v1/test/facts"),
+    sandbox("PATCH", "/v1/test/workspace"),
+    sandbox("POST", "/v1/test/evaluate"),
+    sandbox("POST", "/v1/test/events"),
+    sandbox("GET", "/v1/test/mail").takes(&["cursor", "limit"]),
+    sandbox("GET", TEST_DATA),
+    sandbox("DELETE", TEST_DATA),
     route("POST", "/mcp", Access::Assistant),
     session("GET", "/settings/workspace"),
     session("GET", "/settings/audit").takes(&["cursor", "limit"]),
@@ -187,6 +199,10 @@ const fn crm(method: &'static str, path: &'static str, permission: Permission) -
     route(method, path, Access::Crm(permission))
 }
 
+const fn sandbox(method: &'static str, path: &'static str) -> Route {
+    route(method, path, Access::Sandbox)
+}
+
 const fn session(method: &'static str, path: &'static str) -> Route {
     route(method, path, Access::Session)
 }
@@ -214,7 +230,10 @@ impl Route {
 
     /// Returns true if callers present an API key to the route itself.
     pub fn takes_key(&self) -> bool {
-        matches!(self.access, Access::Partner(_) | Access::Crm(_) | Access::Events | Access::AnyKey)
+        matches!(
+            self.access,
+            Access::Partner(_) | Access::Crm(_) | Access::Events | Access::AnyKey | Access::Sandbox
+        )
     }
 
     /// Returns true if the route changes something. A read whose question is a body has the method POST, too.
@@ -222,17 +241,29 @@ impl Route {
         self.method != "GET" && self.permission().is_none_or(Permission::is_write)
     }
 
+    /// Returns true if the route is refused while the workspace's test data is being removed. The order to remove it
+    /// may be repeated.
+    pub(crate) fn waits_for_wipe(&self) -> bool {
+        self.writes() && self.path != TEST_DATA
+    }
+
+    /// Returns true if a deployment of the mode has the route.
+    pub fn is_served(&self, mode: Mode) -> bool {
+        mode == Mode::Test || self.access != Access::Sandbox
+    }
+
     /// The route's idempotency key.
     pub fn idempotency(&self) -> Idempotency {
         match self.access {
             Access::Crm(_) if self.writes_to_crm() => Idempotency::Required,
-            Access::Session if self.method == "POST" => Idempotency::Optional,
+            Access::Session | Access::Sandbox if self.method == "POST" => Idempotency::Optional,
             Access::Partner(_) if (self.method, self.path) == ("POST", "/v1/clients") => Idempotency::HeaderOrEmail,
             Access::Public
             | Access::Partner(_)
             | Access::Crm(_)
             | Access::Events
             | Access::AnyKey
+            | Access::Sandbox
             | Access::Assistant
             | Access::Session => Idempotency::None,
         }
@@ -248,7 +279,12 @@ impl Route {
         match self.access {
             Access::Partner(permission) => permission,
             Access::Crm(permission) => Some(permission),
-            Access::Public | Access::Events | Access::AnyKey | Access::Assistant | Access::Session => None,
+            Access::Public
+            | Access::Events
+            | Access::AnyKey
+            | Access::Sandbox
+            | Access::Assistant
+            | Access::Session => None,
         }
     }
 
@@ -271,6 +307,17 @@ pub enum Routed {
     /// The methods that the path has.
     OtherMethods(Vec<&'static str>),
     UnknownPath,
+}
+
+/// Returns the routes of a deployment of the mode.
+pub fn served(mode: Mode) -> impl Iterator<Item = &'static Route> {
+    ROUTES.iter().filter(move |route| route.is_served(mode))
+}
+
+/// Looks a request to a deployment of the mode up.
+pub(crate) fn find_served(mode: Mode, method: &Method, path: &str) -> Routed {
+    let is_served = served(mode).any(|route| matches(route.path, path));
+    if is_served { find(method, path) } else { Routed::UnknownPath }
 }
 
 /// Looks a request up. HEAD of a public page leads to its GET.
@@ -313,6 +360,21 @@ mod tests {
                 route.path.matches('{').count(),
                 "{route}: name the kinds of its ids with `of`"
             );
+        }
+    }
+
+    #[test]
+    fn the_routes_of_a_sandbox_are_unknown_elsewhere() {
+        for route in ROUTES.iter().filter(|route| !route.path.contains('{')) {
+            let method = Method::from_bytes(route.method.as_bytes()).unwrap();
+            assert_eq!(find_served(Mode::Test, &method, route.path), Routed::Known(route));
+            let found = find_served(Mode::Live, &method, route.path);
+            if route.access == Access::Sandbox {
+                assert_eq!(found, Routed::UnknownPath);
+                assert_eq!(find_served(Mode::Live, &Method::PUT, route.path), Routed::UnknownPath);
+            } else {
+                assert_eq!(found, Routed::Known(route));
+            }
         }
     }
 

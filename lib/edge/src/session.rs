@@ -6,15 +6,20 @@ use std::sync::Arc;
 use domain::audit::AuditActor;
 use domain::id::CoachId;
 use domain::idempotency::Api;
+use domain::mode::Mode;
+use domain::sandbox::new_workspace;
 use domain::time::Timestamp;
+use domain::workspace::CanonicalHost;
 use runtime::{BoxError, Clock, Environment, note};
-use store::Db;
 use store::audit::AuditContext;
+use store::first_contents::FirstContentsWriter;
 use store::workspace::Workspaces;
+use store::{Db, StoreError};
 
 use crate::caller::{Admitted, Caller, Refused, Writer};
 use crate::inbound::{Inbound, arrival};
 use crate::problem::Problem;
+use crate::routes::Route;
 
 /// A signed-in coach.
 #[derive(Debug, Clone)]
@@ -39,6 +44,36 @@ pub struct Sessions {
     claim: String,
     clock: Arc<dyn Clock>,
     workspaces: Workspaces,
+    /// Of a sandbox: makes the workspaces of coaches whom it has not seen.
+    founder: Option<Founder>,
+}
+
+/// Makes workspaces.
+#[derive(Clone)]
+struct Founder {
+    contents: FirstContentsWriter,
+    /// The address of the deployment, the host of the workspaces.
+    host: CanonicalHost,
+}
+
+impl Founder {
+    /// The founder of a sandbox; `None` in a live stack.
+    fn of(env: &Environment, db: &Db) -> Result<Option<Self>, BoxError> {
+        Ok(match env.config().parse(Mode::SETTING)? {
+            Mode::Live => None,
+            Mode::Test => Some(Self {
+                contents: FirstContentsWriter::new(env, db)?,
+                host: CanonicalHost::parse(env.config().get("BASE_ADDRESS")?)?,
+            }),
+        })
+    }
+
+    /// Makes the workspace of a session's coach, with its first contents, unless it is stored by now.
+    async fn found(&self, coach: &CoachId, inbound: &Inbound) -> Result<(), StoreError> {
+        let claim = |name| inbound.token_claim(name);
+        let (name, email, zone) = (claim("name"), claim("email"), claim("zoneinfo"));
+        self.contents.found(&new_workspace(coach, self.host.clone(), name, email, zone)).await
+    }
 }
 
 impl Caller for Session {
@@ -46,10 +81,11 @@ impl Caller for Session {
 
     fn gate(env: &Environment, db: &Db) -> Result<Sessions, BoxError> {
         let claim = env.config().get("COACH_CLAIM")?.to_owned();
-        Ok(Sessions { claim, clock: env.clock(), workspaces: Workspaces::new(env, db)? })
+        let (workspaces, founder) = (Workspaces::new(env, db)?, Founder::of(env, db)?);
+        Ok(Sessions { claim, clock: env.clock(), workspaces, founder })
     }
 
-    /// Counts the request. A coach without a stored workspace has no settings.
+    /// Counts the request. A coach without a stored workspace has no settings, except in a sandbox.
     async fn admit<T: Send>(
         gate: &Sessions,
         inbound: &Inbound,
@@ -63,10 +99,18 @@ impl Caller for Session {
         if let Some(used_up) = counted.used_up {
             return Err(Refused { problem: Problem::RateLimited(used_up), quotas });
         }
-        match workspace.map_err(Problem::from) {
-            Ok(Some(_)) => Ok((Admitted { caller, quotas, chore: None }, early.await)),
-            Ok(None) => Err(Refused { problem: Problem::WorkspaceUnknown, quotas }),
-            Err(problem) => Err(Refused { problem, quotas }),
+        let refused = |problem| Err(Refused { problem, quotas: quotas.clone() });
+        match (workspace.map_err(Problem::from), &gate.founder) {
+            (Ok(Some(found)), _) if found.is_wiping() && inbound.route.is_some_and(Route::waits_for_wipe) => {
+                refused(Problem::TestDataWiping)
+            }
+            (Ok(Some(_)), _) => Ok((Admitted { caller, quotas, chore: None }, early.await)),
+            (Ok(None), Some(founder)) => match founder.found(&caller.coach, inbound).await {
+                Ok(()) => Ok((Admitted { caller, quotas, chore: None }, early.await)),
+                Err(error) => refused(error.into()),
+            },
+            (Ok(None), None) => refused(Problem::WorkspaceUnknown),
+            (Err(problem), _) => refused(problem),
         }
     }
 }

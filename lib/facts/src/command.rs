@@ -105,9 +105,9 @@ pub(crate) enum Decision<Rest> {
 /// A fact that needs no further decision.
 enum Decided<Rest> {
     /// The transaction with its mark is committed, by this message or an earlier one.
-    Marked(Rest),
+    Marked { rest: Rest, is_new: bool },
     /// No transaction has its mark.
-    Unmarked(Option<Rest>),
+    Unmarked { rest: Option<Rest>, is_new: bool },
     Ended(Outcome),
 }
 
@@ -117,19 +117,19 @@ pub(crate) async fn store<C: FactCommand>(
     command: C,
     fact: Context<'_>,
 ) -> Result<Outcome, StoreError> {
-    let (rest, is_marked) = match retry("a fact", || attempt(app, &command, fact)).await? {
-        Decided::Marked(rest) => (Some(rest), true),
-        Decided::Unmarked(rest) => (rest, false),
+    let (rest, is_marked, is_new) = match retry("a fact", || attempt(app, &command, fact)).await? {
+        Decided::Marked { rest, is_new } => (Some(rest), true, is_new),
+        Decided::Unmarked { rest, is_new } => (rest, false, is_new),
         Decided::Ended(outcome) => return Ok(outcome),
     };
     let outcome = match rest {
         Some(rest) => command.after(app, fact, rest).await?,
         None => Outcome::Stored,
     };
-    if matches!(outcome, Outcome::Stored) && !is_marked {
+    if matches!(outcome, Outcome::Stored | Outcome::Unchanged) && !is_marked {
         app.facts.mark(fact.id, fact.now).await?;
     }
-    Ok(outcome)
+    Ok(if matches!(outcome, Outcome::Stored) && !is_new { Outcome::Unchanged } else { outcome })
 }
 
 /// Reads, decides and commits. `None`: another write came between.
@@ -140,7 +140,7 @@ async fn attempt<C: FactCommand>(
 ) -> Result<Option<Decided<C::Rest>>, StoreError> {
     let found = match command.read(app, fact).await {
         Ok(found) => found,
-        Err(Stop::Nothing) => return Ok(Some(Decided::Unmarked(None))),
+        Err(Stop::Nothing) => return Ok(Some(Decided::Unmarked { rest: None, is_new: false })),
         Err(Stop::Unknown(field)) => return Ok(Some(Decided::Ended(Outcome::Unknown(field)))),
         Err(Stop::Failed(error)) => return Err(error),
     };
@@ -150,19 +150,20 @@ async fn attempt<C: FactCommand>(
             command.after(app, fact, rest).await?;
             return Ok(None);
         }
-        Decision::Nothing => return Ok(Some(Decided::Unmarked(None))),
-        Decision::Follow(rest) => return Ok(Some(Decided::Unmarked(Some(rest)))),
+        Decision::Nothing => return Ok(Some(Decided::Unmarked { rest: None, is_new: false })),
+        Decision::Follow(rest) => return Ok(Some(Decided::Unmarked { rest: Some(rest), is_new: true })),
         Decision::Unknown(field) => return Ok(Some(Decided::Ended(Outcome::Unknown(field)))),
         Decision::Waits(reason) => return Ok(Some(Decided::Ended(Outcome::Waits(reason)))),
         Decision::Refused(reason) => return Ok(Some(Decided::Ended(Outcome::Refused(reason)))),
     };
     let once = if fact.is_first { Once::Fact(&app.facts, fact.id) } else { Once::ByVersion };
     let decided = match app.units.commit(unit, once, fact.now).await? {
-        Commit::Done if !fact.is_first => Decided::Unmarked(Some(rest)),
-        Commit::Done | Commit::Repeated(_) => Decided::Marked(rest),
+        Commit::Done if !fact.is_first => Decided::Unmarked { rest: Some(rest), is_new: true },
+        Commit::Done => Decided::Marked { rest, is_new: true },
+        Commit::Repeated(_) => Decided::Marked { rest, is_new: false },
         // A later fact has set the record, or the event was emitted under another fact.
         Commit::Refused(refused) if refused.is(Part::LaterFact) || refused.is(Part::EmittedMark) => {
-            Decided::Unmarked(Some(rest))
+            Decided::Unmarked { rest: Some(rest), is_new: false }
         }
         Commit::Refused(refused) if refused.is(Part::Team) => Decided::Ended(Outcome::Unknown("team_id")),
         Commit::Refused(refused) => {

@@ -1,6 +1,5 @@
 //! The tables that facts are stored in.
 
-use domain::fact::Fact;
 use domain::id::FactId;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
@@ -24,8 +23,6 @@ use store::workflow::Workflows;
 use store::workspace::Workspaces;
 use store::{Db, StoreError};
 
-use crate::facts::{Progress, store_fact};
-use crate::outcome::Outcome;
 
 /// Stores facts.
 #[derive(Clone)]
@@ -75,11 +72,6 @@ impl FactStore {
             workspaces,
             contacts,
         })
-    }
-
-    /// Stores a fact, or continues or repeats its work.
-    pub async fn store(&self, fact: &Fact, progress: Progress<'_>, now: Timestamp) -> Result<Outcome, StoreError> {
-        store_fact(self, fact, progress, now).await
     }
 
     /// Begins a round of a fact that has waited since then. Returns true if no other copy of the message has begun the

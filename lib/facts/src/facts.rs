@@ -24,29 +24,21 @@ use domain::fact::{ClientHappening, Fact, FactBody};
 use domain::id::{ClientId, CoachId};
 use domain::time::Timestamp;
 use store::StoreError;
+use store::workspace::StoredWorkspace;
 
 use crate::FactStore;
 use crate::command::{Context, store};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, WIPING};
+use crate::progress::Progress;
 
-/// The progress of a fact that is stored in parts or passes.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Progress<'a> {
-    /// The number of passes over the fact since it was stored.
-    pub passes: u32,
-    /// The end of the part that is stored already.
-    pub after: Option<&'a str>,
-}
-
-impl Progress<'_> {
-    /// Returns true if the work neither continues nor repeats a stored fact.
-    fn is_first(self) -> bool {
-        self.passes == 0 && self.after.is_none()
+impl FactStore {
+    /// Stores a fact, or continues or repeats its work.
+    pub async fn store(&self, fact: &Fact, progress: Progress<'_>, now: Timestamp) -> Result<Outcome, StoreError> {
+        store_fact(self, fact, progress, now).await
     }
 }
 
-/// Stores a fact, or continues or repeats its work.
-pub(crate) async fn store_fact(
+async fn store_fact(
     app: &FactStore,
     fact: &Fact,
     progress: Progress<'_>,
@@ -60,6 +52,9 @@ pub(crate) async fn store_fact(
             None => return Ok(Outcome::Unknown("coach_id")),
         },
     };
+    if workspace.as_ref().is_some_and(StoredWorkspace::is_wiping) {
+        return Ok(Outcome::Waits(WIPING));
+    }
     let context = Context {
         id: &fact.id,
         occurred_at: fact.occurred_at,

@@ -4,11 +4,17 @@
 //! that waits, is refused, or is not done.
 
 mod command;
+mod envelope;
 mod erase;
 mod fact_store;
 mod facts;
+mod feed_queue;
 mod outcome;
+mod progress;
 
+pub use envelope::Envelope;
 pub use fact_store::FactStore;
-pub use facts::{Progress, coach_of};
+pub use facts::coach_of;
+pub use feed_queue::FeedQueue;
 pub use outcome::{Next, Outcome};
+pub use progress::Progress;

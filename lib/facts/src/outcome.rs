@@ -2,8 +2,10 @@
 
 /// The result of storing a fact.
 pub enum Outcome {
-    /// The fact is stored, or a newer record is.
+    /// The fact is stored.
     Stored,
+    /// The fact was stored before, or what is stored is newer.
+    Unchanged,
     /// The fact is stored so far.
     Continues(Next),
     /// The record that this field names is not stored yet.
@@ -13,6 +15,9 @@ pub enum Outcome {
     /// The fact is refused, for this reason.
     Refused(&'static str),
 }
+
+/// The reason of a wait for the end of a removal of test data.
+pub(crate) const WIPING: &str = "the test data of its workspace is being removed";
 
 /// The continuation of a fact that is stored so far.
 pub enum Next {

@@ -14,7 +14,9 @@ use domain::time::Timestamp;
 use runtime::random_bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Item, Part, QueryPage, StoreError, Table, Write, from_item, query_page, s, sk_of, to_item};
+use crate::db::{
+    Item, Part, QueryPage, StoreError, Table, Write, from_item, query_all, query_page, s, sk_of, text, to_item,
+};
 use crate::workspace::{Workspaces, key_of, partition};
 
 const LINES: &str = "AUDIT#";
@@ -91,6 +93,14 @@ pub(crate) fn record_erasure(table: &Table, coach: &CoachId, client: &ClientId, 
         actor: AuditActor::service(),
     };
     table.write(to_item(&line)).when_absent().put(Part::Audit)
+}
+
+/// Reads the erased clients of a coach.
+pub(crate) async fn erased_clients(table: &Table, coach: &CoachId) -> Result<Vec<ClientId>, StoreError> {
+    let values = [(":pk", s(partition(coach))), (":erasures", s(ERASURES))];
+    let query = table.query("pk = :pk AND begins_with(sk, :erasures)", values).projection_expression("subject");
+    let items = query_all(query).await?;
+    Ok(items.iter().filter_map(|item| ClientId::parse(text(item, "subject")).ok()).collect())
 }
 
 /// A page of a trail.

@@ -24,6 +24,7 @@ mod item;
 mod list;
 mod lookup;
 mod seats;
+mod wipe;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::NaiveDate;
@@ -42,6 +43,7 @@ pub use item::{ClientState, CreationRefs, StoredClient};
 pub use list::{ClientPageRequest, ListOrder};
 pub use lookup::{ClientLookup, ClientPage};
 pub use seats::Seats;
+pub(crate) use wipe::WIPED;
 
 use crate::contact::Contacts;
 use crate::db::{self, Db, ItemWrite, Part, StoreError, Table, Write, from_item, s, to_attribute, to_item};

@@ -97,6 +97,11 @@ impl Deliveries {
         Ok(Self { table: Table::new(env, db, "DELIVERIES_TABLE")?, vault: vault.clone() })
     }
 
+    /// The partition of everything about an endpoint's deliveries.
+    pub(crate) fn partition_of(&self, endpoint: &EndpointId) -> (&Table, String) {
+        (&self.table, record::partition(endpoint))
+    }
+
     /// Stores a delivery. Its first attempt is due at once.
     pub async fn create(&self, delivery: NewDelivery<'_>, now: Timestamp) -> Result<DeliveryCreation, StoreError> {
         self.put_event_time(&delivery, now).await?;

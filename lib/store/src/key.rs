@@ -26,16 +26,17 @@ mod ring;
 
 use std::collections::HashMap;
 
-use domain::api_key::{ApiKey, Permission, Scope};
+use domain::api_key::{ApiKey, KEY_RANDOM_BYTES, Permission, Scope};
 use domain::audit::AuditDetail;
 use domain::country::Country;
 use domain::event_access::EventAccess;
 use domain::id::{CoachId, KeyId};
 use domain::key::KeyStatus;
+use domain::mode::Mode;
 use domain::time::Timestamp;
 use domain::tz::ZoneName;
 use domain::workspace::{CrmConfiguration, Entitlements};
-use runtime::{BoxError, Environment, random_bytes};
+use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
 pub use list::KeyPage;
@@ -75,6 +76,9 @@ pub struct KeyRecord {
     pub country: Country,
     pub time_zone: ZoneName,
     pub workspace_version: u64,
+    /// True while the workspace's test data is being removed, so that writes are refused.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_wiping: bool,
 }
 
 impl KeyRecord {
@@ -112,12 +116,24 @@ struct KeyItem {
 #[derive(Clone)]
 pub struct Keys {
     table: Table,
+    /// The mode of the deployment, and of its keys.
+    mode: Mode,
 }
 
 impl Keys {
     /// The table that `KEYS_TABLE` names.
     pub fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
-        Ok(Self { table: Table::new(env, db, "KEYS_TABLE")? })
+        Ok(Self { table: Table::new(env, db, "KEYS_TABLE")?, mode: env.config().parse(Mode::SETTING)? })
+    }
+
+    /// The mode of the deployment, and of its keys.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Generates a key of the scope, for the deployment.
+    pub fn generate(&self, scope: Scope, random: &[u8; KEY_RANDOM_BYTES]) -> ApiKey {
+        ApiKey::generate(scope, self.mode, random)
     }
 
     /// Reads a key of a coach.
@@ -149,11 +165,6 @@ fn coach_key(coach: &CoachId, sk: impl Into<String>) -> Item {
     db::key(coach_partition(coach), sk)
 }
 
-/// Generates a key of the scope.
-pub fn new_api_key(scope: Scope) -> ApiKey {
-    ApiKey::generate(scope, &random_bytes())
-}
-
 #[cfg(test)]
 mod tests {
     use domain::tz::Tz;
@@ -180,6 +191,7 @@ mod tests {
             country: Country::parse("US").unwrap(),
             time_zone: ZoneName::from("Europe/Berlin".parse::<Tz>().unwrap()),
             workspace_version: 1,
+            is_wiping: false,
         }
     }
 

@@ -19,7 +19,6 @@ mod check_in;
 mod daily_log;
 mod dose;
 
-use aws_sdk_dynamodb::types::{DeleteRequest, WriteRequest};
 use chrono::TimeDelta;
 use domain::delivery::DELIVERY_RETENTION;
 use domain::id::ClientId;
@@ -28,7 +27,7 @@ use runtime::{BoxError, Environment};
 
 use crate::client::Clients;
 use crate::db::{
-    self, Db, Item, MAX_ROUNDS, MeteredRequest, Part, StoreError, Table, Write, backoff, failed, n, query_page, s,
+    self, Db, Item, Part, StoreError, Table, Write, n, query_page, s,
     sk_of,
 };
 pub use crate::doses::{Doses, StoredDoseSchedule};
@@ -42,8 +41,6 @@ pub use dose::{FoundDoseLog, StoredDoseLog};
 const SEEN_RETENTION: TimeDelta = DELIVERY_RETENTION;
 /// Items per erasing call.
 const MAX_ERASED: i32 = 1_000;
-/// Items per BatchWriteItem.
-const MAX_BATCH_WRITES: usize = 25;
 
 /// The records table, and the tables that its transactions include.
 #[derive(Clone)]
@@ -89,31 +86,8 @@ impl Records {
     pub async fn erase(&self, client: &ClientId) -> Result<bool, StoreError> {
         let query = self.table.query("pk = :pk", [(":pk", s(partition(client)))]).consistent_read(true);
         let page = query_page(query.projection_expression("pk, sk").limit(MAX_ERASED)).await?;
-        for chunk in page.items.chunks(MAX_BATCH_WRITES) {
-            self.delete_all(chunk).await?;
-        }
+        self.table.delete_all(&page.items).await?;
         Ok(page.next.is_none())
-    }
-
-    async fn delete_all(&self, keys: &[Item]) -> Result<(), StoreError> {
-        let delete = |key: &Item| {
-            let request = DeleteRequest::builder().set_key(Some(key.clone())).build().expect("a key is given");
-            WriteRequest::builder().delete_request(request).build()
-        };
-        let (mut wanted, mut round): (Vec<WriteRequest>, _) = (keys.iter().map(delete).collect(), 0);
-        // DynamoDB returns deletions that exceed its capacity: send them again.
-        while !wanted.is_empty() {
-            if round == MAX_ROUNDS {
-                let source = format!("{} items are left undeleted", wanted.len()).into();
-                return Err(StoreError::Unavailable { operation: "BatchWriteItem", source });
-            }
-            backoff(round).await;
-            round += 1;
-            let request = self.table.db.client().batch_write_item().request_items(&self.table.name, wanted);
-            let written = request.send_metered().await.map_err(|error| failed("BatchWriteItem", error))?;
-            wanted = written.unprocessed_items.unwrap_or_default().remove(&self.table.name).unwrap_or_default();
-        }
-        Ok(())
     }
 }
 

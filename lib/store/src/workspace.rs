@@ -6,18 +6,21 @@
 //! 1. `get` GetItem, consistent.
 //! 2. `save` Parts of a transaction on the version read; a change of team moves the seats in the same transaction.
 //! 3. `put_team` Part of a transaction, unless the stored state is newer.
-//! 4. `take_seat`, `take_team_seat`, `move_seats`, `move_team_seats`, `count_active` Parts of transactions that create,
+//! 4. `set_wipe` UpdateItem on the version read.
+//! 5. `take_seat`, `take_team_seat`, `move_seats`, `move_team_seats`, `count_active` Parts of transactions that create,
 //!    hand over or (de)activate clients.
 
 use domain::fact_time::FactTime;
-use domain::id::{CoachId, TeamId};
+use domain::id::{CoachId, TeamId, WipeId};
+use domain::time::Timestamp;
 use domain::tz::Tz;
 use domain::workspace::{Team, Workspace};
 use runtime::{BoxError, Environment};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::db::{
-    self, Db, Item, ItemWrite, Part, RefusedTransaction, StoreError, Table, Write, from_item, n, s, to_attributes,
+    self, Db, Item, ItemWrite, Part, RefusedTransaction, StoreError, Table, Write, Written, from_item, n, s,
+    to_attribute, to_attributes,
 };
 use crate::fact_order::set_by_fact;
 use crate::welcome_mail::{MailsSent, WelcomeMail};
@@ -41,9 +44,36 @@ pub struct StoredWorkspace {
     saved_at: FactTime,
     #[serde(flatten)]
     pub mails: MailsSent,
+    /// The latest removal of the workspace's test data.
+    #[serde(default)]
+    pub wipe: Option<Wipe>,
+}
+
+/// A removal of a workspace's test data.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wipe {
+    pub job: WipeId,
+    pub begun_at: Timestamp,
+    pub stage: WipeStage,
+}
+
+/// The stage of a removal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WipeStage {
+    /// Writes are refused.
+    Removing,
+    /// Writes are taken again, but for keys that do not know it yet.
+    Opening,
+    Done,
 }
 
 impl StoredWorkspace {
+    /// Returns true while the workspace's test data is being removed, so that writes are refused.
+    pub fn is_wiping(&self) -> bool {
+        self.wipe.as_ref().is_some_and(|wipe| wipe.stage == WipeStage::Removing)
+    }
+
     /// The time zone of the workspace.
     pub fn zone(&self) -> Result<Tz, StoreError> {
         self.workspace.time_zone.zone().map_err(|unknown| StoreError::corrupt("workspace", unknown))
@@ -119,6 +149,22 @@ impl Workspaces {
             Some(mail) => mail.counted_in(seat),
         }
         .update(Part::Workspace)
+    }
+
+    /// Sets the removal of a workspace's test data, if the workspace is as it was read. Returns the changed workspace;
+    /// `None` if another write was faster.
+    pub async fn set_wipe(&self, found: &StoredWorkspace, wipe: &Wipe) -> Result<Option<StoredWorkspace>, StoreError> {
+        let write = self.table.write(key(&found.workspace.coach_id)).set("wipe", to_attribute(wipe)).count("version");
+        let written = write.when_version(Some(found.version)).returning_item().update_now().await?;
+        match written {
+            Written::Done(item) => from_item("workspace", item).map(Some),
+            // The update is repeated if its answer was lost.
+            Written::Refused(Some(item)) => {
+                let current: StoredWorkspace = from_item("workspace", item)?;
+                Ok((current.wipe.as_ref() == Some(wipe)).then_some(current))
+            }
+            Written::Refused(None) => Ok(None),
+        }
     }
 
     /// Part of a transaction: checks that the workspace is as it was read, except its counts.

@@ -12,6 +12,7 @@ use store::workspace::StoredWorkspace;
 
 use crate::FactStore;
 use crate::command::{Context, Decision, FactCommand, Stop};
+use crate::outcome::WIPING;
 
 /// Stores a client, unless the stored state is newer. A backfill emits no event.
 pub(crate) struct Save<'a>(pub(crate) &'a ClientSaved);
@@ -59,6 +60,9 @@ impl FactCommand for Save<'_> {
         let (found, at) = (found.as_deref(), fact.occurred_at);
         let Some(next) = StoredClient::apply_fact(found, self.0, at, fact.now) else { return Decision::Nothing };
         let Some(workspace) = workspace else { return Decision::Unknown("coach_id") };
+        if workspace.is_wiping() {
+            return Decision::Waits(WIPING);
+        }
         let client = &next.client;
         let mut seats = Seats::default();
         seats.add(&workspace, 1, i64::from(client.is_active));

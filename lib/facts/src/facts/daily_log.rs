@@ -46,7 +46,7 @@ impl FactCommand for Save<'_> {
         if watched == WatchWrite::Missing {
             app.clients.restore_watch(client, fact.now).await?;
         }
-        Ok(Outcome::Stored)
+        Ok(if is_written { Outcome::Stored } else { Outcome::Unchanged })
     }
 }
 

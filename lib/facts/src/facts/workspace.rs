@@ -7,7 +7,7 @@ use store::workspace::StoredWorkspace;
 
 use crate::FactStore;
 use crate::command::{Context, Decision, FactCommand, Stop};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, WIPING};
 
 /// Stores a workspace, unless the stored state is newer. A fact of the same time applies. Another time zone moves the
 /// days of all clients, so they are evaluated again.
@@ -22,6 +22,9 @@ impl FactCommand for Save<'_> {
     }
 
     fn decide(&self, app: &FactStore, fact: Context<'_>, found: Self::Snapshot) -> Decision<()> {
+        if found.as_ref().is_some_and(StoredWorkspace::is_wiping) {
+            return Decision::Waits(WIPING);
+        }
         let Some(writes) = app.workspaces.save(self.0, found.as_ref(), fact.occurred_at) else {
             return Decision::Nothing;
         };

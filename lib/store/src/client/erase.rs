@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 
+use domain::client::Client;
 use domain::id::{ClientId, CoachId};
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -73,9 +74,17 @@ impl Clients {
         refs: &ErasedClient,
         now: Timestamp,
     ) -> Result<Vec<Write>, StoreError> {
-        let version = record.version;
         let client = record.client;
-        let mut writes = vec![self.put_tombstone(&client.id, refs, Some(version), now)];
+        let mut writes = self.leaving_writes(&client).await?;
+        writes.push(self.put_tombstone(&client.id, refs, Some(record.version), now));
+        writes.push(audit::record_erasure(&self.workspaces.table, &client.coach_id, &client.id, now));
+        Ok(writes)
+    }
+
+    /// Parts of a transaction: remove everything that hangs on a client's record. Reads the workspace and the holders
+    /// of the address.
+    pub(super) async fn leaving_writes(&self, client: &Client) -> Result<Vec<Write>, StoreError> {
+        let mut writes = Vec::new();
         let workspace = self.workspaces.get(&client.coach_id).await?;
         if let Some(workspace) = &workspace {
             let mut seats = Seats::default();
@@ -85,10 +94,9 @@ impl Clients {
         if let Some(email) = &client.profile.email {
             writes.extend(self.leave_address(&email.key(), &client.id).await?);
         }
-        writes.extend(self.move_external_id(Some(&client), None));
+        writes.extend(self.move_external_id(Some(client), None));
         writes.push(self.watches.delete(&client.id));
         writes.push(self.table.write(db::pk(intake_pk(&client.id))).delete(Part::Intake));
-        writes.push(audit::record_erasure(&self.workspaces.table, &client.coach_id, &client.id, now));
         Ok(writes)
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
-use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes, Select};
+use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, KeysAndAttributes, Select, WriteRequest};
 use runtime::{BoxError, Environment};
 use serde::de::DeserializeOwned;
 
@@ -12,6 +12,8 @@ use super::{Db, Item, MAX_ROUNDS, MeteredRequest, StoreError, backoff, failed, f
 
 /// Keys per BatchGetItem.
 const MAX_BATCH_KEYS: usize = 100;
+/// Deletions per BatchWriteItem.
+const MAX_BATCH_WRITES: usize = 25;
 
 /// A table of the service.
 #[derive(Clone)]
@@ -67,6 +69,35 @@ impl Table {
         let query = self.db.client.query().table_name(&self.name).key_condition_expression(condition);
         let query = query.set_expression_attribute_values(Some(values.into()));
         names_in(condition).fold(query, |query, name| query.expression_attribute_names(format!("#{name}"), name))
+    }
+
+    /// Deletes the items with these keys, whatever their state.
+    pub(crate) async fn delete_all(&self, keys: &[Item]) -> Result<(), StoreError> {
+        for chunk in keys.chunks(MAX_BATCH_WRITES) {
+            self.delete_batch(chunk).await?;
+        }
+        Ok(())
+    }
+
+    async fn delete_batch(&self, keys: &[Item]) -> Result<(), StoreError> {
+        let delete = |key: &Item| {
+            let request = DeleteRequest::builder().set_key(Some(key.clone())).build().expect("a key is given");
+            WriteRequest::builder().delete_request(request).build()
+        };
+        let (mut wanted, mut round): (Vec<WriteRequest>, _) = (keys.iter().map(delete).collect(), 0);
+        // DynamoDB returns deletions that exceed its capacity: send them again.
+        while !wanted.is_empty() {
+            if round == MAX_ROUNDS {
+                let source = format!("{} items are left undeleted", wanted.len()).into();
+                return Err(StoreError::Unavailable { operation: "BatchWriteItem", source });
+            }
+            backoff(round).await;
+            round += 1;
+            let request = self.db.client.batch_write_item().request_items(&self.name, wanted);
+            let written = request.send_metered().await.map_err(|error| failed("BatchWriteItem", error))?;
+            wanted = written.unprocessed_items.unwrap_or_default().remove(&self.name).unwrap_or_default();
+        }
+        Ok(())
     }
 
     /// A write of the item. A put takes the whole item, every other write its key.

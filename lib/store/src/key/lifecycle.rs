@@ -4,6 +4,7 @@
 //! A key is created on condition that its workspace has not changed since it was read. A change of the workspace then
 //! updates the live keys of the ring. So no key misses a change.
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use domain::api_key::ApiKey;
 use domain::id::{CoachId, KeyId};
 use domain::key::{KeyDraft, ROTATION_OVERLAP};
@@ -46,6 +47,7 @@ impl KeyRecord {
             country: workspace.country,
             time_zone: workspace.time_zone.clone(),
             workspace_version: *version,
+            is_wiping: stored.is_wiping(),
         }
     }
 
@@ -141,6 +143,7 @@ impl Keys {
             .set("time_zone", s(workspace.time_zone.as_str()))
             .set("entitlements", to_attribute(&workspace.entitlements))
             .set_or_remove("crm", workspace.crm.as_ref().map(to_attribute))
+            .set_or_remove("is_wiping", stored.is_wiping().then_some(AttributeValue::Bool(true)))
     }
 
     async fn copy_to(&self, id: &KeyId, stored: &StoredWorkspace) -> Result<(), StoreError> {

@@ -18,6 +18,8 @@ pub enum Presented {
     Limited { record: Box<KeyRecord>, used_up: Quota, quotas: Vec<Quota> },
     /// The key is revoked or has expired.
     Ended { record: Box<KeyRecord> },
+    /// The key is for deployments of the other mode.
+    OtherMode,
     /// No key has this secret.
     Unknown,
 }
@@ -26,6 +28,9 @@ impl Keys {
     /// Checks a key and counts the request against its minute, under all of the limits or none. Quotas are in the
     /// limits' order.
     pub async fn authenticate(&self, key: &ApiKey, limits: &[Limit], now: Timestamp) -> Result<Presented, StoreError> {
+        if key.mode() != self.mode {
+            return Ok(Presented::OtherMode);
+        }
         let counting = Counting::new(limits, now);
         let minute_ms = Minute::of(now).0 * i64::from(WINDOW_S) * 1000;
         let update = counting

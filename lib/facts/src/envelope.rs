@@ -6,22 +6,24 @@ use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::progress::Progress;
+
 /// The known fields of a fact with the state of its processing.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Envelope {
+pub struct Envelope {
     #[serde(rename = "detail-type")]
-    pub(crate) detail_type: String,
-    pub(crate) detail: Value,
+    pub detail_type: String,
+    pub detail: Value,
     /// The time when the fact first arrived, if the fact has gone round.
-    pub(crate) first_seen: Option<Timestamp>,
+    pub first_seen: Option<Timestamp>,
     /// The number of rounds of the fact so far.
-    pub(crate) rounds: u32,
+    pub rounds: u32,
     /// The number of passes over the fact since it was stored.
-    pub(crate) passes: u32,
+    pub passes: u32,
     /// The end of the part that is stored already.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) after: Option<String>,
+    pub after: Option<String>,
 }
 domain::discreet! { Envelope }
 
@@ -30,7 +32,7 @@ const MAX_DETAIL_TYPE_CHARS: usize = 128;
 
 impl Envelope {
     /// Parses a message's body, and the fact in it.
-    pub(crate) fn parse(body: &str) -> (Self, Result<Fact, Invalid>) {
+    pub fn parse(body: &str) -> (Self, Result<Fact, Invalid>) {
         let event: Option<Self> = match lenient(body) {
             event @ Value::Object(_) => serde_json::from_value(event).ok(),
             _ => None,
@@ -44,18 +46,23 @@ impl Envelope {
         (envelope, fact)
     }
 
+    /// The progress of the fact.
+    pub fn progress(&self) -> Progress<'_> {
+        Progress { passes: self.passes, after: self.after.as_deref() }
+    }
+
     /// The message for the next round of the fact.
-    pub(crate) fn next_round(&self, first_seen: Timestamp) -> String {
+    pub fn next_round(&self, first_seen: Timestamp) -> String {
         Self { first_seen: Some(first_seen), rounds: self.rounds + 1, ..self.clone() }.message()
     }
 
     /// The message for the next pass over the fact.
-    pub(crate) fn next_pass(&self) -> String {
+    pub fn next_pass(&self) -> String {
         Self { passes: self.passes + 1, after: None, ..self.clone() }.message()
     }
 
     /// The message that stores the rest of the fact.
-    pub(crate) fn rest(&self, after: Option<String>) -> String {
+    pub fn rest(&self, after: Option<String>) -> String {
         Self { after, ..self.clone() }.message()
     }
 
