@@ -13,6 +13,7 @@ mod operations;
 mod partner;
 mod portal;
 mod request_log;
+mod sandbox;
 mod settings;
 mod sweep;
 mod tidy;

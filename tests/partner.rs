@@ -3,7 +3,7 @@
 mod authentication;
 pub(crate) mod clients;
 mod costs;
-mod login_pages;
+pub(crate) mod login_pages;
 mod own_key;
 mod permissions;
 mod rate_limit;

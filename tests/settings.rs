@@ -1,7 +1,7 @@
 //! `/settings`: sessions, the workspace, keys, webhook endpoints, deliveries and the audit trail.
 
 mod audit;
-mod deliveries;
+pub(crate) mod deliveries;
 mod event_types;
 mod keys;
 mod sessions;

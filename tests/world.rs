@@ -72,6 +72,8 @@ pub(crate) async fn until_within(limit: Duration, what: &str, holds: impl AsyncF
 /// A stack and its surroundings. On drop, the stack's log is searched for confidential texts.
 pub(crate) struct World {
     stack: Mutex<Stack>,
+    /// The stack's options, which hold for each restart.
+    options: Vec<String>,
     addresses: Addresses,
     confidential: Confidential,
     local: Caller,
@@ -106,13 +108,14 @@ impl World {
         let stack = Stack::start(&addresses, options).await;
         let confidential = Confidential::default();
         let local = Caller::anonymous(&addresses, &confidential);
-        Self { stack: Mutex::new(stack), addresses, confidential, local, numbers: AtomicU64::new(0) }
+        let (stack, options) = (Mutex::new(stack), options.to_vec());
+        Self { stack, options, addresses, confidential, local, numbers: AtomicU64::new(0) }
     }
 
     /// Kills the stack as `kill -9` does and restarts it on its stored data.
     pub(crate) async fn kill_and_restart(&self) {
         let dir = self.stack.lock().unwrap().kill();
-        let stack = Stack::start_in(dir, &self.addresses, &stack::usual()).await;
+        let stack = Stack::start_in(dir, &self.addresses, &self.options).await;
         *self.stack.lock().unwrap() = stack;
     }
 
@@ -121,7 +124,7 @@ impl World {
     pub(crate) async fn down_for(&self, time: TimeDelta) {
         let dir = self.stack.lock().unwrap().kill();
         stack::advance_clock(&dir, time);
-        let stack = Stack::start_in(dir, &self.addresses, &stack::usual()).await;
+        let stack = Stack::start_in(dir, &self.addresses, &self.options).await;
         *self.stack.lock().unwrap() = stack;
     }
 

@@ -1,5 +1,5 @@
 """The login pages in a real browser: they fit a phone, work without scripts and by keyboard, submit their form within
-the page's policy and only once, and pass axe in both colour schemes.
+the page's policy and only once, and pass axe in both colour schemes. So does the page of a sandbox's used link.
 
 Takes the path of the stack under test. Runs with PYTHONPATH=tests. Needs Chromium, and `playwright` and `axe-playwright-python` from PyPI.
 """
@@ -24,6 +24,7 @@ LEAST_BUTTON_PX = 44
 HELD_AT_MOST_S = 60
 # A word wider than the phone, and characters that need escaping.
 COACH_NAME = "Wolfeschlegelsteinhausenbergerdorff & <b>Sons</b>"
+CLIENT_NAME = "Hubert Wolfeschlegelsteinhausenbergerdorff <i>Sr.</i>"
 
 
 @contextmanager
@@ -129,7 +130,7 @@ class Coach:
         key = {"name": "Browser", "scope": "partner"}
         made = call(f"{base_url}/settings/keys", key, authorization=f"Bearer {session['token']}")
         self.key = made["key"]
-        client = {"email": f"client@{coach_id}.example", "send_welcome": False}
+        client = {"email": f"client@{coach_id}.example", "full_name": CLIENT_NAME, "send_welcome": False}
         self.client_id = call(f"{base_url}/v1/clients", client, x_api_key=self.key)["client_id"]
 
     def link(self):
@@ -185,6 +186,36 @@ def sign_in(page, coach, by_keyboard):
     expect_page(page, link, 410)
     assert page.locator("button, form, a").count() == 0
     return link
+
+
+def sign_in_to_a_sandbox(page, coach):
+    """Opens a link, presses its button, and asserts that the link then says whom it would have signed in. Returns the
+    link."""
+    link = coach.link()
+    expect_page(page, link, 200)
+    assert CLIENT_NAME not in page.locator("main").inner_text()
+    page.get_by_role("button").click()
+    page.get_by_role("heading", name=CLIENT_NAME).wait_for()
+    assert page.url == link, page.url
+    # The page comes again, as its own policy and a phone's width allow it.
+    expect_page(page, link, 200)
+    text = page.locator("main").inner_text()
+    assert all(said in text for said in (CLIENT_NAME, COACH_NAME, f"{coach.canonical_host}/session", "sandbox")), text
+    assert page.locator("button, form, a").count() == 0
+    return link
+
+
+def sandbox(binary, browser):
+    """Follows links in a sandbox, with scripts and without. Returns the number of audits."""
+    with stack(binary, "--no-demo", "--ephemeral", "--mode", "test") as (base_url, aws_url):
+        coach = Coach(base_url, aws_url, "sandbox", "https://coach.example")
+        contexts = [browser.new_context(viewport=PHONE, java_script_enabled=enabled) for enabled in (False, True)]
+        used = [sign_in_to_a_sandbox(context.new_page(), coach) for context in contexts]
+        for scheme in SCHEMES:
+            page = browser.new_context(viewport=PHONE, color_scheme=scheme, bypass_csp=True).new_page()
+            page.goto(used[0])
+            audit(page, scheme, used[0])
+    return len(SCHEMES)
 
 
 def centre(button):
@@ -279,6 +310,7 @@ def main(binary):
                 page.goto(url)
                 audit(page, scheme, url)
                 audits += 1
+        audits += sandbox(binary, browser)
         browser.close()
     seconds = time.monotonic() - began
     print(f"login pages: {len(used)} links signed in and died, {len(IMPATIENCE)} pressed twice, {audits} audits by axe without violations, {seconds:.0f} s")

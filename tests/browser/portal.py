@@ -22,6 +22,7 @@ import portal_frames
 import portal_interruptions
 import portal_keys
 import portal_requests
+import portal_sandbox
 import portal_session
 import portal_traffic
 import portal_webhooks
@@ -43,8 +44,9 @@ MODULES = (
     portal_traffic,
     portal_requests,
 )
-FLOWS = [flow for module in MODULES for flow in module.FLOWS]
-# Groups of flows that are played side by side, since a flow mostly waits for its page.
+# The flows by the mode of their stack.
+FLOWS = {"live": [flow for module in MODULES for flow in module.FLOWS], "test": portal_sandbox.FLOWS}
+# Groups of flows in the live mode. All groups are played side by side, since a flow mostly waits for its page.
 GROUPS = 3
 
 
@@ -62,13 +64,14 @@ def uncalled(base_url, called):
     }
 
 
-def play(binary, names):
+def play(binary, mode, names):
     """Plays flows with a stack and a browser of their own. Returns the operations called and the states looked at."""
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with stack(binary) as (base_url, aws_url), receiver() as hooks, sync_playwright() as playwright:
+    running = stack(binary, "--no-demo", "--ephemeral", "--mode", mode)
+    with running as (base_url, aws_url), receiver() as hooks, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=arguments)
         kit = Kit(Stack(base_url, aws_url), hooks, browser, os.environ.get("PICTURES"))
-        for flow in (flow for flow in FLOWS if flow.__name__ in names):
+        for flow in (flow for flow in FLOWS[mode] if flow.__name__ in names):
             for hand in HANDS:
                 started = time.monotonic()
                 flow(kit, hand)
@@ -79,17 +82,17 @@ def play(binary, names):
 
 def main(binary, names):
     began = time.monotonic()
-    chosen = [flow.__name__ for flow in FLOWS if not names or flow.__name__ in names]
-    groups = [chosen[first::GROUPS] for first in range(GROUPS)]
-    with ProcessPoolExecutor(GROUPS) as pool:
-        called, looked = zip(*pool.map(play, [binary] * GROUPS, groups))
+    chosen = {mode: [flow.__name__ for flow in flows if not names or flow.__name__ in names] for mode, flows in FLOWS.items()}
+    groups = [("live", chosen["live"][first::GROUPS]) for first in range(GROUPS)] + [("test", chosen["test"])]
+    with ProcessPoolExecutor(len(groups)) as pool:
+        called, looked = zip(*pool.map(play, [binary] * len(groups), *zip(*groups)))
     if not names:
         with stack(binary) as (base_url, _):
             left = uncalled(base_url, set().union(*called))
         assert not left, f"no flow calls {left}"
     seconds = time.monotonic() - began
     states = len(set().union(*looked))
-    print(f"portal: {len(chosen)} flows by mouse and by keyboard, {states} states looked at, {seconds:.0f} s")
+    print(f"portal: {sum(map(len, chosen.values()))} flows by mouse and by keyboard, {states} states looked at, {seconds:.0f} s")
 
 
 if __name__ == "__main__":

@@ -14,10 +14,10 @@ use crate::partner::clients::login_link::{mint, start_with_client};
 use crate::partner::start_with_key;
 use crate::world::{Caller, Fact, Reply, SDK_ATTEMPTS, World, list, members};
 
-const LIFE_S: u64 = 15 * 60;
+pub(crate) const LIFE_S: u64 = 15 * 60;
 
 /// Mints a link to a client's account and returns its path.
-async fn link(key: &Caller, client: &str) -> String {
+pub(crate) async fn link(key: &Caller, client: &str) -> String {
     let made = mint(key, client).await.expect(200);
     let url = made.str("login_url");
     format!("/login/{}", url.rsplit_once('/').unwrap().1)
@@ -37,7 +37,7 @@ fn claims(token: &str) -> Value {
 }
 
 /// Asserts that a link is dead for every method.
-async fn expect_dead(world: &World, link: &str) {
+pub(crate) async fn expect_dead(world: &World, link: &str) {
     let browser = world.anonymous();
     for method in ["GET", "HEAD", "POST"] {
         let reply = browser.call(method, link).await.expect(410);
@@ -48,7 +48,7 @@ async fn expect_dead(world: &World, link: &str) {
 
 /// Asserts the headers of every page. `edge::page` tests its policy.
 #[track_caller]
-fn expect_private(reply: &Reply) {
+pub(crate) fn expect_private(reply: &Reply) {
     for (name, value) in [
         ("cache-control", "no-store"),
         ("referrer-policy", "no-referrer"),

@@ -1,7 +1,7 @@
 //! `/settings/deliveries` and the list below an endpoint: every delivery once, newest first, under any filter.
 
 mod costs;
-mod requests;
+pub(crate) mod requests;
 
 use std::collections::BTreeMap;
 

@@ -62,6 +62,7 @@ impl App {
             event_type: &event_type,
             unix_s: at.unix_s(),
             signature: Some(&signature),
+            mode: self.mode,
         };
         let answer = self.webhooks.send(Webhook { url, headers, body }).await;
         let Answer { result, duration_ms, excerpt, retry_after } = answer;

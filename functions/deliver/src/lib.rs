@@ -21,6 +21,7 @@ mod waiting;
 use std::sync::Arc;
 
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
+use domain::mode::Mode;
 use domain::time::Timestamp;
 use futures::future::{BoxFuture, FutureExt};
 use lambda_runtime::LambdaEvent;
@@ -69,6 +70,7 @@ pub struct App {
     retries: RetryQueue,
     webhooks: WebhookClient,
     observer: Observer,
+    mode: Mode,
 }
 
 impl App {
@@ -86,6 +88,7 @@ impl App {
             retries: RetryQueue::new(env)?,
             webhooks: WebhookClient::new(env)?,
             observer: env.observer(),
+            mode: env.config().parse::<Mode>(Mode::SETTING)?,
         })
     }
 

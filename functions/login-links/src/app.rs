@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use domain::assertion::AssertionSigner;
+use domain::mode::Mode;
 use runtime::{BoxError, Clock, Environment};
 use store::Db;
 use store::client::ClientLookup;
@@ -17,6 +18,8 @@ pub(crate) struct App {
     pub(crate) links: LoginLinks,
     pub(crate) signer: Arc<AssertionSigner>,
     pub(crate) issuer: Arc<str>,
+    /// True if the deployment makes no assertions: a used link shows whom it would have signed in.
+    pub(crate) is_sandbox: bool,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
@@ -30,6 +33,7 @@ impl App {
             clients,
             signer: assertion_signer(env).await?,
             issuer: env.config().get("ASSERTION_ISSUER")?.into(),
+            is_sandbox: env.config().parse::<Mode>(Mode::SETTING)? == Mode::Test,
             clock: env.clock(),
         })
     }

@@ -5,6 +5,7 @@ import { forgetRequests } from "./api.js";
 import * as coach from "./coach.js";
 import { closeDialogs, confirm } from "./dialogs.js";
 import { fill, h, userText } from "./dom.js";
+import { TITLE_PREFIX } from "./domain.js";
 import { hasDraft } from "./drafts.js";
 import { FRAMED } from "./frame.js";
 import { ApiError } from "./request.js";
@@ -69,7 +70,7 @@ async function signIn() {
   if (isRetry) heading.focus();
   if (await session.other()) return begin();
   const { title, content } = stateFor({ kind: FRAMED ? "no-answer" : "no-session" }, signIn);
-  document.title = title;
+  document.title = TITLE_PREFIX + title;
   fill(heading, title);
   main.lastChild.replaceWith(content);
   announce(title);

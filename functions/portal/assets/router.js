@@ -2,6 +2,7 @@
 
 import { announce } from "./announce.js";
 import { fill, h } from "./dom.js";
+import { TITLE_PREFIX } from "./domain.js";
 import { askToLeave, dropDraft, hasDraft } from "./drafts.js";
 import { stateFor } from "./states.js";
 import { remark } from "./ui.js";
@@ -103,7 +104,7 @@ async function load(signal) {
 }
 
 function render({ title, heading, actions, parent, content }, focus, notice) {
-  document.title = `${title} · ${PRODUCT}`;
+  document.title = `${TITLE_PREFIX}${title} · ${PRODUCT}`;
   markPlace(parent?.href ?? (location.hash.slice(1) || "/"));
   const head = h("h1", { tabindex: "-1" }, heading ?? title);
   const confirmation = notice && remark(notice.kind, notice.confirmation);

@@ -15,6 +15,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
+use domain::mode::Mode;
 use edge::{Inbound, Problem, Reply};
 use runtime::{BoxError, Environment};
 
@@ -30,10 +31,11 @@ struct App(Arc<Assets>);
 /// Builds the function's routes.
 pub async fn router(env: &Environment) -> Result<Router, BoxError> {
     let origin: Origin = env.config().parse(ORIGIN)?;
+    let assets = Assets::new(&origin, env.config().parse::<Mode>(Mode::SETTING)?)?;
     let router = Router::new()
         .route("/portal", get(async |State(app): State<App>, inbound: Inbound| app.0.page.answer(&inbound)))
         .route("/portal/assets/{file}", get(asset));
-    Ok(router.with_state(App(Arc::new(Assets::new(&origin)?))))
+    Ok(router.with_state(App(Arc::new(assets))))
 }
 
 async fn asset(State(app): State<App>, inbound: Inbound) -> Response {

@@ -1,4 +1,4 @@
-//! The module `domain.js`: names and limits of the domain with words for coaches.
+//! The module `domain.js`: names and limits of the domain with words for coaches, and the beginning of titles.
 //!
 //! The page has no list of its own.
 
@@ -31,8 +31,8 @@ const NOT_BEHIND_KEYS: [Code; 14] = [
     Code::RecoveryRunning,
 ];
 
-/// Renders the module.
-pub(crate) fn module() -> String {
+/// Renders the module. `title_prefix` is the beginning of the page's title on every screen.
+pub(crate) fn module(title_prefix: &str) -> String {
     let scopes = Scope::ALL.map(scope);
     let permissions = Permission::ALL.map(|permission| {
         json!({
@@ -60,10 +60,11 @@ pub(crate) fn module() -> String {
     });
     format!(
         "export const SCOPES = {};\nexport const PERMISSIONS = {};\nexport const CODES = {};\n\
-         export const LIMITS = {limits};\n",
+         export const LIMITS = {limits};\nexport const TITLE_PREFIX = {};\n",
         Value::from_iter(scopes),
         Value::from_iter(permissions),
         Value::Object(codes()),
+        Value::from(title_prefix),
     )
 }
 

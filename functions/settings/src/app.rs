@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use domain::audit::{AuditAction, AuditDetail};
+use domain::mode::Mode;
 use domain::receiver_url::Reach;
 use edge::Session;
 use runtime::{BoxError, Environment};
@@ -22,6 +23,7 @@ pub(crate) struct App {
     pub(crate) deliveries: Deliveries,
     pub(crate) requests: Requests,
     pub(crate) reach: Reach,
+    pub(crate) mode: Mode,
 }
 
 impl App {
@@ -34,6 +36,7 @@ impl App {
             deliveries: Deliveries::new(env, db, vault)?,
             requests: Requests::new(env, db)?,
             reach: Reach::by_setting(env.config().find(Reach::SETTING)),
+            mode: env.config().parse::<Mode>(Mode::SETTING)?,
         })
     }
 

@@ -51,7 +51,7 @@ pub(crate) async fn list(app: App, session: Session, inbound: Inbound) -> Result
 /// `GET /settings/webhooks/{id}/deliveries/{delivery_id}`
 pub(crate) async fn read(app: App, session: Session, inbound: Inbound) -> Result<Reply, Problem> {
     let (endpoint, id) = (endpoint_id(inbound.parameter(0))?, delivery_id(inbound.parameter(1))?);
-    let read = app.deliveries.read(&endpoint, &id, session.now);
+    let read = app.deliveries.read(&endpoint, &id, app.mode, session.now);
     let (found, stored) = try_join(read, app.endpoints.find(&session.coach, &endpoint)).await?;
     let own = found.filter(|found| found.coach == session.coach).ok_or(Problem::not_found(IdKind::Delivery))?;
     let mut detail = own.detail;

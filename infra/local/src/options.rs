@@ -4,8 +4,12 @@ use std::num::NonZeroU16;
 use std::path::PathBuf;
 
 use clap::Parser;
+use domain::mode::Mode;
 
 use crate::log;
+
+/// The template's parameter with the mode.
+pub(crate) const MODE_PARAMETER: &str = "Mode";
 
 /// The Partner API on this machine: the API, the settings, the queues, the bus, the schedule and the store.
 #[derive(Debug, Clone, Parser)]
@@ -20,9 +24,13 @@ pub struct Options {
     #[arg(long, default_value_t = 4566)]
     pub aws_port: u16,
 
-    /// Directory for everything that is kept between runs.
-    #[arg(long, default_value = ".local")]
-    pub data_dir: PathBuf,
+    /// Mode of the stack, by default live: test makes it a sandbox, as --parameter Mode=test does.
+    #[arg(long, value_name = "live|test", value_parser = Mode::parse)]
+    pub mode: Option<Mode>,
+
+    /// Directory for everything that is kept between runs: by default .local, of a sandbox .local-test.
+    #[arg(long)]
+    pub data_dir: Option<PathBuf>,
 
     /// Keep nothing.
     #[arg(long)]
@@ -51,6 +59,37 @@ pub struct Options {
     pub log: String,
 }
 
+/// The parameter `Mode` is unusable, or names another mode than `--mode`.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("--parameter Mode={value}: {reason}")]
+pub struct InvalidMode {
+    value: String,
+    reason: String,
+}
+
+impl Options {
+    /// Returns the mode of the stack, which either option may give.
+    pub fn stack_mode(&self) -> Result<Mode, InvalidMode> {
+        let parameter = self.parameters.iter().rfind(|(name, _)| name == MODE_PARAMETER);
+        let Some((_, value)) = parameter else { return Ok(self.mode.unwrap_or(Mode::Live)) };
+        let invalid = |reason| InvalidMode { value: value.clone(), reason };
+        let mode = Mode::parse(value).map_err(invalid)?;
+        match self.mode {
+            Some(other) if other != mode => Err(invalid(format!("contradicts --mode {}", other.as_str()))),
+            _ => Ok(mode),
+        }
+    }
+
+    /// Returns the data directory of a stack of this mode. `None` for an ephemeral run.
+    pub fn data_dir(&self, mode: Mode) -> Option<PathBuf> {
+        let default = match mode {
+            Mode::Live => ".local",
+            Mode::Test => ".local-test",
+        };
+        (!self.ephemeral).then(|| self.data_dir.clone().unwrap_or_else(|| default.into()))
+    }
+}
+
 fn parameter(text: &str) -> Result<(String, String), &'static str> {
     let (name, value) = text.split_once('=').ok_or("must be NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
@@ -64,14 +103,44 @@ mod tests {
     fn the_default_options_are_those_of_the_readme() {
         let options = Options::parse_from(["local-stack"]);
         assert_eq!((options.port, options.aws_port), (8080, 4566));
-        assert_eq!(options.data_dir, PathBuf::from(".local"));
+        assert_eq!(options.stack_mode(), Ok(Mode::Live));
         assert!(!options.ephemeral && !options.no_demo);
     }
 
     #[test]
     fn an_invalid_option_is_refused() {
-        for option in [["--port", "70000"], ["--parameter", "RequestLog"]] {
+        for option in [["--port", "70000"], ["--parameter", "RequestLog"], ["--mode", "Live"]] {
             assert!(Options::try_parse_from([&["local-stack"], &option[..]].concat()).is_err(), "{option:?}");
+        }
+    }
+
+    #[test]
+    fn the_mode_is_an_option_or_a_parameter_and_never_two_modes() {
+        let mode = |options: &[&str]| {
+            let options = Options::parse_from([&["local-stack"], options].concat());
+            options.stack_mode().map_err(|error| error.to_string())
+        };
+        for options in [&["--mode", "test"][..], &["--parameter", "Mode=live", "--parameter", "Mode=test"]] {
+            assert_eq!(mode(options), Ok(Mode::Test), "{options:?}");
+        }
+        assert_eq!(mode(&["--mode", "test", "--parameter", "Mode=test"]), Ok(Mode::Test));
+        for (options, wanted) in [
+            (&["--mode", "live", "--parameter", "Mode=test"][..], "contradicts --mode live"),
+            (&["--parameter", "Mode=sandbox"], "must be live or test"),
+        ] {
+            let message = mode(options).unwrap_err();
+            assert!(message.starts_with("--parameter Mode=") && message.ends_with(wanted), "{message}");
+        }
+    }
+
+    #[test]
+    fn each_mode_has_a_data_directory_of_its_own_unless_one_is_given() {
+        let dir = |options: &[&str], mode| Options::parse_from([&["local-stack"], options].concat()).data_dir(mode);
+        assert_eq!(dir(&[], Mode::Live), Some(".local".into()));
+        assert_eq!(dir(&[], Mode::Test), Some(".local-test".into()));
+        for mode in Mode::ALL {
+            assert_eq!(dir(&["--data-dir", "x"], mode), Some("x".into()));
+            assert_eq!(dir(&["--data-dir", "x", "--ephemeral"], mode), None);
         }
     }
 }

@@ -44,9 +44,9 @@ async fn run(options: &Options, log_state: &LogState) -> Result<(), StartError> 
     let running = Running::start(options, &linked::all()).await?;
     log_state.show_time_of(&running.stack.timeline.clock);
     if options.no_demo {
-        demo::print_bare(&running, options);
+        demo::print_bare(&running);
     } else {
-        demo::seed_and_print(&running, options, log_state).await;
+        demo::seed_and_print(&running, log_state).await;
     }
     running.set_ready()?;
     demo::print_ready(&running);

@@ -1,6 +1,7 @@
 //! The running stack: it assembles what the template declares, serves it, and shuts it down in order.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use axum::Router;
 use axum::extract::Request;
 use axum::middleware::from_fn;
 use axum::serve::ListenerExt;
+use domain::mode::Mode;
 use local_aws::{Aws, DataDir, Policy, Secrets};
 use runtime::Clock;
 use serde_json::json;
@@ -27,7 +29,7 @@ use crate::functions::Functions;
 use crate::gateway::{Gateway, SigningKey};
 use crate::loopback;
 use crate::mappings::{SqsMapping, StreamMapping};
-use crate::options::Options;
+use crate::options::{InvalidMode, MODE_PARAMETER, Options};
 use crate::receiver::Receiver;
 use crate::schedule::Schedules;
 use crate::stack::Stack;
@@ -38,6 +40,7 @@ use crate::work::Work;
 const TEMPLATE: &str = include_str!("../../../template.yaml");
 const SIGNING_KEY_FILE: &str = "signing-key";
 const PORTS_FILE: &str = "ports.json";
+const MODE_FILE: &str = "mode";
 /// Time for running requests and invocations to finish at shutdown.
 const GRACE: Duration = Duration::from_secs(3);
 /// Functions that may send webhooks to this machine, which production never allows.
@@ -55,6 +58,22 @@ pub enum StartError {
         reason: String,
         /// The option that chooses another port.
         option: &'static str,
+    },
+    /// The options name no mode, or two.
+    #[error("{0}")]
+    Mode(#[from] InvalidMode),
+    /// The data directory is of a stack of the other mode.
+    #[error(
+        "the data directory {dir} is of mode {kept}, and this stack would be of mode {mode}: name another with \
+         --data-dir, or start with --mode {kept}"
+    )]
+    OtherMode {
+        /// The directory.
+        dir: String,
+        /// The directory's mode.
+        kept: &'static str,
+        /// The mode of the options.
+        mode: &'static str,
     },
     /// The data directory cannot be used.
     #[error("{0}")]
@@ -96,6 +115,8 @@ pub struct Running {
     pub port: u16,
     /// The port of the AWS endpoint.
     pub aws_port: u16,
+    /// The mode of the stack.
+    pub mode: Mode,
     router: Router,
     ending: watch::Sender<bool>,
     server: JoinHandle<io::Result<()>>,
@@ -107,19 +128,23 @@ pub struct Running {
 impl Running {
     /// Starts the stack that the options and the template describe.
     pub async fn start(options: &Options, functions: &Functions) -> Result<Self, StartError> {
+        let mode = options.stack_mode()?;
         let (listener, port) = listen(options.port, "--port").await?;
         let (aws_listener, aws_port) = listen(options.aws_port, "--aws-port").await?;
         let base_url = format!("http://127.0.0.1:{port}");
         let aws_url = format!("http://127.0.0.1:{aws_port}");
-        let state = StateDir::new((!options.ephemeral).then(|| options.data_dir.clone()));
+        let state = StateDir::new(options.data_dir(mode));
         let mut parameters = parameters(&base_url);
         parameters.extend(options.parameters.iter().cloned());
+        parameters.insert(MODE_PARAMETER.to_owned(), mode.as_str().to_owned());
         let mut template = Template::load(TEMPLATE, &parameters, &aws_url)?;
 
+        check_mode(&state, mode)?;
         let clock = Arc::new(StackClock::load(state.path(), options.slow_clock)?);
         let dir = state.path().map_or(DataDir::Ephemeral, |path| DataDir::Persistent(path.to_owned()));
         let aws = Aws::open(&dir, Arc::clone(&clock) as Arc<dyn Clock>).await?;
         aws.sqs().set_port(aws_port);
+        state.write(MODE_FILE, mode.as_str()).map_err(|error| state_error(MODE_FILE, error))?;
         if let Some(path) = state.path() {
             clock.persist_in(path)?;
         }
@@ -135,7 +160,7 @@ impl Running {
         let (stack, pollers) = assemble(&template, functions, parts)?;
         let router = router(Arc::clone(&stack));
         let server = serve(listener, router.clone(), &ending);
-        Ok(Self { stack, port, aws_port, router, ending, server, aws_ending, aws_server, pollers })
+        Ok(Self { stack, port, aws_port, mode, router, ending, server, aws_ending, aws_server, pollers })
     }
 
     /// Returns the router of the API and `/_local`, for calls from within the process.
@@ -146,10 +171,8 @@ impl Running {
     /// Marks the stack as ready and writes its ports to the data directory.
     pub fn set_ready(&self) -> Result<(), StartError> {
         let ports = json!({ "port": self.port, "aws_port": self.aws_port, "pid": std::process::id() });
-        self.stack
-            .state
-            .write(PORTS_FILE, &ports.to_string())
-            .map_err(|error| StartError::State { file: PORTS_FILE, reason: error.to_string() })?;
+        let written = self.stack.state.write(PORTS_FILE, &ports.to_string());
+        written.map_err(|error| state_error(PORTS_FILE, error))?;
         self.stack.set_ready();
         Ok(())
     }
@@ -190,6 +213,25 @@ async fn listen(port: u16, option: &'static str) -> Result<(TcpListener, u16), S
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(refused)?;
     let port = listener.local_addr().map_err(refused)?.port();
     Ok((listener, port))
+}
+
+fn state_error(file: &'static str, reason: impl Display) -> StartError {
+    StartError::State { file, reason: reason.to_string() }
+}
+
+/// Refuses a data directory of the other mode. A directory that was in use before it had a mode is live.
+fn check_mode(state: &StateDir, mode: Mode) -> Result<(), StartError> {
+    let read = |file| state.read(file).map_err(|error| state_error(file, error));
+    let kept = match read(MODE_FILE)? {
+        Some(text) => Mode::parse(text.trim()).map_err(|rule| state_error(MODE_FILE, rule))?,
+        None if read(SIGNING_KEY_FILE)?.is_some() => Mode::Live,
+        None => mode,
+    };
+    if kept == mode {
+        return Ok(());
+    }
+    let dir = state.path().map_or_else(String::new, |path| path.display().to_string());
+    Err(StartError::OtherMode { dir, kept: kept.as_str(), mode: mode.as_str() })
 }
 
 /// The template parameters of a local run.
@@ -313,12 +355,11 @@ fn assemble(
 
 /// Loads or creates the key that signs settings tokens. It is stored, so that a token outlives a restart.
 fn signing_key(state: &StateDir) -> Result<SigningKey, StartError> {
-    let refused = |reason: String| StartError::State { file: SIGNING_KEY_FILE, reason };
-    if let Some(text) = state.read(SIGNING_KEY_FILE).map_err(|error| refused(error.to_string()))? {
-        return SigningKey::decode(&text).ok_or_else(|| refused("it holds no key".to_owned()));
+    if let Some(text) = state.read(SIGNING_KEY_FILE).map_err(|error| state_error(SIGNING_KEY_FILE, error))? {
+        return SigningKey::decode(&text).ok_or_else(|| state_error(SIGNING_KEY_FILE, "it holds no key"));
     }
     let key = SigningKey::generate();
-    state.write(SIGNING_KEY_FILE, &key.encode()).map_err(|error| refused(error.to_string()))?;
+    state.write(SIGNING_KEY_FILE, &key.encode()).map_err(|error| state_error(SIGNING_KEY_FILE, error))?;
     Ok(key)
 }
 

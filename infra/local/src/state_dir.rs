@@ -1,4 +1,4 @@
-//! The stack's own small files in the data directory: the demo's keys, the signing key, the ports.
+//! The stack's own small files in the data directory: the demo's keys, the signing key, the ports, the mode.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -26,6 +26,8 @@ impl StateDir {
         match fs::read_to_string(dir.join(name)) {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            // The data directory is a file: opening it reports that with a better message.
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(None),
             Err(error) => Err(error),
         }
     }

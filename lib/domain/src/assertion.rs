@@ -145,8 +145,13 @@ impl SignedAssertion {
     /// Returns the application's URL for the assertion. The assertion is in the fragment, which reaches no server and
     /// no log.
     pub fn session_url(&self, host: &CanonicalHost) -> String {
-        format!("{}/session#token={}", host.as_str(), *self.0)
+        format!("{}#token={}", session_address(host), *self.0)
     }
+}
+
+/// Returns the application's address that takes an assertion.
+pub fn session_address(host: &CanonicalHost) -> String {
+    format!("{}/session", host.as_str())
 }
 
 impl fmt::Debug for AssertionSigner {

@@ -39,7 +39,12 @@ impl LoginToken {
     }
 
     pub fn url(&self, host: &CanonicalHost) -> String {
-        format!("{}/login/{}", host.as_str(), *self.0)
+        format!("{}{}", host.as_str(), self.path())
+    }
+
+    /// Returns the path of the link, which is the same on each host.
+    pub fn path(&self) -> String {
+        format!("/login/{}", *self.0)
     }
 
     /// Returns the SHA-256 of the token's text, in lower-case hex.
@@ -156,6 +161,7 @@ mod tests {
         let token = LoginToken::new(&[255; 32]);
         let link = LoginLink::new(ClientId::parse("client_1").unwrap(), &token, &host);
         let secret = link.login_url.strip_prefix("https://coach.example.com/login/").unwrap();
+        assert_eq!(link.login_url, format!("{}{}", host.as_str(), token.path()));
         assert_eq!(LoginToken::parse(secret).unwrap().sha256(), token.sha256());
         assert_eq!(format!("{token:?}"), "LoginToken(..)");
     }

@@ -1,7 +1,7 @@
 //! Table `login-links`: one item per link, used or not, until it expires. pk `LINK#<sha256>`, of the token.
 //!
 //! 1. `put` PutItem of a new link.
-//! 2. `get` GetItem, consistent. A used link is not returned.
+//! 2. `get` GetItem, consistent.
 //! 3. `use_up` Transaction: marks an unused, unexpired link as used, and checks that its client is as it was when the
 //!    link was created. Of any number of attempts one succeeds.
 
@@ -26,6 +26,13 @@ struct LoginLinkItem {
     used_at: Option<i64>,
     /// Seconds: the TTL attribute.
     expires_at: i64,
+}
+
+/// A link that was created. It may have expired, and its client may have changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CreatedLink {
+    pub grant: LoginGrant,
+    pub is_used: bool,
 }
 
 /// The table of login links.
@@ -57,14 +64,17 @@ impl LoginLinks {
         Ok(())
     }
 
-    /// Reads the grant of an unused link. The link may have expired, and its client may have changed.
-    pub async fn get(&self, token: &LoginToken) -> Result<Option<LoginGrant>, StoreError> {
+    /// Reads a link.
+    pub async fn get(&self, token: &LoginToken) -> Result<Option<CreatedLink>, StoreError> {
         let found: Option<LoginLinkItem> = self.table.get("login link", key(token)).await?;
-        Ok(found.filter(|record| record.used_at.is_none()).map(|record| LoginGrant {
-            client_id: record.client_id,
-            coach_id: record.coach_id,
-            login_epoch: record.login_epoch,
-            valid_until: Timestamp::from_ms(record.valid_until),
+        Ok(found.map(|record| CreatedLink {
+            grant: LoginGrant {
+                client_id: record.client_id,
+                coach_id: record.coach_id,
+                login_epoch: record.login_epoch,
+                valid_until: Timestamp::from_ms(record.valid_until),
+            },
+            is_used: record.used_at.is_some(),
         }))
     }
 

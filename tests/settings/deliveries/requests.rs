@@ -9,7 +9,7 @@ use crate::feed::erasure::erased;
 use crate::world::{Answer, Caller, Endpoint, Hook, Receiver, World, list, members, until};
 
 /// The newest delivery of an endpoint, as the single read shows it.
-async fn newest(settings: &Caller, endpoint: &Endpoint) -> Value {
+pub(crate) async fn newest(settings: &Caller, endpoint: &Endpoint) -> Value {
     let path = format!("/settings/webhooks/{}/deliveries", endpoint.id);
     let listed = settings.get(&format!("{path}?limit=1")).await.expect(200).body["data"][0].clone();
     let mut read = settings.get(&format!("{path}/{}", listed["id"].as_str().unwrap())).await.expect(200).body;
@@ -23,7 +23,7 @@ async fn newest(settings: &Caller, endpoint: &Endpoint) -> Value {
 
 /// Asserts that the shown request is the one that the receiver got.
 #[track_caller]
-fn assert_sent(delivery: &Value, hook: &Hook) {
+pub(crate) fn assert_sent(delivery: &Value, hook: &Hook) {
     let request = &delivery["request"];
     assert_eq!(members(request), ["body", "headers", "url_host"]);
     assert_eq!(request["url_host"], "127.0.0.1");

@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
+use domain::mode::Mode;
 use serde_json::json;
 
 use super::seed::load_or_create;
 use super::{COACH_ID, Demo};
 use crate::log::LogState;
-use crate::options::Options;
 use crate::running::Running;
 use crate::template::REGION;
 
@@ -15,22 +15,22 @@ use crate::template::REGION;
 const LABEL: usize = 14;
 
 /// Creates the demo workspace unless it exists, and prints its addresses and keys, then one line of the log.
-pub(crate) async fn seed_and_print(running: &Running, options: &Options, log: &LogState) {
+pub(crate) async fn seed_and_print(running: &Running, log: &LogState) {
     match log.quietly(load_or_create(running)).await {
         Ok(demo) => {
-            print(&with_demo(running, options, &demo));
+            print(&with_demo(running, &demo));
             tracing::info!(coach_id = COACH_ID, "the demo workspace is ready");
         }
         Err(error) => {
-            print_bare(running, options);
+            print_bare(running);
             tracing::error!("cannot create the demo workspace: {error}");
         }
     }
 }
 
 /// Prints the addresses.
-pub fn print_bare(running: &Running, options: &Options) {
-    print(&format!("{}\n{}", addresses(running, options), ENDING));
+pub fn print_bare(running: &Running) {
+    print(&format!("{}\n{}", addresses(running), ENDING));
 }
 
 /// Prints the last line, which programs wait for: the addresses as JSON.
@@ -41,12 +41,16 @@ pub fn print_ready(running: &Running) {
 
 const ENDING: &str = "  Ctrl-C ends it.\n\n";
 
-fn addresses(running: &Running, options: &Options) -> String {
+fn addresses(running: &Running) -> String {
     let stack = &running.stack;
-    let data = if options.ephemeral { "not kept".to_owned() } else { options.data_dir.display().to_string() };
+    let sandbox = match running.mode {
+        Mode::Live => "",
+        Mode::Test => ": a sandbox, where nothing is real",
+    };
+    let data = stack.state.path().map_or_else(|| "not kept".to_owned(), |path| path.display().to_string());
     let aws = format!("{}  (region {REGION}, any credentials)", stack.aws_url);
     format!(
-        "\n  Partner API, local stack\n\n{}{}{}{}",
+        "\n  Partner API, local stack{sandbox}\n\n{}{}{}{}",
         line("API", &stack.base_url),
         line("Documentation", &format!("{}/docs", stack.base_url)),
         line("AWS endpoint", &aws),
@@ -54,10 +58,10 @@ fn addresses(running: &Running, options: &Options) -> String {
     )
 }
 
-fn with_demo(running: &Running, options: &Options, demo: &Demo) -> String {
+fn with_demo(running: &Running, demo: &Demo) -> String {
     let base = &running.stack.base_url;
     let token = running.stack.gateway.token(COACH_ID).unwrap_or_default();
-    let mut text = addresses(running, options);
+    let mut text = addresses(running);
     text.push('\n');
     text.push_str(&line("Partner key", &demo.partner_key));
     text.push_str(&line("CRM key", &demo.crm_key));

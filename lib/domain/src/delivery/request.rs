@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::DeliveryView;
 use crate::id::EventId;
+use crate::mode::Mode;
 
 /// The value of `user-agent`.
 const CLIENT_NAME: &str = "partner-api-webhooks/1";
@@ -20,12 +21,18 @@ pub struct WebhookHeaders<'a> {
     pub unix_s: i64,
     /// `None` once the signature is erased.
     pub signature: Option<&'a str>,
+    /// The mode of the deployment. A sandbox says so with each request.
+    pub mode: Mode,
 }
 
 impl<'a> WebhookHeaders<'a> {
     /// Returns the headers, in the order in which they are sent. The HTTP client adds `host` and `content-length`.
     pub fn pairs(&self) -> impl Iterator<Item = (&'static str, Cow<'a, str>)> {
         let signature = self.signature.map(|signature| ("webhook-signature", signature.into()));
+        let mode = match self.mode {
+            Mode::Live => None,
+            Mode::Test => Some(("x-service-mode", self.mode.as_str().into())),
+        };
         let before = [
             ("accept", "*/*".into()),
             ("accept-encoding", "identity".into()),
@@ -34,7 +41,7 @@ impl<'a> WebhookHeaders<'a> {
             ("webhook-id", self.event_id.as_str().into()),
             ("webhook-timestamp", self.unix_s.to_string().into()),
         ];
-        before.into_iter().chain(signature).chain([("x-service-event", self.event_type.into())])
+        before.into_iter().chain(signature).chain([("x-service-event", self.event_type.into())]).chain(mode)
     }
 }
 
@@ -63,10 +70,10 @@ pub struct DeliveryRequest {
 crate::discreet! { DeliveryRequest }
 
 impl DeliveryRequest {
-    /// Builds the request from its kept parts.
-    pub fn new(sent: SentRequest, event_id: &EventId, event_type: &str, body: Option<String>) -> Self {
+    /// Builds the request from its kept parts. A deployment keeps its mode, so the mode is that of the attempt.
+    pub fn new(sent: SentRequest, event_id: &EventId, event_type: &str, mode: Mode, body: Option<String>) -> Self {
         let SentRequest { host, unix_s, signature } = sent;
-        let headers = WebhookHeaders { event_id, event_type, unix_s, signature: signature.as_deref() };
+        let headers = WebhookHeaders { event_id, event_type, unix_s, signature: signature.as_deref(), mode };
         let headers = headers.pairs().map(|(name, value)| (name, value.into_owned())).collect();
         Self { url_host: host, headers, body }
     }
@@ -97,9 +104,26 @@ mod tests {
             unix_s: 1_790_000_000,
             signature: signature.map(str::to_owned),
         };
-        let whole = DeliveryRequest::new(sent(Some("v1,abc=")), &event_id, "new_client", Some("{}".to_owned()));
-        let mut erased = DeliveryRequest::new(sent(None), &event_id, "new_client", None);
-        erased.headers.insert("webhook-signature", "v1,abc=".to_owned());
-        assert_eq!(erased.headers, whole.headers);
+        for mode in Mode::ALL {
+            let body = Some("{}".to_owned());
+            let whole = DeliveryRequest::new(sent(Some("v1,abc=")), &event_id, "new_client", mode, body);
+            let mut erased = DeliveryRequest::new(sent(None), &event_id, "new_client", mode, None);
+            erased.headers.insert("webhook-signature", "v1,abc=".to_owned());
+            assert_eq!(erased.headers, whole.headers);
+        }
+    }
+
+    #[test]
+    fn a_sandbox_adds_its_mode_to_the_headers_and_a_live_deployment_adds_nothing() {
+        let event_id = EventId::parse("evt_1").unwrap();
+        let pairs = |mode| {
+            let headers =
+                WebhookHeaders { event_id: &event_id, event_type: "new_client", unix_s: 1, signature: None, mode };
+            headers.pairs().collect::<Vec<_>>()
+        };
+        let mut expected = pairs(Mode::Live);
+        assert!(expected.iter().all(|(name, _)| *name != "x-service-mode"), "{expected:?}");
+        expected.push(("x-service-mode", "test".into()));
+        assert_eq!(pairs(Mode::Test), expected);
     }
 }

@@ -2,6 +2,7 @@
 
 use domain::delivery::{DeliveryDetail, DeliveryRequest};
 use domain::id::{CoachId, DeliveryId, EndpointId};
+use domain::mode::Mode;
 use domain::time::Timestamp;
 
 use super::Deliveries;
@@ -16,11 +17,12 @@ pub struct ReadDelivery {
 }
 
 impl Deliveries {
-    /// Reads a delivery of an endpoint, which may be deleted.
+    /// Reads a delivery of an endpoint, which may be deleted. `mode` is the mode of the deployment.
     pub async fn read(
         &self,
         endpoint: &EndpointId,
         id: &DeliveryId,
+        mode: Mode,
         now: Timestamp,
     ) -> Result<Option<ReadDelivery>, StoreError> {
         let Some(item) = self.table.item(key(endpoint, id)).await? else { return Ok(None) };
@@ -33,7 +35,7 @@ impl Deliveries {
             None => None,
             Some(sent) => {
                 let body = self.body_of(endpoint, &record)?;
-                Some(DeliveryRequest::new(sent, &record.event_id, &record.event_type, body))
+                Some(DeliveryRequest::new(sent, &record.event_id, &record.event_type, mode, body))
             }
         };
         let detail = DeliveryDetail { delivery, request, body_erased: record.sealed.is_empty() };

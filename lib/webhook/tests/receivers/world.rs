@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use domain::delivery::{AttemptResult, WebhookHeaders};
 use domain::id::EventId;
+use domain::mode::Mode;
 use domain::receiver_url::{Reach, ReceiverUrl};
 use rustls::RootCertStore;
 use webhook::resolve::{Lookup, Names};
@@ -73,6 +74,7 @@ pub(crate) async fn post(client: &WebhookClient, url: &str) -> Answer {
         event_type: "new_client",
         unix_s: 1_700_000_000,
         signature: Some("v1,abc"),
+        mode: Mode::Live,
     };
     client.send(Webhook { url: &url, headers, body: b"{}".to_vec() }).await
 }
