@@ -24,7 +24,6 @@ use runtime::{BoxError, Metric, Unit, add, error_chain, note_each};
 
 pub use app::App;
 
-
 /// Time of a fact in the queue. A fact that goes round again is delayed on purpose and not measured.
 const QUEUE_WAIT_MS: Metric = Metric::logged("queue_wait_ms", Unit::Milliseconds);
 /// Messages that are redelivered after a failure. Neither Lambda's errors nor the age of the queue show them.
@@ -120,7 +119,11 @@ impl App {
                 // Of several copies of a message only one continues: otherwise copies would double with each round. A
                 // redelivered message always continues: the function that had it may have died before sending.
                 let is_ours = self.facts.begin_round(&fact.id, since, envelope.rounds, now).await?;
-                if is_ours || receives(message) > 1 { self.queues.feed.send_round(envelope, since).await } else { Ok(()) }
+                if is_ours || receives(message) > 1 {
+                    self.queues.feed.send_round(envelope, since).await
+                } else {
+                    Ok(())
+                }
             }
             Outcome::Unknown(_) | Outcome::Waits(_) => {
                 self.queues.set_aside(envelope, &reason.unwrap_or_default(), now).await

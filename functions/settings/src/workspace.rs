@@ -1,8 +1,6 @@
 //! `GET /settings/workspace`: what the workspace may use, and how much of its limits is in use.
 
-use domain::endpoint::MAX_ENDPOINTS;
-use domain::key::MAX_LIVE_KEYS;
-use domain::workspace::{EndpointUsage, KeyUsage, Workspace, WorkspaceView};
+use domain::workspace::WorkspaceView;
 use edge::{Inbound, Problem, Reply, Session};
 
 use crate::App;
@@ -13,13 +11,5 @@ pub(crate) async fn read(app: App, session: Session, _: Inbound) -> Result<Reply
         app.keys.count_live(&session.coach, session.now),
         app.endpoints.count(&session.coach),
     )?;
-    let Workspace { coach_id, name, entitlements, crm, .. } = workspace.ok_or(Problem::WorkspaceUnknown)?.workspace;
-    Reply::ok(&WorkspaceView {
-        coach_id,
-        name,
-        entitlements,
-        crm_configured: crm.is_some(),
-        keys: KeyUsage { live, max: MAX_LIVE_KEYS },
-        endpoints: EndpointUsage { count, max: MAX_ENDPOINTS },
-    })
+    Reply::ok(&WorkspaceView::new(workspace.ok_or(Problem::WorkspaceUnknown)?.workspace, live, count))
 }

@@ -54,6 +54,7 @@ pub fn all() -> Functions {
         .with("crm-workflows", http_function!(crm_workflows))
         .with("events", http_function!(events))
         .with("mcp", http_function!(mcp))
+        .with("sandbox", http_function!(sandbox))
         .with("settings", http_function!(settings))
         .with("docs", http_function!(docs))
         .with("portal", http_function!(portal))
@@ -61,6 +62,7 @@ pub fn all() -> Functions {
         .with("relay", event_function!(relay, relay::Invocation))
         .with("deliver", event_function!(deliver, SqsEvent))
         .with("sweep", event_function!(sweep, sweep::Invocation))
+        .with("wipe", event_function!(wipe, wipe::Invocation))
 }
 
 struct Http(Function);

@@ -51,6 +51,12 @@ impl Limit {
     }
 }
 
+/// Returns the whole seconds to the next UTC midnight, at least 1.
+pub fn seconds_to_midnight(now: Timestamp) -> u32 {
+    const DAY_S: i64 = 86_400;
+    u32::try_from(DAY_S - now.unix_s().rem_euclid(DAY_S)).unwrap_or(1)
+}
+
 /// A calendar minute, counted from the Unix epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Minute(pub i64);

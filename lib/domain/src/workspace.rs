@@ -5,8 +5,10 @@ use url::Url;
 
 use crate::api_key::Scope;
 use crate::country::Country;
+use crate::endpoint::MAX_ENDPOINTS;
 use crate::fact_values::{nullable_count, text};
 use crate::id::{CoachId, MAX_ID_CHARS, PipelineId, TeamId};
+use crate::key::MAX_LIVE_KEYS;
 use crate::tz::ZoneName;
 
 /// The features that the workspace may use.
@@ -103,6 +105,21 @@ pub struct WorkspaceView {
     pub endpoints: EndpointUsage,
 }
 crate::discreet! { WorkspaceView }
+
+impl WorkspaceView {
+    /// The view of a workspace with this number of live keys and of endpoints.
+    pub fn new(workspace: Workspace, live_keys: usize, endpoints: usize) -> Self {
+        let Workspace { coach_id, name, entitlements, crm, .. } = workspace;
+        Self {
+            coach_id,
+            name,
+            entitlements,
+            crm_configured: crm.is_some(),
+            keys: KeyUsage { live: live_keys, max: MAX_LIVE_KEYS },
+            endpoints: EndpointUsage { count: endpoints, max: MAX_ENDPOINTS },
+        }
+    }
+}
 
 /// The number of live keys. A replaced key is live until its overlap ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]

@@ -230,10 +230,7 @@ impl Route {
 
     /// Returns true if callers present an API key to the route itself.
     pub fn takes_key(&self) -> bool {
-        matches!(
-            self.access,
-            Access::Partner(_) | Access::Crm(_) | Access::Events | Access::AnyKey | Access::Sandbox
-        )
+        matches!(self.access, Access::Partner(_) | Access::Crm(_) | Access::Events | Access::AnyKey | Access::Sandbox)
     }
 
     /// Returns true if the route changes something. A read whose question is a body has the method POST, too.

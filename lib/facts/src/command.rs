@@ -105,9 +105,15 @@ pub(crate) enum Decision<Rest> {
 /// A fact that needs no further decision.
 enum Decided<Rest> {
     /// The transaction with its mark is committed, by this message or an earlier one.
-    Marked { rest: Rest, is_new: bool },
+    Marked {
+        rest: Rest,
+        is_new: bool,
+    },
     /// No transaction has its mark.
-    Unmarked { rest: Option<Rest>, is_new: bool },
+    Unmarked {
+        rest: Option<Rest>,
+        is_new: bool,
+    },
     Ended(Outcome),
 }
 

@@ -23,7 +23,6 @@ use store::workflow::Workflows;
 use store::workspace::Workspaces;
 use store::{Db, StoreError};
 
-
 /// Stores facts.
 #[derive(Clone)]
 pub struct FactStore {

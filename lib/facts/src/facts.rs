@@ -124,7 +124,7 @@ async fn store_happening(
 }
 
 /// The client that a fact is about.
-fn client_of(body: &FactBody) -> Option<&ClientId> {
+pub fn client_of(body: &FactBody) -> Option<&ClientId> {
     match body {
         FactBody::OfClient(client, _) => Some(client),
         FactBody::ClientSaved(saved) => Some(&saved.client_id),

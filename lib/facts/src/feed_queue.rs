@@ -14,6 +14,7 @@ const ROUND_DELAYS_S: [i32; 4] = [5, 10, 20, 60];
 const PASS_DELAYS_S: [i32; 2] = [120, 900];
 
 /// The feed queue.
+#[derive(Clone)]
 pub struct FeedQueue(Queue);
 
 impl FeedQueue {

@@ -14,7 +14,7 @@ mod progress;
 
 pub use envelope::Envelope;
 pub use fact_store::FactStore;
-pub use facts::coach_of;
+pub use facts::{client_of, coach_of};
 pub use feed_queue::FeedQueue;
 pub use outcome::{Next, Outcome};
 pub use progress::Progress;

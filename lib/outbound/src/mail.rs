@@ -48,9 +48,7 @@ impl Mailer {
     /// `WORKSPACES_TABLE` names.
     pub fn new(env: &Environment, db: &Db, vault: &Vault) -> Result<Self, BoxError> {
         Ok(Self(match env.config().parse(Mode::SETTING)? {
-            Mode::Live => {
-                Way::Sent { client: Client::new(env.sdk()), from: env.config().get("MAIL_FROM")?.to_owned() }
-            }
+            Mode::Live => Way::Sent { client: Client::new(env.sdk()), from: env.config().get("MAIL_FROM")?.to_owned() },
             Mode::Test => Way::Stored { mails: StoredMails::new(env, db, vault)?, clock: env.clock() },
         }))
     }

@@ -23,7 +23,7 @@ use crate::metric;
 
 /// The crates of this workspace that functions link. `LOG_LEVEL` applies to them. All other crates log warnings and
 /// errors.
-pub const OUR_CRATES: [&str; 26] = [
+pub const OUR_CRATES: [&str; 27] = [
     "client_records",
     "clients",
     "crm_bookings",
@@ -50,6 +50,7 @@ pub const OUR_CRATES: [&str; 26] = [
     "store",
     "sweep",
     "webhook",
+    "wipe",
 ];
 
 /// Starts logging for the process. `LOG_LEVEL` is `error`, `warn`, `info` or `debug`; the default is `info`. Metrics

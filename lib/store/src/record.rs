@@ -26,10 +26,7 @@ use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 
 use crate::client::Clients;
-use crate::db::{
-    self, Db, Item, Part, StoreError, Table, Write, n, query_page, s,
-    sk_of,
-};
+use crate::db::{self, Db, Item, Part, StoreError, Table, Write, n, query_page, s, sk_of};
 pub use crate::doses::{Doses, StoredDoseSchedule};
 use crate::fact::unless_alive;
 use crate::vault::Vault;

@@ -55,6 +55,16 @@ pub struct Wipe {
     pub job: WipeId,
     pub begun_at: Timestamp,
     pub stage: WipeStage,
+    /// The end of the lease of the call that works on the removal.
+    #[serde(default)]
+    pub busy_until: Option<Timestamp>,
+}
+
+impl Wipe {
+    /// A removal that begins.
+    pub fn new(job: WipeId, now: Timestamp) -> Self {
+        Self { job, begun_at: now, stage: WipeStage::Removing, busy_until: None }
+    }
 }
 
 /// The stage of a removal.
@@ -69,6 +79,11 @@ pub enum WipeStage {
 }
 
 impl StoredWorkspace {
+    /// The time of the fact that set the workspace.
+    pub fn saved_at(&self) -> FactTime {
+        self.saved_at
+    }
+
     /// Returns true while the workspace's test data is being removed, so that writes are refused.
     pub fn is_wiping(&self) -> bool {
         self.wipe.as_ref().is_some_and(|wipe| wipe.stage == WipeStage::Removing)
@@ -149,6 +164,19 @@ impl Workspaces {
             Some(mail) => mail.counted_in(seat),
         }
         .update(Part::Workspace)
+    }
+
+    /// Begins a removal of a workspace's test data, unless one is running. Returns the workspace.
+    pub async fn begin_wipe(&self, coach: &CoachId, wipe: &Wipe) -> Result<StoredWorkspace, StoreError> {
+        db::retry("a removal of test data", || async {
+            let found = self.get(coach).await?;
+            let found = found.ok_or_else(|| StoreError::corrupt("key", "its workspace is missing"))?;
+            match &found.wipe {
+                Some(running) if running.stage != WipeStage::Done => Ok(Some(found)),
+                Some(_) | None => self.set_wipe(&found, wipe).await,
+            }
+        })
+        .await
     }
 
     /// Sets the removal of a workspace's test data, if the workspace is as it was read. Returns the changed workspace;

@@ -1,0 +1,209 @@
+//! The removal of a workspace's test data, in a sandbox. A live stack does not deploy the function.
+//!
+//! A message asks for one part of a removal, for a limited time, and its call sends the message for the next part. The
+//! removal begins once everything that was under way at its start has ended. One call at a time works on a workspace: a
+//! lease in the workspace's record says until when. Then the first contents are laid again, and writes are taken.
+//!
+//! The schedule's call starts the removal for workspaces whose keys are not used any more.
+
+mod invocation;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use domain::fact::{Fact, FactBody};
+use domain::fact_time::FactTime;
+use domain::id::{FactId, new_uuid};
+use domain::sandbox::{MAX_UNUSED, SETTLING, reset};
+use domain::time::Timestamp;
+use facts::{FactStore, Progress};
+use futures::future::{BoxFuture, FutureExt};
+use lambda_runtime::LambdaEvent;
+use outbound::wipe::{WipeOrder, WipeQueue};
+use runtime::{BoxError, Clock, Environment, Metric, Observer, Unit, add, error_chain, note_each, random_bytes};
+use store::Db;
+use store::first_contents::FirstContentsWriter;
+use store::key::Keys;
+use store::test_data::{Removal, TestData};
+use store::unit::{Once, Units};
+use store::vault::Vault;
+use store::watch::{DueMark, Watches};
+use store::workspace::{StoredWorkspace, Wipe, WipeStage, Workspaces};
+
+pub use invocation::Invocation;
+
+/// Time limit of a part.
+const PART: Duration = Duration::from_secs(20);
+/// Lease of a call: longer than the function's time-out.
+const LEASE: chrono::TimeDelta = chrono::TimeDelta::seconds(60);
+/// Wait for another call, or for the relay.
+const WAIT_S: i32 = 5;
+
+/// Removals that began.
+const BEGUN: Metric = Metric::logged("wipes_begun", Unit::Count);
+
+/// A started wipe.
+pub struct App {
+    clock: Arc<dyn Clock>,
+    workspaces: Workspaces,
+    keys: Keys,
+    data: TestData,
+    contents: FirstContentsWriter,
+    facts: FactStore,
+    watches: Watches,
+    units: Units,
+    queue: WipeQueue,
+    observer: Observer,
+}
+
+impl App {
+    /// Connects to everything that a removal reads and writes.
+    pub async fn new(env: &Environment) -> Result<Self, BoxError> {
+        let db = Db::new(env);
+        let vault = Vault::open(env).await?;
+        Ok(Self {
+            clock: env.clock(),
+            workspaces: Workspaces::new(env, &db)?,
+            keys: Keys::new(env, &db)?,
+            data: TestData::new(env, &db, &vault)?,
+            contents: FirstContentsWriter::new(env, &db)?,
+            facts: FactStore::new(env, &db, &vault)?,
+            watches: Watches::new(env, &db)?,
+            units: Units::new(env, &db, &vault)?,
+            queue: WipeQueue::new(env, &db)?,
+            observer: env.observer(),
+        })
+    }
+
+    /// Handles the schedule's call, or the orders of a batch.
+    ///
+    /// The future is boxed, so that this crate is compiled once, and not again in each program that runs it.
+    pub fn handle(&self, event: LambdaEvent<Invocation>) -> BoxFuture<'_, Result<(), BoxError>> {
+        let LambdaEvent { payload, context } = event;
+        async move { self.observer.event(&context.request_id, self.take(payload)).await }.boxed()
+    }
+
+    async fn take(&self, invocation: Invocation) -> Result<(), BoxError> {
+        match invocation {
+            Invocation::Scheduled { .. } => self.wipe_unused().await,
+            Invocation::Orders(batch) => {
+                for message in batch.records {
+                    // A malformed message is dropped: it would be redelivered for ever.
+                    match WipeOrder::read(message.body.as_deref().unwrap_or_default()) {
+                        Ok(order) => self.work(&order).await?,
+                        Err(error) => tracing::error!(error = error_chain(&error), "a message names no removal"),
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Starts the removal for workspaces whose keys are not used any more. One that fails does not stop the others.
+    async fn wipe_unused(&self) -> Result<(), BoxError> {
+        let now = self.now();
+        for (coach, used_at) in self.data.unused(now + -MAX_UNUSED).await? {
+            let Some(found) = self.workspaces.get(&coach).await? else { continue };
+            // Nothing has been written since the last removal.
+            if found.wipe.is_some_and(|wipe| wipe.begun_at > used_at) {
+                continue;
+            }
+            match self.queue.start(&coach, now).await {
+                Ok(_) => add(BEGUN, 1.0),
+                Err(error) => {
+                    let (coach_id, error) = (coach.as_str(), error_chain(&*error));
+                    tracing::error!(coach_id, error, "could not start a removal");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Does the next part of a removal, and orders the part after it.
+    async fn work(&self, order: &WipeOrder) -> Result<(), BoxError> {
+        note_each("coach_ids", order.coach_id.as_str());
+        let now = self.now();
+        let Some(found) = self.workspaces.get(&order.coach_id).await? else { return Ok(()) };
+        let Some(wipe) = found.wipe.clone().filter(|wipe| wipe.job == order.job) else { return Ok(()) };
+        let settled_at = wipe.begun_at + SETTLING;
+        if wipe.stage == WipeStage::Done {
+            return Ok(());
+        }
+        if settled_at > now {
+            let wait_s = (settled_at.ms() - now.ms()).div_ceil(1_000);
+            return self.queue.send(order, i32::try_from(wait_s)?).await;
+        }
+        let leased = Wipe { busy_until: Some(now + LEASE), ..wipe.clone() };
+        let is_free = wipe.busy_until.is_none_or(|until| until <= now);
+        let held = if is_free { self.workspaces.set_wipe(&found, &leased).await? } else { None };
+        let Some(held) = held else { return self.queue.send(order, WAIT_S).await };
+        match wipe.stage {
+            WipeStage::Removing => self.remove(order, &held, wipe, now).await,
+            WipeStage::Opening => self.open(&held, wipe, now).await,
+            WipeStage::Done => Ok(()),
+        }
+    }
+
+    async fn remove(
+        &self,
+        order: &WipeOrder,
+        held: &StoredWorkspace,
+        wipe: Wipe,
+        now: Timestamp,
+    ) -> Result<(), BoxError> {
+        let removal = self.data.remove(&order.coach_id, now, Instant::now() + PART).await?;
+        let free = Wipe { busy_until: None, ..wipe };
+        let delay_s = match removal {
+            Removal::Done => {
+                self.contents.lay(&held.workspace).await?;
+                let rules = self.watches.change_rules(&order.coach_id, DueMark { now, silent: false });
+                let unit = store::unit::Unit::new().write([rules]);
+                self.units.commit(unit, Once::ByVersion, now).await?;
+                let opening = Wipe { stage: WipeStage::Opening, ..free };
+                self.set(order, &opening).await?;
+                0
+            }
+            Removal::Continues => {
+                self.set(order, &free).await?;
+                0
+            }
+            Removal::Waits => {
+                self.set(order, &free).await?;
+                WAIT_S
+            }
+        };
+        self.queue.send(order, delay_s).await
+    }
+
+    /// Resets the workspace's switches, and lets writes in again.
+    async fn open(&self, held: &StoredWorkspace, wipe: Wipe, now: Timestamp) -> Result<(), BoxError> {
+        let coach = &held.workspace.coach_id;
+        let fact = Fact {
+            id: FactId::parse(&format!("wipe_{}", new_uuid(now.ms(), random_bytes()).simple()))?,
+            occurred_at: FactTime::from_ms(now.ms()).max(held.saved_at()),
+            backfill: false,
+            body: FactBody::WorkspaceSaved(reset(held.workspace.clone())),
+        };
+        self.facts.store(&fact, Progress::default(), now).await?;
+        if let Some(stored) = self.workspaces.get(coach).await? {
+            self.keys.copy_entitlements(&stored, now).await?;
+        }
+        let done = Wipe { stage: WipeStage::Done, busy_until: None, ..wipe };
+        self.set(&WipeOrder { coach_id: coach.clone(), job: done.job.clone() }, &done).await
+    }
+
+    /// Sets the state of a removal whose lease is held.
+    async fn set(&self, order: &WipeOrder, wipe: &Wipe) -> Result<(), BoxError> {
+        let set = store::retry("a removal of test data", || async {
+            match self.workspaces.get(&order.coach_id).await? {
+                Some(found) => Ok(self.workspaces.set_wipe(&found, wipe).await?.map(drop)),
+                None => Ok(Some(())),
+            }
+        });
+        Ok(set.await?)
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp::new(self.clock.now())
+    }
+}
