@@ -3,8 +3,8 @@
 use domain::id_kind::IdKind;
 use domain::list::MAIL_PAGE;
 use domain::sandbox::{
-    EvaluationResult, FactBatch, FactResults, MAX_BATCH_FACTS, MAX_TEST_CLIENT_CAP, SandboxEvent,
-    SandboxWorkspacePatch, SentEvent, StoredMailList, WipeJob, WipeStarted,
+    EVENTS_PER_DAY, EvaluationResult, FACTS_PER_DAY, FactBatch, FactResults, MAX_CLIENT_CAP, MAX_FACTS, SandboxEvent,
+    SentEvent, StoredMailList, WipeJob, WipeStarted, WorkspacePatch,
 };
 use domain::workspace::WorkspaceView;
 use edge::Problem;
@@ -18,7 +18,7 @@ use crate::document::operation::{Operation, WIPE, invalid};
 const REST_OF_DAY_S: u32 = 43_200;
 
 pub(super) fn operations() -> Vec<Operation> {
-    let quota = || Problem::TestQuota { retry_after_s: REST_OF_DAY_S };
+    let quota = |things, limit| Problem::TestQuota { things, limit, retry_after_s: REST_OF_DAY_S };
     let stored = json!({ "data": [{}] });
     let refused = json!({
         "data": [{}, {
@@ -26,18 +26,18 @@ pub(super) fn operations() -> Vec<Operation> {
             "reason": "client_id client_019a9f0c6d5e7b3c8f1a2b3c4d5e6f7f has not been seen",
         }],
     });
-    let few_facts = format!("must be a list of 1 to {MAX_BATCH_FACTS} facts");
-    let cap = format!("must be a whole number from 0 to {MAX_TEST_CLIENT_CAP}, or null");
+    let number = format!("must be an array of 1 to {MAX_FACTS} facts");
+    let cap = format!("must be an integer from 0 to {MAX_CLIENT_CAP}");
     vec![
         Operation::new("POST", "/v1/test/facts", "sendFacts")
             .body(FactBatch::schema())
             .example("client", json!({ "facts": [client()] }))
             .example("check_in", json!({ "facts": [check_in()] }))
             .answers(Answer::of::<FactResults>(200).example("stored", stored).example("refused", refused))
-            .refuses([invalid("facts", few_facts), quota()]),
+            .refuses([invalid("facts", number), quota("facts", FACTS_PER_DAY)]),
         Operation::new("PATCH", "/v1/test/workspace", "updateTestWorkspace")
-            .body(SandboxWorkspacePatch::schema())
-            .example("cap", json!({ "client_cap": MAX_TEST_CLIENT_CAP }))
+            .body(WorkspacePatch::schema())
+            .example("cap", json!({ "client_cap": MAX_CLIENT_CAP }))
             .example("not_entitled", json!({ "entitlements": { "partner_api": false } }))
             .example("crm", json!({ "crm_configured": true, "time_zone": "America/New_York" }))
             .answers(Answer::of::<WorkspaceView>(200))
@@ -50,10 +50,10 @@ pub(super) fn operations() -> Vec<Operation> {
             .example("contact", json!({ "type": "booking_created", "contact_id": CONTACT_ID }))
             .answers(Answer::of::<SentEvent>(202))
             .refuses([
-                invalid("contact_id", "does not go with an event about a client"),
+                invalid("contact_id", "cannot be given together with client_id"),
                 Problem::not_found(IdKind::Client),
                 Problem::not_found(IdKind::Contact),
-                quota(),
+                quota("events", EVENTS_PER_DAY),
             ]),
         Operation::new("GET", "/v1/test/mail", "listMails")
             .size("limit", "Mails in the answer", MAIL_PAGE)
