@@ -107,7 +107,8 @@ async fn the_service_serves_all_resources_of_its_pages() {
     let world = World::start().await;
     let found = crawl(&world.anonymous()).await;
     let paths: BTreeSet<&str> = found.keys().map(String::as_str).collect();
-    let guides = pages_in("functions/docs/pages").into_iter().filter(|name| name != "index");
+    // The guide to the sandbox is shown where there is one.
+    let guides = pages_in("functions/docs/pages").into_iter().filter(|name| !["index", "sandbox"].contains(&&**name));
     let guides = guides.map(|name| format!("/docs/guides/{name}"));
     let resources = RESOURCES.map(|name| format!("/docs/reference/{name}"));
     let own = ["/docs/events", "/docs/reference", "/docs/reference/tools"].map(str::to_owned);
@@ -151,6 +152,26 @@ async fn the_service_serves_all_resources_of_its_pages() {
             assert_eq!(source, "data:", "{path}: {policy}");
         }
         assert!(!policy.contains("unsafe"), "{path}: {policy}");
+    }
+}
+
+#[tokio::test]
+async fn a_live_deployment_shows_the_guide_to_the_sandbox_beside_it() {
+    const GUIDE: &str = "/docs/guides/sandbox";
+    const SANDBOX: &str = "https://sandbox.example.org";
+    let (alone, beside) = (World::start().await, World::start_with_parameters(&[("OtherModeAddress", SANDBOX)]).await);
+    alone.anonymous().get(GUIDE).await.refused(404, "not_found");
+    let guide = beside.anonymous().get(&format!("{GUIDE}.md")).await.expect(200).text;
+    let reference = format!("]({SANDBOX}/docs/reference/sandbox)");
+    assert!(guide.contains(&format!("BASE={SANDBOX}\n")) && guide.contains(&reference), "{guide}");
+    for (world, is_named) in [(&alone, false), (&beside, true)] {
+        for path in [START, "/llms.txt", SEARCH_INDEX, "/docs/guides/errors", "/docs/guides/changes"] {
+            let page = world.anonymous().get(path).await.expect(200).text;
+            assert_eq!(page.contains(GUIDE), is_named, "{path}");
+        }
+    }
+    for path in ["/docs/reference/sandbox", "/docs/reference/sandbox.md"] {
+        beside.anonymous().get(path).await.refused(404, "not_found");
     }
 }
 

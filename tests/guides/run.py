@@ -32,14 +32,15 @@ EXAMPLE_KEYS = {"svc_live_...": "partner_key", "crm_live_...": "crm_key"}
 
 
 def commands(text):
-    """The blocks of shell commands that call the API or set its URL, and the scripts in Python."""
+    """The blocks of shell commands that call the API, also by a function of the page, or set its URL, and the scripts in
+    Python."""
     blocks = []
     for language, block in re.findall(r"```(sh|python)(?: [^\n]*)?\n(.*?)```", text, re.DOTALL):
         if language == "python":
             script = f"BASE=$BASE KEY=$KEY python3 - <<'SCRIPT'\n{block}SCRIPT\n"
             # The second run finds what the first one stored.
             blocks += [script, script] if "import" in block else []
-        elif "curl -" in block or "BASE=" in block:
+        elif "curl -" in block or "BASE=" in block or block.startswith("sandbox "):
             blocks.append(block)
     return blocks
 

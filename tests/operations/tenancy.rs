@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use domain::id_kind::IdKind;
+use domain::mode::Mode;
 use edge::routes::{Access, ROUTES, Route};
 use serde_json::{Map, Value, json};
 
@@ -268,7 +269,7 @@ async fn an_id_of_another_coachs_record_is_answered_as_an_unknown_one_on_every_r
     let (world, receiver) = (World::start().await, Receiver::start().await);
     let ada = Tenant::new(&world, &receiver, "ada", 1).await;
     let bob = Tenant::new(&world, &receiver, "bob", 2).await;
-    let (document, before) = (docs::document::document(), ada.reads().await);
+    let (document, before) = (docs::document::document(Mode::Live), ada.reads().await);
     let mut all: Vec<&Route> = routes().collect();
     // A record has to exist until the last request that names it.
     all.sort_by_key(|route| route.method == "DELETE");

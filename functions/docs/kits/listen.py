@@ -75,6 +75,8 @@ class Feed:
     def __init__(self, base, key, types):
         self.url = base.rstrip("/") + "/v1/events"
         self.key, self.types = key, types
+        # What the answers have in X-Mode: `test` in a sandbox.
+        self.mode = None
         self.opener = urllib.request.build_opener(NoRedirects)
 
     def page(self, **query):
@@ -86,6 +88,7 @@ class Feed:
         while True:
             try:
                 with self.opener.open(request, timeout=API_TIMEOUT_S) as answer:
+                    self.mode = answer.headers["X-Mode"]
                     return json.load(answer)
             except urllib.error.HTTPError as answer:
                 if answer.code != 429 and answer.code < 500:
@@ -106,7 +109,7 @@ class Receiver:
         # Without the proxies of the environment: the address is local.
         self.opener = urllib.request.build_opener(NoRedirects, urllib.request.ProxyHandler({}))
 
-    def request(self, event):
+    def request(self, event, mode):
         """The signed request for an event. Its body has the bytes of the service's webhook."""
         body = {name: event[name] for name in ("type", "timestamp", "data")}
         body = json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
@@ -120,24 +123,25 @@ class Receiver:
             "webhook-timestamp": now,
             "webhook-signature": f"v1,{signature}",
             "x-service-event": event["type"],
+            **({"x-service-mode": mode} if mode else {}),
         }
         return urllib.request.Request(self.url, body, headers)
 
-    def post(self, event):
+    def post(self, event, mode):
         """Posts an event once. Returns the status, or the reason why there is none."""
         try:
-            with self.opener.open(self.request(event), timeout=RECEIVER_TIMEOUT_S) as answer:
+            with self.opener.open(self.request(event, mode), timeout=RECEIVER_TIMEOUT_S) as answer:
                 return answer.status
         except urllib.error.HTTPError as answer:
             return answer.code
         except NO_ANSWER as error:
             return getattr(error, "reason", repr(error))
 
-    def pass_on(self, event):
+    def pass_on(self, event, mode):
         """Posts an event until the receiver takes it, three times at most. Prints one line."""
         name = f"{event['id']} {event['type']}"
         for pause_s in (*RECEIVER_WAITS_S, None):
-            status = self.post(event)
+            status = self.post(event, mode)
             if isinstance(status, int) and 200 <= status < 300:
                 return say(name, status)
             if pause_s is not None:
@@ -158,7 +162,7 @@ class Listener:
         while True:
             page = self.feed.page(**self.query())
             for event in page["data"]:
-                self.receiver.pass_on(event)
+                self.receiver.pass_on(event, self.feed.mode)
             # The position moves once all of the page is passed on, so a restart misses nothing. Events of a page that
             # was interrupted come again, with the same webhook-id.
             self.position = page["next_cursor"]
@@ -197,7 +201,13 @@ def options(arguments):
     parser = argparse.ArgumentParser(
         description="Passes the events of the Partner API on to a receiver on your machine, signed like webhooks."
     )
-    parser.add_argument("--base", required=True, type=http_url, metavar="URL", help="address of the API")
+    parser.add_argument(
+        "--base",
+        required=True,
+        type=http_url,
+        metavar="URL",
+        help="address of the API: of the sandbox while you build, if there is one, then of the live service",
+    )
     parser.add_argument(
         "--to",
         default=RECEIVER,

@@ -98,7 +98,7 @@ module.exports = {
         label: 'Address of the API',
         required: true,
         default: 'https://api.example.com',
-        helpText: 'The address at which the API answers, without a path.',
+        helpText: 'Of the sandbox while you build, if there is one, then of the live service. Without a path.',
       },
       {
         key: 'key',

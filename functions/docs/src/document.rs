@@ -23,6 +23,7 @@ pub(crate) mod response;
 pub(crate) mod schema;
 pub(crate) mod webhooks;
 
+use domain::mode::Mode;
 use edge::routes::VERSION;
 use serde_json::{Map, Value, json};
 
@@ -30,7 +31,7 @@ use crate::markdown::slug;
 use crate::site::REFERENCE;
 use components::{Responses, Schemas};
 use operation::Operation;
-use prose::{EVENTS, INDEX, TAGS};
+use prose::{EVENTS, INDEX, tags};
 use webhooks::Webhook;
 
 pub use openapi_3_0::document_3_0;
@@ -45,26 +46,27 @@ pub(crate) fn tag_path(tag: &str) -> String {
     format!("{REFERENCE}/{}", slug(tag))
 }
 
-/// The document, before it is rendered.
+/// The document of a deployment, before it is rendered.
 pub(crate) struct Document {
+    pub(crate) mode: Mode,
     pub(crate) operations: Vec<Operation>,
     pub(crate) webhooks: Vec<Webhook>,
     pub(crate) schemas: Schemas,
 }
 
-/// Builds the document as JSON.
-pub fn document() -> Value {
-    Document::build().to_json()
+/// Builds the document as JSON. That of a live deployment has nothing of the sandbox.
+pub fn document(mode: Mode) -> Value {
+    Document::build(mode).to_json()
 }
 
 impl Document {
-    pub(crate) fn build() -> Self {
+    pub(crate) fn build(mode: Mode) -> Self {
         let mut schemas = Schemas::default();
-        problems::add_schemas(&mut schemas);
-        let mut operations = operations::all();
+        problems::add_schemas(&mut schemas, mode);
+        let mut operations = operations::all(mode);
         operations.iter_mut().for_each(|operation| operation.move_schemas(&mut schemas));
         let webhooks = webhooks::all(&mut schemas);
-        Self { operations, webhooks, schemas }
+        Self { mode, operations, webhooks, schemas }
     }
 
     /// Returns the operations of a tag.
@@ -81,7 +83,7 @@ impl Document {
         }
         let tag = |name: &str, about: &str| json!({ "name": name, "description": about });
         let events = [webhooks::EMITTED, webhooks::COMPUTED].map(|name| tag(name, &EVENTS.top.parts[name]));
-        let webhooks: Map<_, _> = self.webhooks.iter().map(Webhook::to_json).collect();
+        let webhooks: Map<_, _> = self.webhooks.iter().map(|webhook| webhook.to_json(self.mode)).collect();
         let responses = json!(responses.0);
         let headers = headers::components(&[&paths, &responses]);
         let (summary, description) = about();
@@ -96,7 +98,7 @@ impl Document {
                 "license": { "name": LICENSE, "identifier": LICENSE },
             },
             "servers": [{ "url": "/" }],
-            "tags": TAGS.iter().map(|page| tag(&page.top.title, &page.top.about)).chain(events).collect::<Vec<_>>(),
+            "tags": tags(self.mode).map(|page| tag(&page.top.title, &page.top.about)).chain(events).collect::<Vec<_>>(),
             "paths": paths,
             "webhooks": webhooks,
             "components": {

@@ -5,6 +5,7 @@
 use domain::api_key::{Permission, Scope};
 use edge::routes::ROUTES;
 
+use crate::deployment::Deployment;
 use crate::page::{Form, Page};
 use crate::site::{GUIDES, without_marks};
 
@@ -19,14 +20,15 @@ const RECEIVERS: [(&str, &str); 4] = [
     ("receiver.rs", include_str!("../../../tests/receivers/receiver.rs")),
 ];
 
-/// Removes the marks behind numbers, and inserts the code of the receivers, the tables of permissions and the latest
-/// changes.
-pub(crate) fn markdown(text: &str) -> String {
+/// Removes the marks behind numbers and what leads to a guide that the deployment does not show, and inserts the code of
+/// the receivers, the tables of permissions and the latest changes.
+pub(crate) fn markdown(text: &str, deployment: &Deployment) -> String {
     let receivers = RECEIVERS.map(|(name, file)| (name.to_owned(), without_header(file).to_owned()));
     let permissions = Scope::ALL.map(|scope| (format!("permissions of {} keys", scope.as_str()), permissions(scope)));
-    let latest = [("latest changes".to_owned(), latest_changes())];
+    let latest = [("latest changes".to_owned(), latest_changes(deployment))];
     let inserted = receivers.into_iter().chain(permissions).chain(latest);
-    inserted.fold(without_marks(text), |text, (name, made)| text.replace(&format!("<<{name}>>\n"), &made))
+    let text = deployment.without_lost_links(&without_marks(text));
+    inserted.fold(text, |text, (name, made)| text.replace(&format!("<<{name}>>\n"), &made))
 }
 
 /// The table of the permissions of a scope, with the routes that each opens.
@@ -41,9 +43,9 @@ fn permissions(scope: Scope) -> String {
 }
 
 /// The latest lines of the changelog, as a list.
-fn latest_changes() -> String {
+fn latest_changes(deployment: &Deployment) -> String {
     let changes = GUIDES.iter().find(|guide| guide.name == "changes").map(|guide| without_marks(guide.text));
-    let changes = changes.unwrap_or_default();
+    let changes = deployment.without_lost_links(&changes.unwrap_or_default());
     let rows = changes.lines().filter_map(|line| line.strip_prefix("| `")).take(LATEST_CHANGES);
     let item = |row: &str| {
         let mut cells = row.trim_end_matches(" |").split(" | ");
@@ -58,9 +60,10 @@ fn without_header(file: &str) -> &str {
     file.split_once("\n\n").map_or(file, |(_, rest)| rest)
 }
 
-/// Builds the pages of all guides.
-pub(crate) fn pages() -> impl Iterator<Item = Page> {
-    GUIDES.iter().map(|guide| Page::new(guide.group, guide.path(), markdown(guide.text), Form::Guide))
+/// Builds the pages of the guides that the deployment shows.
+pub(crate) fn pages(deployment: &Deployment) -> impl Iterator<Item = Page> {
+    let shown = GUIDES.iter().filter(|guide| deployment.shows(guide));
+    shown.map(|guide| Page::new(guide.group, guide.path(), markdown(guide.text, deployment), Form::Guide))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use edge::routes::VERSION;
 use maud::{Markup, html};
 
+use crate::deployment::Deployment;
 use crate::markdown;
 use crate::page::{Form, Page, Place};
 use crate::parts::{self, icon, raw};
@@ -17,10 +18,10 @@ const PARTS: [(&str, &str); 4] = [
     ("Changes", "/docs/guides/changes"),
 ];
 
-/// The pages, and the address of the API that they describe.
+/// The pages, and the deployment that they describe.
 pub(crate) struct Site {
     pub(crate) pages: Vec<Page>,
-    pub(crate) base: String,
+    pub(crate) deployment: Deployment,
 }
 
 impl Site {
@@ -123,7 +124,7 @@ impl Site {
                         link rel="alternate" type="text/markdown" href=(page.markdown_path());
                     }
                 }
-                body class=[is_start.then_some("start-page")] data-base=(self.base) {
+                body class=[is_start.then_some("start-page")] data-base=(self.deployment.base) {
                     a .skip href="#main" { "Skip to content" }
                     header .top {
                         a .menu.button.bare href="#pages" { (icon("menu")) span .unseen { "All pages" } }
@@ -152,7 +153,8 @@ impl Site {
                 }
             }
         };
-        html.into_string()
+        // Sections of the reference have the keys of the document's examples.
+        self.deployment.fill_in(&html.into_string())
     }
 
     /// All pages by group, with the places of the page that is shown.

@@ -2,6 +2,7 @@
 //!
 //! The resources are the same for every caller. The routes need no key, no table and no other host.
 
+mod deployment;
 pub mod document;
 mod guides;
 mod highlight;
@@ -21,13 +22,16 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
+use domain::mode::Mode;
 use edge::page::redirect;
 use edge::{Inbound, Problem, Reply, Resource};
 use http::{HeaderValue, StatusCode, header};
 use runtime::{BoxError, Environment};
+use serde_json::Value;
 
+use crate::deployment::Deployment;
 use crate::layout::Site;
-use crate::site::{ASSETS, EXAMPLE_BASE, HTML, KITS, MARKDOWN, SEARCH, SEARCH_INDEX, START, SUMMARY, TEXT};
+use crate::site::{ASSETS, HTML, KITS, MARKDOWN, SEARCH, SEARCH_INDEX, START, SUMMARY, TEXT};
 
 /// Variable with the address of the API, which pages show.
 const BASE_ADDRESS: &str = "BASE_ADDRESS";
@@ -60,8 +64,10 @@ type Shared = Arc<LazyLock<Resources, Box<dyn FnOnce() -> Resources + Send>>>;
 
 /// Builds the function's routes.
 pub async fn router(env: &Environment) -> Result<Router, BoxError> {
-    let base = env.config().get(BASE_ADDRESS)?.to_owned();
-    let resources: Shared = Arc::new(LazyLock::new(Box::new(move || all_resources(&base))));
+    let config = env.config();
+    let (mode, other) = (config.parse(Mode::SETTING)?, config.find(Mode::OTHER_ADDRESS));
+    let deployment = Deployment::new(mode, config.get(BASE_ADDRESS)?, other);
+    let resources: Shared = Arc::new(LazyLock::new(Box::new(move || all_resources(deployment))));
     let router = Router::new()
         .route("/openapi.json", get(answer))
         .route("/openapi-3.0.json", get(answer))
@@ -75,15 +81,19 @@ pub async fn router(env: &Environment) -> Result<Router, BoxError> {
     Ok(router.with_state(resources))
 }
 
-/// Builds all resources of a deployment with this address.
-fn all_resources(base: &str) -> Resources {
-    let site = Arc::new(Site { pages: pages::all(base), base: base.to_owned() });
+/// Builds all resources of a deployment.
+fn all_resources(deployment: Deployment) -> Resources {
+    let site = Arc::new(Site { pages: pages::all(&deployment), deployment });
+    let deployment = &site.deployment;
+    let base = deployment.base.as_str();
     let mut by_path = BTreeMap::new();
     let mut add = |path: &str, resource| by_path.insert(path.to_owned(), Served { resource, markdown: None });
     for (path, document) in
-        [("/openapi.json", document::document as fn() -> _), ("/openapi-3.0.json", document::document_3_0)]
+        [("/openapi.json", document::document as fn(Mode) -> Value), ("/openapi-3.0.json", document::document_3_0)]
     {
-        add(path, Resource::new(move || document().to_string(), edge::reply::JSON, FILE_POLICY));
+        let own = deployment.clone();
+        let text = move || own.fill_in(&document(own.mode).to_string());
+        add(path, Resource::new(text, edge::reply::JSON, FILE_POLICY));
     }
     for (at, page) in site.pages.iter().enumerate() {
         let markdown = pages::to_markdown(&site.pages, &page.text, base);
@@ -92,7 +102,7 @@ fn all_resources(base: &str) -> Resources {
         add(&page.path, Resource::new(move || shared.page(at), HTML, PAGE_POLICY));
     }
     for file in ASSETS.iter().chain(&KITS) {
-        let text = file.text().replace(EXAMPLE_BASE, base);
+        let text = deployment.fill_in(&file.text());
         add(&file.path(), Resource::new(|| text, file.media_type, FILE_POLICY));
     }
     let (index, summary) = (pages::search_index(&site.pages), pages::summary(&site.pages, base));

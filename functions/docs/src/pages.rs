@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use crate::deployment::Deployment;
 use crate::markdown::Section;
 use crate::page::{Form, Page};
-use crate::site::{EXAMPLE_BASE, Group, NAME, START, START_PAGE};
+use crate::site::{Group, NAME, START, START_PAGE};
 use crate::{guides, reference};
 
 /// Longest beginning of a section that search results show, in characters.
@@ -22,11 +23,12 @@ const COMMON: [&str; 22] = [
 /// Letters with which a word of samples begins.
 const FEWEST_LETTERS: usize = 3;
 
-/// Builds all pages of a deployment with this address.
-pub(crate) fn all(base: &str) -> Vec<Page> {
-    let start = Page::new(Group::Start, START, guides::markdown(START_PAGE), Form::Start).named("Overview");
-    let pages = [start].into_iter().chain(guides::pages()).chain(reference::pages(base));
-    let mut pages: Vec<Page> = pages.map(|page| Page { text: page.text.replace(EXAMPLE_BASE, base), ..page }).collect();
+/// Builds all pages of a deployment.
+pub(crate) fn all(deployment: &Deployment) -> Vec<Page> {
+    let start = Page::new(Group::Start, START, guides::markdown(START_PAGE, deployment), Form::Start);
+    let pages = [start.named("Overview")].into_iter().chain(guides::pages(deployment));
+    let pages = pages.chain(reference::pages(deployment));
+    let mut pages: Vec<Page> = pages.map(|page| Page { text: deployment.fill_in(&page.text), ..page }).collect();
     // The order of the navigation is that of reading.
     pages.sort_by_key(|page| page.group as usize);
     pages

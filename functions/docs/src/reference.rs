@@ -15,15 +15,17 @@ mod tools;
 
 use context::Context;
 
-use crate::document::prose::TAGS;
+use crate::deployment::Deployment;
+use crate::document::prose::tags;
 use crate::document::schema::Schemas;
 use crate::document::{Document, tag_path};
 use crate::page::{Form, Page};
 use crate::site::{EVENTS, Group, REFERENCE, TOOLS};
 
-/// Builds the pages of the reference of an API at this address.
-pub(crate) fn pages(base: &str) -> Vec<Page> {
-    let document = Document::build();
+/// Builds the pages of the reference of a deployment.
+pub(crate) fn pages(deployment: &Deployment) -> Vec<Page> {
+    let Deployment { mode, base, .. } = deployment;
+    let document = Document::build(*mode);
     let schemas = Schemas::read(document.schemas.by_name());
     let context = Context { document: &document, schemas: &schemas, base };
     let (overview, catalog) = (overview::markdown(context), catalog::markdown(context));
@@ -32,7 +34,7 @@ pub(crate) fn pages(base: &str) -> Vec<Page> {
         Page::new(Group::Receive, EVENTS, catalog, catalog::form(context)),
     ];
     pages.push(Page::new(Group::Reference, TOOLS, tools::markdown(context), Form::Guide));
-    for tag in TAGS.iter() {
+    for tag in tags(*mode) {
         let (title, about) = (&tag.top.title, &tag.top.about);
         let operations = document.operations_of(title);
         let text = operations.iter().map(|operation| markdown::section(operation, context));

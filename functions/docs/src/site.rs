@@ -22,6 +22,10 @@ pub(crate) const SUMMARY: &str = "/llms.txt";
 
 /// The address of the API in all texts. Pages show the address of the deployment instead.
 pub(crate) const EXAMPLE_BASE: &str = "https://api.example.com";
+/// The address of the sandbox in all texts.
+pub(crate) const EXAMPLE_SANDBOX: &str = "https://sandbox.example.com";
+/// Path of the guide to the sandbox.
+pub(crate) const SANDBOX_GUIDE: &str = "/docs/guides/sandbox";
 
 pub(crate) const HTML: &str = "text/html; charset=utf-8";
 pub(crate) const MARKDOWN: &str = "text/markdown; charset=utf-8";
@@ -129,8 +133,8 @@ macro_rules! guides {
 pub(crate) const START_PAGE: &str = include_str!("../pages/index.md");
 
 /// All guides, in reading order.
-pub(crate) static GUIDES: [Guide; 12] = guides! {
-    Start: "getting-started";
+pub(crate) static GUIDES: [Guide; 13] = guides! {
+    Start: "sandbox" "getting-started";
     Receive: "events" "verifying" "event-feed";
     Build: "syncing" "crm" "assistants" "kits";
     Rules: "idempotency" "errors" "limits" "changes";

@@ -26,8 +26,8 @@ pub const AUDIT_PAGE: PageSize = PageSize { default: 50, max: 200 };
 pub const DELIVERY_PAGE: PageSize = PageSize { default: 50, max: 200 };
 /// Page size of the request log.
 pub const REQUEST_PAGE: PageSize = PageSize { default: 50, max: 200 };
-/// Page size of a sandbox's mails.
-pub const MAIL_PAGE: PageSize = PageSize { default: 20, max: 100 };
+/// Page size of the mails of a sandbox.
+pub const MAIL_PAGE: PageSize = PageSize { default: 50, max: 200 };
 /// Page size of the event feed.
 pub const EVENT_PAGE: PageSize = PageSize { default: 50, max: 200 };
 

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::examples::at;
 use super::headers::{
-    AUTHENTICATE, PAYLOAD_MISMATCH, RATE_LIMIT, RATE_LIMIT_POLICY, REPLAY, REQUEST_ID, RETRY_AFTER, always, sometimes,
+    AUTHENTICATE, MODE, PAYLOAD_MISMATCH, RATE_LIMIT, RATE_LIMIT_POLICY, REPLAY, REQUEST_ID, RETRY_AFTER, always,
+    sometimes,
 };
 use super::prose::INDEX;
 
@@ -35,6 +36,7 @@ pub(super) fn name_of(access: Access) -> &'static str {
         Access::Crm(_) => "Crm",
         Access::Events => "Reader",
         Access::AnyKey | Access::Assistant => "Holder",
+        Access::Sandbox => "Tester",
         Access::Session => "Coach",
         Access::Public => "Anyone",
     }
@@ -68,7 +70,7 @@ pub(super) fn security(access: Access) -> Value {
             let needed = [permission.as_str()];
             json!([{ "crmKey": needed }, { "crmKeyHeader": needed }])
         }
-        Access::Events | Access::AnyKey | Access::Assistant => {
+        Access::Events | Access::AnyKey | Access::Sandbox | Access::Assistant => {
             json!([{ "apiKey": [] }, { "apiKeyHeader": [] }, { "crmKey": [] }, { "crmKeyHeader": [] }])
         }
         Access::Session => json!([{ "coachSession": [] }]),
@@ -105,7 +107,7 @@ pub(super) fn refusals(access: Access) -> Vec<Problem> {
             Problem::EventsNotAllowed,
             beyond(Limit::Requests),
         ],
-        Access::AnyKey | Access::Assistant => vec![unknown_key, beyond(Limit::Requests)],
+        Access::AnyKey | Access::Sandbox | Access::Assistant => vec![unknown_key, beyond(Limit::Requests)],
         Access::Session => vec![
             Problem::NoSession,
             Problem::SessionWithoutCoach,
@@ -117,10 +119,20 @@ pub(super) fn refusals(access: Access) -> Vec<Problem> {
     refusals
 }
 
+/// Returns a header that every answer of the service has. The gateway's own answers lack it.
+fn of_service(name: &str, access: Access, status: u16) -> String {
+    if may_come_from_gateway(access, status) { sometimes(name) } else { always(name) }
+}
+
+/// Returns the header that a sandbox adds to every answer.
+pub(super) fn header_of_sandbox(access: Access, status: u16) -> String {
+    of_service(MODE, access, status)
+}
+
 /// Returns the headers that follow from the credential and the status. A response may be a replay if `replays`.
 pub(super) fn headers(access: Access, status: u16, replays: bool) -> Vec<String> {
-    // The gateway's own answers lack our headers. The count is unknown if the write that counts has failed.
-    let unless_gateway: fn(&str) -> String = if may_come_from_gateway(access, status) { sometimes } else { always };
+    // The count is unknown if the write that counts has failed.
+    let unless_gateway = |name| of_service(name, access, status);
     let mut headers = vec![unless_gateway(REQUEST_ID)];
     match (access, status) {
         (_, 401) => headers.push(always(AUTHENTICATE)),

@@ -23,6 +23,8 @@ pub(super) const OPPORTUNITY_ID: &str = IdKind::Opportunity.example();
 pub(super) const CALENDAR_ID: &str = "019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f76";
 pub(super) const BOOKING_ID: &str = IdKind::Booking.example();
 pub(super) const LOGIN_TOKEN: &str = IdKind::LoginToken.example();
+/// Id of a removal of test data.
+const WIPE_ID: &str = "wipe_019a9f0c6d5e7b3c8f1a2b3c4d5e6f79";
 
 /// Returns a time (UTC) on the day of the examples.
 pub(super) fn at(time: &str) -> Timestamp {
@@ -178,6 +180,15 @@ static VALUES: LazyLock<BTreeMap<&str, Value>> = LazyLock::new(|| {
             "endsAt": "2026-11-23T15:00:00.000Z", "timezone": "America/New_York", "date": "2026-11-23", "time": "09:30",
             "status": "confirmed", "createdAt": at("09:30:00.000"), "updatedAt": at("09:30:00.000"),
         }
+        "FactResult": { "id": "fact-1", "result": "stored" }
+        "EvaluationResult": { "evaluated": 1, "events": 1, "more": false }
+        "SentEvent": { "id": EVENT_ID }
+        "StoredMail": {
+            "to": "grace@example.com", "subject": "Welcome to Joan Clarke",
+            "text": "Hello Grace Hopper, ..", "html": "<p>Hello Grace Hopper, ..</p>", "sent_at": at("09:30:00.000"),
+        }
+        "WipeStarted": { "job": WIPE_ID }
+        "WipeJob": { "job": WIPE_ID, "status": "running" }
         "Workflow": {
             "id": "019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f78", "name": "Welcome", "trigger": "contact_created",
             "isActive": true, "activatedAt": at("08:00:00.000"), "updatedAt": at("08:00:00.000"),

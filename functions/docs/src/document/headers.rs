@@ -1,5 +1,6 @@
 //! Headers of responses.
 
+use domain::mode::Mode;
 use domain::rate_limit::{LOGIN_LINK_REQUEST, Limit, WINDOW_S};
 use serde_json::{Map, Value, json};
 
@@ -15,9 +16,10 @@ pub(super) const AUTHENTICATE: &str = "WWW-Authenticate";
 pub(super) const ETAG: &str = "ETag";
 pub(super) const CACHE_CONTROL: &str = "Cache-Control";
 pub(super) const LOCATION: &str = "Location";
+pub(super) const MODE: &str = "X-Mode";
 
 /// All headers, by name.
-pub(crate) const NAMES: [&str; 10] = [
+const NAMES: [&str; 11] = [
     CACHE_CONTROL,
     ETAG,
     PAYLOAD_MISMATCH,
@@ -27,8 +29,14 @@ pub(crate) const NAMES: [&str; 10] = [
     RATE_LIMIT_POLICY,
     RETRY_AFTER,
     AUTHENTICATE,
+    MODE,
     REQUEST_ID,
 ];
+
+/// Returns the headers of a deployment of this mode, by name.
+pub(crate) fn names(mode: Mode) -> impl Iterator<Item = &'static str> {
+    NAMES.into_iter().filter(move |name| mode == Mode::Test || *name != MODE)
+}
 
 /// End of the names of components for headers that a response may lack.
 const OPTIONAL: &str = ".optional";
@@ -82,6 +90,7 @@ fn all_components() -> Map<String, Value> {
         (ETAG, &text, json!("W/\"6f1ed002ab5595859014ebf0951522d9\"")),
         (CACHE_CONTROL, &text, json!("public, max-age=300")),
         (LOCATION, &json!({ "type": "string", "format": "uri" }), json!("https://coach.example/session")),
+        (MODE, &json!({ "type": "string", "const": Mode::Test }), json!(Mode::Test)),
     ];
     let render = |(name, schema, example): (&str, &Value, Value)| {
         let about = &INDEX.top.parts[name];

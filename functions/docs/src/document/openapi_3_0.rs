@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use domain::mode::Mode;
 use serde_json::{Map, Value, json};
 
 use super::document;
@@ -12,8 +13,8 @@ const VERSION: &str = "3.0.3";
 const DROPPED: [&str; 4] = ["if", "then", "else", "propertyNames"];
 
 /// Builds the document in OpenAPI 3.0.
-pub fn document_3_0() -> Value {
-    let mut document = document();
+pub fn document_3_0(mode: Mode) -> Value {
+    let mut document = document(mode);
     document["openapi"] = json!(VERSION);
     document["info"]["license"] = json!({ "name": document["info"]["license"]["name"] });
     remove(&mut document, "webhooks");
@@ -197,7 +198,7 @@ mod tests {
 
     #[test]
     fn every_operation_is_there_and_nothing_of_3_1() {
-        let (whole, for_3_0) = (document(), document_3_0());
+        let (whole, for_3_0) = (document(Mode::Test), document_3_0(Mode::Test));
         let operations = |document: &Value| -> BTreeSet<String> {
             let paths = document["paths"].as_object().unwrap().iter();
             let methods =

@@ -30,6 +30,8 @@ use super::response::{self, Example, JSON, Response};
 
 /// Name of the header for the idempotency key.
 pub(crate) const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
+/// Id of the operation that removes a workspace's test data.
+pub(super) const WIPE: &str = "wipeTestData";
 
 /// An operation, built step by step.
 pub(crate) struct Operation {
@@ -42,6 +44,7 @@ pub(crate) struct Operation {
     refusals: Vec<Problem>,
     replays: bool,
     has_pages: bool,
+    is_in_sandbox: bool,
     schemas: Schemas,
 }
 
@@ -66,6 +69,7 @@ impl Operation {
             refusals: access::refusals(route.access),
             replays: false,
             has_pages: false,
+            is_in_sandbox: false,
             schemas: Schemas::default(),
         };
         let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
@@ -194,6 +198,14 @@ impl Operation {
         self
     }
 
+    /// Adds what a sandbox adds to every operation: a header, and of writes the refusal while test data is removed.
+    pub(super) fn in_sandbox(self) -> Self {
+        let Route { access, .. } = *self.route;
+        // A repeated order to remove the data joins the first.
+        let is_refused = self.route.writes() && access != Access::Public && self.id != WIPE;
+        Self { is_in_sandbox: true, ..self.refuses(is_refused.then_some(Problem::TestDataWiping)) }
+    }
+
     /// The title of the operation's tag.
     pub(crate) fn tag(&self) -> &'static str {
         &self.prose.tag.top.title
@@ -210,7 +222,7 @@ impl Operation {
 
     /// Returns true if a key opens the operation.
     pub(crate) fn is_for_keys(&self) -> bool {
-        matches!(self.route.access, Access::Partner(_) | Access::Crm(_) | Access::Events | Access::AnyKey)
+        self.route.takes_key()
     }
 
     /// Moves the operation's schemas to those of the document.
@@ -233,6 +245,10 @@ impl Operation {
         }
         for (status, group) in refusals {
             by_status.insert(status, problems::response(status, &group, access, replays));
+        }
+        if self.is_in_sandbox {
+            let responses = by_status.iter_mut();
+            responses.for_each(|(status, one)| one.headers.push(access::header_of_sandbox(access, *status)));
         }
         for status in GATEWAY.into_iter().filter(|status| may_come_from_gateway(access, *status)) {
             by_status.entry(status).or_insert_with(|| problems::gateway_response(status));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use domain::mode::Mode;
 use edge::reply::problem_details;
 use edge::routes::Access;
 use edge::{Code, Problem};
@@ -17,6 +18,15 @@ use super::response::{Body, Cause, Example, JSON, Response};
 const PROBLEM: &str = "application/problem+json";
 const EXAMPLE_REQUEST_ID: &str = "JKJaXmPLvHcESHA=";
 const EXAMPLE_FAULT_ID: &str = "err_6f1ed002ab5595859014ebf0";
+/// Codes that a sandbox alone answers with.
+const OF_SANDBOXES: [Code; 2] = [Code::TestDataWiping, Code::TestQuota];
+/// Codes of conflicts that end by waiting.
+const WAITS: [Code; 3] = [Code::IdempotencyInProgress, Code::RecoveryRunning, Code::TestDataWiping];
+
+/// Returns the codes of a deployment of this mode.
+pub(super) fn codes(mode: Mode) -> impl Iterator<Item = Code> {
+    Code::ALL.iter().copied().filter(move |code| mode == Mode::Test || !OF_SANDBOXES.contains(code))
+}
 
 /// Describes the gateway's own answer with a status.
 fn of_gateway(status: u16) -> Cause {
@@ -44,8 +54,7 @@ pub(super) fn response(status: u16, group: &[&Problem], access: Access, replays:
     codes.sort_unstable();
     codes.dedup();
     let mut headers = access::headers(access, status, replays);
-    let waits = [Code::IdempotencyInProgress, Code::RecoveryRunning];
-    headers.extend(codes.iter().any(|code| waits.contains(code)).then(|| sometimes(RETRY_AFTER)));
+    headers.extend(codes.iter().any(|code| WAITS.contains(code)).then(|| sometimes(RETRY_AFTER)));
     let from_gateway = may_come_from_gateway(access, status);
     let error = reference("Error");
     let schema = if from_gateway { json!({ "anyOf": [error, reference("GatewayError")] }) } else { error };
@@ -92,8 +101,8 @@ fn examples(group: &[&Problem], as_problem: bool) -> Vec<Example> {
 }
 
 /// Adds the schemas of errors: of the service's own, as JSON and as a problem detail, and of the gateway's.
-pub(super) fn add_schemas(schemas: &mut Schemas) {
-    let codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+pub(super) fn add_schemas(schemas: &mut Schemas, mode: Mode) {
+    let codes: Vec<&str> = codes(mode).map(Code::as_str).collect();
     let text = |about: &str| json!({ "type": "string", "description": about });
     let error = json!({
         "type": "object",

@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use domain::mode::Mode;
+
 use crate::site::without_marks;
 
 /// Part of a file: its top, or the section of an operation.
@@ -39,13 +41,21 @@ pub(crate) static INDEX: LazyLock<Page> = LazyLock::new(|| Page::read(include_st
 /// The requests that receivers get.
 pub(crate) static EVENTS: LazyLock<Page> = LazyLock::new(|| Page::read(include_str!("../../reference/events.md")));
 
-/// The tags, in the order of the reference.
-pub(crate) static TAGS: LazyLock<[Page; 14]> = LazyLock::new(|| {
+/// All tags, in the order of the reference. The sandbox is the last: its operations remove what others made.
+pub(super) static TAGS: LazyLock<[Page; 15]> = LazyLock::new(|| {
     pages! {
         "key" "clients" "client-records" "sign-in" "crm-contacts" "crm-opportunities" "crm-bookings" "crm-workflows"
-        "event-feed" "settings-workspace" "settings-keys" "settings-webhooks" "portal" "documentation"
+        "event-feed" "settings-workspace" "settings-keys" "settings-webhooks" "portal" "documentation" "sandbox"
     }
 });
+
+/// Title of the tag that a sandbox alone has.
+const SANDBOX: &str = "Sandbox";
+
+/// Returns the tags of a deployment of this mode.
+pub(crate) fn tags(mode: Mode) -> impl Iterator<Item = &'static Page> {
+    TAGS.iter().filter(move |page| mode == Mode::Test || page.top.title != SANDBOX)
+}
 
 /// Everything that the files say about an operation.
 #[derive(Clone, Copy)]

@@ -8,18 +8,24 @@ use domain::api_key::{Permission, Scope};
 use domain::automation::{Automation, Step, Trigger};
 use domain::event::{self, EventName, PayloadMode};
 use domain::id::{AutomationId, CoachId, EndpointId};
+use domain::mode::Mode;
 use domain::test_event;
 use edge::Code;
 use edge::routes::ROUTES;
 use serde_json::{Map, Value, json};
 
 use super::examples::{ENDPOINT_ID, at};
+use super::prose::TAGS;
 use super::*;
 
 const ROUTE_TABLE: &str = "ROUTES of lib/edge/src/routes.rs";
 
-/// The document. `None` if it cannot be built: the reason is in the output of the first test that asked.
-static BUILT: LazyLock<Option<Value>> = LazyLock::new(|| std::panic::catch_unwind(document).ok());
+/// The document of a sandbox, which has everything. `None` if it cannot be built: the reason is in the output of the
+/// first test that asked.
+static BUILT: LazyLock<Option<Value>> = LazyLock::new(|| std::panic::catch_unwind(|| document(Mode::Test)).ok());
+
+/// The document of a live deployment.
+static LIVE: LazyLock<Value> = LazyLock::new(|| document(Mode::Live));
 
 fn whole() -> &'static Value {
     BUILT.as_ref().expect("the document cannot be built: another test of this run says why")
@@ -171,6 +177,21 @@ fn every_code_is_listed_and_some_operation_answers_with_it() {
         used.extend(codes.into_iter().flatten().filter_map(Value::as_str));
     });
     assert_same("the codes that some operation answers with", used, Code::ALL.iter().map(|code| code.as_str()));
+}
+
+#[test]
+fn the_document_of_a_live_deployment_has_all_but_the_sandbox() {
+    let live = LazyLock::force(&LIVE);
+    let texts = [live, whole()].map(Value::to_string);
+    for word in ["/v1/test/", "Sandbox", "X-Mode", "x-service-mode", "test_quota", "test_data_wiping", "sandbox.md"] {
+        assert_eq!(texts.each_ref().map(|text| text.contains(word)), [false, true], "{word}");
+    }
+    let members = |document: &'static Value, place: &str| document.pointer(place).unwrap().as_object().unwrap().keys();
+    let wanted = members(whole(), "/paths").filter(|path| !path.starts_with("/v1/test/"));
+    assert_same("the paths of the document of a live deployment", members(live, "/paths"), wanted);
+    for schema in members(live, "/components/schemas") {
+        assert!(texts[0].contains(&format!("/schemas/{schema}\"")), "nothing refers to {schema}");
+    }
 }
 
 /// Returns true if a value matches a schema. `tests/contract` checks the formats and bounds of the examples.

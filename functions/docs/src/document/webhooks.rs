@@ -1,6 +1,7 @@
 //! The `webhooks` of the document: the requests that receivers get.
 
 use domain::event::{ClientDetails, ContactDetails, EventExamples, EventName, EventSchema, PersonSchema};
+use domain::mode::Mode;
 use domain::openapi::NamedSchema;
 use serde_json::{Map, Value, json};
 
@@ -62,7 +63,7 @@ impl Webhook {
     }
 
     /// Renders the webhook as JSON, under its name.
-    pub(super) fn to_json(&self) -> (String, Value) {
+    pub(super) fn to_json(&self, mode: Mode) -> (String, Value) {
         let name = self.name();
         let EventExamples { identifiers, contact_details } = &self.examples;
         let examples = json!({
@@ -78,7 +79,7 @@ impl Webhook {
             "summary": name,
             "description": self.about(),
             "security": [],
-            "parameters": headers(name).map(|header| header.to_json()),
+            "parameters": headers(name, mode).iter().map(Parameter::to_json).collect::<Vec<_>>(),
             "requestBody": { "required": true, "content": { JSON: content } },
             "responses": answers,
         });
@@ -91,18 +92,22 @@ pub(crate) fn answers() -> [(&'static str, &'static str); 3] {
     ["2XX", "410", "default"].map(|status| (status, EVENTS.top.parts[status].as_str()))
 }
 
-/// The headers of a request for this event.
-pub(crate) fn headers(event: &str) -> [Parameter; 4] {
+/// The headers of a request of a deployment for this event.
+pub(crate) fn headers(event: &str, mode: Mode) -> Vec<Parameter> {
     let header = |name, schema, example: Value| {
         let about = EVENTS.top.parts[name].as_str();
         Parameter::new(Place::Header, name, schema).required(true).about(about).example(example)
     };
-    [
+    let mut headers = vec![
         header("webhook-id", json!({ "type": "string" }), json!(EVENT_ID)),
         header("webhook-timestamp", json!({ "type": "integer" }), json!(at("09:30:01.000").unix_s())),
         header("webhook-signature", json!({ "type": "string" }), json!(SIGNATURE)),
         header("x-service-event", json!({ "type": "string", "const": event }), json!(event)),
-    ]
+    ];
+    if mode == Mode::Test {
+        headers.push(header("x-service-mode", json!({ "type": "string", "const": mode }), json!(mode)));
+    }
+    headers
 }
 
 fn body_schema(event: EventName, schemas: &mut Schemas) -> Value {

@@ -7,6 +7,7 @@ use domain::audit::AuditAction;
 use domain::event::{EventCatalog, EventKind};
 use domain::fact::{Fact, known_fields};
 use domain::id::EventId;
+use domain::mode::Mode;
 use domain::rate_limit::{Limit, WINDOW_S};
 use domain::signature::{SigningSecret, signature_header};
 use edge::Code;
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::markdown::to_html;
+use crate::site::{EXAMPLE_BASE, EXAMPLE_SANDBOX, SANDBOX_GUIDE};
 
 /// Folder of the operators' guides.
 const OPERATORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../infra/guides");
@@ -50,6 +52,11 @@ fn a_guide_for_operators_links_to_files_and_sections_that_exist() {
     }
 }
 
+/// A sandbox, which shows all guides.
+fn sandbox() -> Deployment {
+    Deployment::new(Mode::Test, EXAMPLE_SANDBOX, None)
+}
+
 fn text_of(name: &str) -> String {
     let integrators = GUIDES.iter().find(|guide| guide.name == name).map(|guide| guide.text.to_owned());
     integrators.unwrap_or_else(|| std::fs::read_to_string(format!("{OPERATORS}/{name}.md")).unwrap())
@@ -61,7 +68,7 @@ fn the_guides_to_the_clients_and_to_the_crm_have_the_permissions_with_their_rout
         ("getting-started", "| `clients.write` | Add clients, and switch them on and off | `POST /v1/clients`, "),
         ("crm", "| `bookings.write` | Book, move and cancel appointments | `POST /v1/crm/bookings`, "),
     ] {
-        let page = markdown(&text_of(guide));
+        let page = markdown(&text_of(guide), &sandbox());
         assert!(page.contains(row) && !page.contains("<<"), "{guide}: {page}");
     }
 }
@@ -93,7 +100,7 @@ fn the_guide_to_errors_has_every_member() {
     let text = text_of("errors");
     let table = text.split("| Member | Meaning |\n|---|---|\n").nth(1).unwrap().split("\n\n").next().unwrap();
     let shown: BTreeSet<&str> = table.lines().map(|row| row.split('`').nth(1).unwrap()).collect();
-    let document = crate::document::document();
+    let document = crate::document::document(Mode::Test);
     let schema = document["components"]["schemas"]["Error"]["properties"].as_object().unwrap();
     assert_same("the table of members in functions/docs/pages/errors.md", shown, schema.keys());
 }
@@ -116,7 +123,7 @@ fn the_guide_to_limits_shows_the_policy_of_every_key() {
 
 #[test]
 fn the_guide_to_verifying_shows_each_receiver_once_and_complete() {
-    let page = markdown(&text_of("verifying"));
+    let page = markdown(&text_of("verifying"), &sandbox());
     for (name, file) in RECEIVERS {
         let code = without_header(file);
         assert!(file.ends_with(code) && code.contains("webhook-id"), "{name}");
@@ -260,6 +267,35 @@ fn required_in(schema: &Value) -> BTreeSet<String> {
             _ => vec![name.to_owned()],
         })
         .collect()
+}
+
+#[test]
+fn the_guide_to_the_sandbox_has_the_members_of_every_fact_that_it_takes() {
+    let text = text_of("sandbox");
+    for DescribedFact { name, example, .. } in described_facts() {
+        let start = format!("| `{name}` | ");
+        let rows: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix(&start)).collect();
+        if ["workspace.saved", "team.saved"].contains(&name) {
+            assert!(rows.is_empty(), "{name}");
+            continue;
+        }
+        let [row] = rows[..] else { panic!("write one row `{start}..` in functions/docs/pages/sandbox.md") };
+        let shown = row.split(" | ").next().unwrap().split('`').skip(1).step_by(2);
+        let members = example.as_object().unwrap().keys().map(String::as_str);
+        let wanted = members.filter(|member| !["id", "occurred_at", "coach_id"].contains(member));
+        assert_same(&format!("the row of `{name}` in functions/docs/pages/sandbox.md"), shown, wanted);
+    }
+}
+
+#[test]
+fn a_page_names_the_sandbox_only_where_there_is_one() {
+    let [live, beside] = [None, Some(EXAMPLE_SANDBOX)].map(|other| Deployment::new(Mode::Live, EXAMPLE_BASE, other));
+    for (deployment, is_shown) in [(live, false), (beside, true), (sandbox(), true)] {
+        let paths: Vec<String> = pages(&deployment).map(|page| page.path).collect();
+        assert_eq!(paths.iter().any(|path| path == SANDBOX_GUIDE), is_shown);
+        let errors = markdown(&text_of("errors"), &deployment);
+        assert_eq!([SANDBOX_GUIDE, "test_quota"].map(|text| errors.contains(text)), [is_shown; 2]);
+    }
 }
 
 #[test]

@@ -83,7 +83,7 @@ impl Area {
 pub(super) fn markdown(context: Context<'_>) -> String {
     let mut page = format!("# Event catalog\n\n{ABOUT}\n\n## {}\n", SHARED.1);
     page += &member_table(&shared_rows(context), Sender::Service);
-    let headers = webhooks::headers("new_client");
+    let headers = webhooks::headers("new_client", context.document.mode);
     let headers = headers.iter().map(|header| {
         let about = header.about.clone().unwrap_or_default();
         [format!("`{}`", header.name), format!("`{}`", example(header)), about]
@@ -164,7 +164,7 @@ fn first_sentence(text: &str) -> &str {
 /// The section about all events: the envelope, the headers, and the answers of a receiver.
 fn shared(context: Context<'_>) -> Markup {
     let (id, title) = SHARED;
-    let headers = webhooks::headers("new_client");
+    let headers = webhooks::headers("new_client", context.document.mode);
     let header_row = |header: &Parameter| Row {
         name: header.name.clone(),
         kind: rows::kind(context.schemas, &Schema::read(&json!({ "type": header.schema["type"] }))),

@@ -6,7 +6,7 @@ use edge::routes::{Access, Idempotency};
 
 use crate::document::operation::Operation;
 use crate::document::response::Response;
-use crate::site::REFERENCE;
+use crate::site::{REFERENCE, SANDBOX_GUIDE};
 
 /// A fact, in Markdown, with its icon and the page that explains it.
 pub(super) struct Fact {
@@ -28,6 +28,9 @@ pub(super) fn of(operation: &Operation, responses: &[Response]) -> Vec<Fact> {
         Some(name) => Fact::new("key", name, &format!("{REFERENCE}#credentials")),
         None => Fact { icon: "key", text: "No credential".to_owned(), link: None },
     }];
+    if route.access == Access::Sandbox {
+        facts.push(Fact::new("info", "In a sandbox only", SANDBOX_GUIDE));
+    }
     let guide = if matches!(route.access, Access::Crm(_)) { "crm" } else { "getting-started#get-a-key" };
     let permission = route.permission().map(|permission| format!("`{}`", permission.as_str()));
     facts.extend(permission.map(|name| Fact::new("lock", name, &format!("/docs/guides/{guide}"))));
@@ -41,7 +44,7 @@ pub(super) fn of(operation: &Operation, responses: &[Response]) -> Vec<Fact> {
     let limit = match route.access {
         Access::Public => None,
         Access::Session => Some(Limit::SettingsRequests),
-        Access::Partner(_) | Access::Crm(_) | Access::Events | Access::AnyKey | Access::Assistant => {
+        Access::Partner(_) | Access::Crm(_) | Access::Events | Access::AnyKey | Access::Sandbox | Access::Assistant => {
             Some(Limit::Requests)
         }
     };
@@ -59,7 +62,7 @@ pub(super) fn credential(access: Access) -> Option<&'static str> {
     match access {
         Access::Partner(_) => Some("Partner key"),
         Access::Crm(_) => Some("CRM key"),
-        Access::Events | Access::AnyKey | Access::Assistant => Some("Key of either scope"),
+        Access::Events | Access::AnyKey | Access::Sandbox | Access::Assistant => Some("Key of either scope"),
         Access::Session => Some("Session of a coach"),
         Access::Public => None,
     }

@@ -67,10 +67,11 @@ fn credential(access: Access) -> String {
         Access::Public => return "Takes no credential.".to_owned(),
         Access::Partner(_) => "a partner key",
         Access::Crm(_) => "a CRM key",
-        Access::Events | Access::AnyKey | Access::Assistant => "a key of either scope",
+        Access::Events | Access::AnyKey | Access::Sandbox | Access::Assistant => "a key of either scope",
         Access::Session => "the session of a coach, which the application has",
     };
-    format!("Takes [{credential}]({REFERENCE}#credentials).")
+    let only = if access == Access::Sandbox { " In a sandbox only." } else { "" };
+    format!("Takes [{credential}]({REFERENCE}#credentials).{only}")
 }
 
 /// Puts a heading over a text, if there is one.

@@ -5,8 +5,8 @@ use super::markdown::{link_to, member_table};
 use super::rows::{self, Sender};
 use super::table;
 use crate::document::access::SCHEMES;
-use crate::document::headers::NAMES;
-use crate::document::prose::{INDEX, TAGS};
+use crate::document::headers;
+use crate::document::prose::{INDEX, tags};
 use crate::document::{about, tag_path};
 
 const SAMPLES: &str = "\n## Samples\n\nThe samples take the key from the variable `KEY` of the environment, and the \
@@ -20,7 +20,7 @@ pub(super) fn markdown(context: Context<'_>) -> String {
         "# Reference\n\nEvery operation with its parameters, schemas, errors and samples. {summary}\n\n{description}\n\n\
          ## Operations\n"
     );
-    for tag in TAGS.iter() {
+    for tag in tags(context.document.mode) {
         let title = &tag.top.title;
         let operations = context.document.operations_of(title).into_iter();
         let rows = operations.map(|operation| [link_to(operation), format!("`{}`", operation.route)]);
@@ -29,7 +29,8 @@ pub(super) fn markdown(context: Context<'_>) -> String {
     }
     let described = |name: &str| [format!("`{name}`"), INDEX.top.parts[name].clone()];
     page += &format!("\n## Credentials\n{}", table::render(["Scheme", "Meaning"], SCHEMES.map(described)));
-    page += &format!("\n## Headers of answers\n{}", table::render(["Header", "Meaning"], NAMES.map(described)));
+    let headers = headers::names(context.document.mode).map(described);
+    page += &format!("\n## Headers of answers\n{}", table::render(["Header", "Meaning"], headers));
     page += SAMPLES;
     let error = rows::of(context.schemas, context.schemas.named("Error"), Sender::Service);
     let error = member_table(&error, Sender::Service);

@@ -60,9 +60,12 @@ impl<'d> Request<'d> {
             credential: match operation.route.access {
                 Access::Public => None,
                 Access::Session => Some("SESSION"),
-                Access::Partner(_) | Access::Crm(_) | Access::Events | Access::AnyKey | Access::Assistant => {
-                    Some("KEY")
-                }
+                Access::Partner(_)
+                | Access::Crm(_)
+                | Access::Events
+                | Access::AnyKey
+                | Access::Sandbox
+                | Access::Assistant => Some("KEY"),
             },
             headers: media_type.into_iter().chain(sent(Place::Header)).collect(),
             body: body.map(|example| &example.value),

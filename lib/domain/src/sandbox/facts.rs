@@ -47,6 +47,7 @@ pub struct SandboxFact {
 crate::named! {
     /// The result of storing a fact.
     StoreResult {
+        /// The fact counts.
         Stored = "stored",
         /// The fact was stored before, or what is stored is newer.
         Unchanged = "unchanged",
@@ -69,6 +70,7 @@ pub struct FactResult {
 /// The results of all facts, in their order.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct FactResults {
+    /// One result for each fact.
     pub data: Vec<FactResult>,
 }
 

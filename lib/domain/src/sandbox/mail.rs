@@ -22,11 +22,13 @@ pub fn is_refused(to: &Email) -> bool {
 pub struct StoredMail {
     /// The address of the recipient.
     pub to: String,
+    /// The subject of the mail.
     pub subject: String,
     /// The mail as text.
     pub text: String,
     /// The mail as HTML.
     pub html: String,
+    /// When the mail would have been sent.
     pub sent_at: Timestamp,
 }
 crate::discreet! { StoredMail }

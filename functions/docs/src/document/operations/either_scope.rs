@@ -3,6 +3,7 @@
 use domain::event::EventType;
 use domain::event_feed::{EventPage, EventSamples};
 use domain::list::{EVENT_PAGE, Order};
+use domain::mode::Mode;
 use domain::names::one_of;
 use domain::own_key::OwnKey;
 use domain::time::TIME_RULE;
@@ -14,13 +15,14 @@ use crate::document::operation::{Operation, invalid, or_empty};
 use crate::document::operations::settings::request_log;
 use crate::document::parameter::{Parameter, Place};
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations(mode: Mode) -> Vec<Operation> {
     let names = EventType::ALL.map(EventType::as_str);
     let types = json!({ "type": "string", "pattern": format!("^({0})(,({0}))*$", names.join("|")) });
     let forbidden = || Problem::EventTypeNotAllowed(EventType::MessageReceived);
     vec![
-        Operation::new("GET", "/v1/key", "readKey").answers(Answer::of::<OwnKey>(200)),
-        request_log(Operation::new("GET", "/v1/requests", "listOwnRequests")).refuses([Problem::NotEntitled]),
+        Operation::new("GET", "/v1/key", "readKey")
+            .answers(Answer::of::<OwnKey>(200).example("", json!({ "mode": mode }))),
+        request_log(Operation::new("GET", "/v1/requests", "listOwnRequests"), mode).refuses([Problem::NotEntitled]),
         Operation::new("GET", "/v1/events", "listEvents")
             .filter("types", types)
             .filter("since", json!({ "type": "string", "format": "date-time" }))

@@ -1,6 +1,7 @@
 //! Operations without a credential: login pages, keys that verify sign-ins, the portal and the documentation.
 
 use domain::assertion::JwkSet;
+use domain::mode::Mode;
 use edge::Problem;
 use edge::look::SVG;
 use serde_json::{Value, json};
@@ -9,17 +10,17 @@ use crate::document::answer::Answer;
 use crate::document::headers::{CACHE_CONTROL, ETAG, LOCATION, always};
 use crate::document::operation::Operation;
 use crate::document::parameter::{Parameter, Place};
-use crate::document::prose::TAGS;
+use crate::document::prose::tags;
 use crate::document::response::JSON;
 use crate::markdown::slug;
-use crate::site::{ASSETS, EVENTS, GUIDES, KITS, REFERENCE, SEARCH, SEARCH_INDEX, SUMMARY};
+use crate::site::{ASSETS, EVENTS, GUIDES, KITS, REFERENCE, SANDBOX_GUIDE, SEARCH, SEARCH_INDEX, SUMMARY};
 
 const HTML: &str = "text/html";
 const MARKDOWN: &str = "text/markdown";
 /// The form of a portal file's name.
 const PORTAL_FILE: &str = r"^[0-9a-f]{16}-portal\.(js|css|svg)$";
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations(mode: Mode) -> Vec<Operation> {
     let page = |status| Answer::new(status).text(HTML);
     let described = |kind: &str, about: &str| json!({ "type": kind, "description": about });
     let members = json!({
@@ -31,8 +32,10 @@ pub(super) fn operations() -> Vec<Operation> {
     let document = || Answer::new(200).content(JSON, document.clone());
     let one_of = |names: &[String]| json!({ "type": "string", "enum": names });
     let both_forms = |name: &str| [name.to_owned(), format!("{name}.md")];
-    let guides: Vec<String> = GUIDES.iter().flat_map(|guide| both_forms(guide.name)).collect();
-    let resources: Vec<String> = TAGS.iter().flat_map(|page| both_forms(&slug(&page.top.title))).collect();
+    // A live deployment may show the guide to the sandbox beside it. Its document has nothing of the sandbox.
+    let guides = GUIDES.iter().filter(|guide| mode == Mode::Test || guide.path() != SANDBOX_GUIDE);
+    let guides: Vec<String> = guides.flat_map(|guide| both_forms(guide.name)).collect();
+    let resources: Vec<String> = tags(mode).flat_map(|page| both_forms(&slug(&page.top.title))).collect();
     let own_pages = [REFERENCE, EVENTS].iter().flat_map(|path| both_forms(name_in(path)));
     let own_pages = own_pages.chain(["index.md", name_in(SEARCH), SEARCH_INDEX].map(str::to_owned));
     let files: Vec<String> = own_pages.chain(ASSETS.iter().chain(&KITS).map(|file| file.name.to_owned())).collect();

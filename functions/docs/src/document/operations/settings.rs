@@ -9,6 +9,7 @@ use domain::endpoint::{EndpointChange, EndpointDraft, EndpointList, EndpointView
 use domain::event::{EventCatalog, EventName};
 use domain::key::{KeyChange, KeyDraft, KeyList, KeyView, NewKey, ROTATION_OVERLAP};
 use domain::list::{AUDIT_PAGE, DELIVERY_PAGE, KEY_PAGE, REQUEST_PAGE};
+use domain::mode::Mode;
 use domain::request_log::{
     KEY_FILTER, MAX_SUMMARY_HOURS, MIN_SUMMARY_HOURS, RequestMethod, RequestPage, RequestSummary, SUMMARY_PARAMETER,
     StatusFilter, SummaryPeriod,
@@ -16,19 +17,20 @@ use domain::request_log::{
 use domain::test_event;
 use domain::time::TIME_RULE;
 use domain::workspace::WorkspaceView;
-use edge::routes::ROUTES;
+use edge::routes::served;
 use edge::{Code, Problem};
 use serde_json::json;
 
 use crate::document::answer::Answer;
 use crate::document::examples::at;
 use crate::document::operation::{Operation, invalid, matching, or_empty};
+use crate::document::problems::codes;
 
-pub(super) fn operations() -> Vec<Operation> {
-    [workspace(), keys(), endpoints(), deliveries()].into_iter().flatten().collect()
+pub(super) fn operations(mode: Mode) -> Vec<Operation> {
+    [workspace(mode), keys(), endpoints(), deliveries()].into_iter().flatten().collect()
 }
 
-fn workspace() -> Vec<Operation> {
+fn workspace(mode: Mode) -> Vec<Operation> {
     let mut catalog = EventCatalog::all();
     catalog.data.truncate(1);
     vec![
@@ -43,6 +45,7 @@ fn workspace() -> Vec<Operation> {
             Operation::new("GET", "/settings/requests", "listRequests")
                 .filter(KEY_FILTER, matching("^key_[0-9a-f]{32}$"))
                 .refuses([invalid(KEY_FILTER, "must be key_ and 32 lower-case hexadecimal digits")]),
+            mode,
         ),
         Operation::new("GET", "/settings/requests/summary", "summarizeRequests")
             .in_query(
@@ -182,10 +185,10 @@ fn deliveries() -> Vec<Operation> {
 }
 
 /// Adds the filters and the answer of a request log.
-pub(super) fn request_log(operation: Operation) -> Operation {
+pub(super) fn request_log(operation: Operation, mode: Mode) -> Operation {
     let time = || json!({ "type": "string", "format": "date-time" });
-    let codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
-    let mut routes: Vec<&str> = ROUTES.iter().filter(|route| route.takes_key()).map(|route| route.path).collect();
+    let codes: Vec<&str> = codes(mode).map(Code::as_str).collect();
+    let mut routes: Vec<&str> = served(mode).filter(|route| route.takes_key()).map(|route| route.path).collect();
     routes.dedup();
     let methods = RequestMethod::ALL.map(RequestMethod::as_str);
     operation
