@@ -9,6 +9,6 @@ use domain::mode::Mode;
 use crate::world::World;
 
 /// An empty world of this mode.
-async fn start(mode: Mode) -> World {
+pub(crate) async fn start(mode: Mode) -> World {
     World::start_with_parameters(&[("Mode", mode.as_str())]).await
 }

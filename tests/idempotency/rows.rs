@@ -103,7 +103,9 @@ impl Row {
         match self.access() {
             Access::Partner(_) => 5,
             Access::Session => 4,
-            Access::Crm(_) | Access::Events | Access::AnyKey | Access::Assistant | Access::Public => 3,
+            Access::Crm(_) | Access::Events | Access::AnyKey | Access::Sandbox | Access::Assistant | Access::Public => {
+                3
+            }
         }
     }
 

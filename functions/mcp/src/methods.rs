@@ -57,7 +57,7 @@ pub(crate) fn is_of_scope(tool: &Tool, scope: Scope) -> bool {
     match access(tool) {
         Access::Partner(_) => scope == Scope::Partner,
         Access::Crm(_) => scope == Scope::Crm,
-        Access::Events | Access::AnyKey => true,
+        Access::Events | Access::AnyKey | Access::Sandbox => true,
         Access::Assistant | Access::Session | Access::Public => false,
     }
 }
@@ -70,7 +70,7 @@ fn is_allowed(tool: &Tool, key: &Value) -> bool {
         Access::Partner(permission) => permission.is_none_or(|permission| has(permission.as_str())),
         Access::Crm(permission) => has(permission.as_str()),
         Access::Events => !key["events"].is_null(),
-        Access::AnyKey => true,
+        Access::AnyKey | Access::Sandbox => true,
         Access::Assistant | Access::Session | Access::Public => false,
     }
 }

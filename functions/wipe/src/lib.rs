@@ -21,14 +21,14 @@ use futures::future::{BoxFuture, FutureExt};
 use lambda_runtime::LambdaEvent;
 use outbound::wipe::{WipeOrder, WipeQueue};
 use runtime::{BoxError, Clock, Environment, Metric, Observer, Unit, add, error_chain, note_each, random_bytes};
-use store::Db;
 use store::first_contents::FirstContentsWriter;
 use store::key::Keys;
 use store::test_data::{Removal, TestData};
-use store::unit::{Once, Units};
+use store::unit::{Once, Unit as Work, Units};
 use store::vault::Vault;
 use store::watch::{DueMark, Watches};
 use store::workspace::{StoredWorkspace, Wipe, WipeStage, Workspaces};
+use store::{Db, StoreError, retry};
 
 pub use invocation::Invocation;
 
@@ -130,7 +130,7 @@ impl App {
             return Ok(());
         }
         if settled_at > now {
-            let wait_s = (settled_at.ms() - now.ms()).div_ceil(1_000);
+            let wait_s = (settled_at.ms() - now.ms()) / 1_000 + 1;
             return self.queue.send(order, i32::try_from(wait_s)?).await;
         }
         let leased = Wipe { busy_until: Some(now + LEASE), ..wipe.clone() };
@@ -138,8 +138,8 @@ impl App {
         let held = if is_free { self.workspaces.set_wipe(&found, &leased).await? } else { None };
         let Some(held) = held else { return self.queue.send(order, WAIT_S).await };
         match wipe.stage {
-            WipeStage::Removing => self.remove(order, &held, wipe, now).await,
-            WipeStage::Opening => self.open(&held, wipe, now).await,
+            WipeStage::Removing => self.remove(order, &held, &leased, now).await,
+            WipeStage::Opening => self.open(order, &held, &leased, now).await,
             WipeStage::Done => Ok(()),
         }
     }
@@ -148,36 +148,33 @@ impl App {
         &self,
         order: &WipeOrder,
         held: &StoredWorkspace,
-        wipe: Wipe,
+        leased: &Wipe,
         now: Timestamp,
     ) -> Result<(), BoxError> {
         let removal = self.data.remove(&order.coach_id, now, Instant::now() + PART).await?;
-        let free = Wipe { busy_until: None, ..wipe };
-        let delay_s = match removal {
+        let (stage, delay_s) = match removal {
             Removal::Done => {
                 self.contents.lay(&held.workspace).await?;
+                // The automations are gone.
                 let rules = self.watches.change_rules(&order.coach_id, DueMark { now, silent: false });
-                let unit = store::unit::Unit::new().write([rules]);
-                self.units.commit(unit, Once::ByVersion, now).await?;
-                let opening = Wipe { stage: WipeStage::Opening, ..free };
-                self.set(order, &opening).await?;
-                0
+                self.units.commit(Work::new().write([rules]), Once::ByVersion, now).await?;
+                (WipeStage::Opening, 0)
             }
-            Removal::Continues => {
-                self.set(order, &free).await?;
-                0
-            }
-            Removal::Waits => {
-                self.set(order, &free).await?;
-                WAIT_S
-            }
+            Removal::Continues => (WipeStage::Removing, 0),
+            Removal::Waits => (WipeStage::Removing, WAIT_S),
         };
+        self.release(order, leased, stage).await?;
         self.queue.send(order, delay_s).await
     }
 
     /// Resets the workspace's switches, and lets writes in again.
-    async fn open(&self, held: &StoredWorkspace, wipe: Wipe, now: Timestamp) -> Result<(), BoxError> {
-        let coach = &held.workspace.coach_id;
+    async fn open(
+        &self,
+        order: &WipeOrder,
+        held: &StoredWorkspace,
+        leased: &Wipe,
+        now: Timestamp,
+    ) -> Result<(), BoxError> {
         let fact = Fact {
             id: FactId::parse(&format!("wipe_{}", new_uuid(now.ms(), random_bytes()).simple()))?,
             occurred_at: FactTime::from_ms(now.ms()).max(held.saved_at()),
@@ -185,22 +182,24 @@ impl App {
             body: FactBody::WorkspaceSaved(reset(held.workspace.clone())),
         };
         self.facts.store(&fact, Progress::default(), now).await?;
-        if let Some(stored) = self.workspaces.get(coach).await? {
+        if let Some(stored) = self.workspaces.get(&order.coach_id).await? {
             self.keys.copy_entitlements(&stored, now).await?;
         }
-        let done = Wipe { stage: WipeStage::Done, busy_until: None, ..wipe };
-        self.set(&WipeOrder { coach_id: coach.clone(), job: done.job.clone() }, &done).await
+        Ok(self.release(order, leased, WipeStage::Done).await?)
     }
 
-    /// Sets the state of a removal whose lease is held.
-    async fn set(&self, order: &WipeOrder, wipe: &Wipe) -> Result<(), BoxError> {
-        let set = store::retry("a removal of test data", || async {
+    /// Ends the lease of this call, and sets the stage of the removal. Without the lease it sets nothing.
+    async fn release(&self, order: &WipeOrder, leased: &Wipe, stage: WipeStage) -> Result<(), StoreError> {
+        let released = Wipe { stage, busy_until: None, ..leased.clone() };
+        retry("a removal of test data", || async {
             match self.workspaces.get(&order.coach_id).await? {
-                Some(found) => Ok(self.workspaces.set_wipe(&found, wipe).await?.map(drop)),
-                None => Ok(Some(())),
+                Some(found) if found.wipe.as_ref() == Some(leased) => {
+                    Ok(self.workspaces.set_wipe(&found, &released).await?.map(drop))
+                }
+                Some(_) | None => Ok(Some(())),
             }
-        });
-        Ok(set.await?)
+        })
+        .await
     }
 
     fn now(&self) -> Timestamp {

@@ -130,7 +130,7 @@ impl Bench {
             Access::Public => String::new(),
             Access::Partner(_) => self.demo.partner_key.clone(),
             Access::Crm(_) => self.demo.crm_key.clone(),
-            Access::Events | Access::AnyKey | Access::Assistant => self.demo.partner_key.clone(),
+            Access::Events | Access::AnyKey | Access::Sandbox | Access::Assistant => self.demo.partner_key.clone(),
             Access::Session => self.running.stack.gateway.token(COACH_ID).unwrap_or_default(),
         };
         let request = Request::builder()

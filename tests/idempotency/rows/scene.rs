@@ -39,7 +39,7 @@ impl Scene {
             Access::Partner(_) => &self.partner,
             Access::Crm(_) => &self.crm,
             Access::Session => &self.settings,
-            Access::Events | Access::AnyKey | Access::Assistant | Access::Public => {
+            Access::Events | Access::AnyKey | Access::Sandbox | Access::Assistant | Access::Public => {
                 panic!("{} writes nothing", row.route)
             }
         }
