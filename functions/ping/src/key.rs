@@ -8,7 +8,10 @@ use domain::wall_clock::date_at;
 use edge::{Inbound, KeyHolder, Problem, Reply};
 use store::workspace::Workspaces;
 
-pub(crate) async fn read(workspaces: Workspaces, caller: KeyHolder, _: Inbound) -> Result<Reply, Problem> {
+/// The workspaces, and the mode of the deployment.
+pub(crate) type App = (Workspaces, Mode);
+
+pub(crate) async fn read((workspaces, mode): App, caller: KeyHolder, _: Inbound) -> Result<Reply, Problem> {
     let KeyHolder { key, now } = caller;
     let found = workspaces.get(&key.coach_id).await?;
     let workspace = found.ok_or_else(|| Problem::internal("read a key", "the key's workspace is missing"))?.workspace;
@@ -19,7 +22,7 @@ pub(crate) async fn read(workspaces: Workspaces, caller: KeyHolder, _: Inbound) 
         permissions: key.permissions,
         events: key.events,
         expires_at: key.expires_at.map(Timestamp::from_ms),
-        mode: Mode::Live,
+        mode,
         entitled: workspace.entitlements.admit(key.scope),
         today: date_at(workspace.time_zone.zone()?, now),
         workspace: OwnWorkspace { name: workspace.name, time_zone: workspace.time_zone.as_str().to_owned() },

@@ -7,6 +7,7 @@ mod requests;
 
 use axum::Router;
 use axum::routing::get;
+use domain::mode::Mode;
 use edge::{Door, KeyHolder, Partner};
 use runtime::{BoxError, Environment};
 use store::Db;
@@ -18,7 +19,7 @@ pub async fn router(env: &Environment) -> Result<Router, BoxError> {
     let db = Db::new(env);
     let workspaces = Workspaces::new(env, &db)?;
     let partners = Door::<Partner, _>::new(env, &db, workspaces.clone())?;
-    let holders = Door::<KeyHolder, _>::new(env, &db, workspaces)?;
+    let holders = Door::<KeyHolder, key::App>::new(env, &db, (workspaces, env.config().parse(Mode::SETTING)?))?;
     let logs = Door::<KeyHolder, _>::new(env, &db, Requests::new(env, &db)?)?;
     Ok(Router::new()
         .route("/v1/ping", get(partners.read(ping::ping)))
