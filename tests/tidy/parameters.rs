@@ -15,7 +15,19 @@ struct Examples {
 const CERTIFICATE: &str = "arn:aws:acm:eu-west-1:123456789012:certificate/12345678-1234-1234-1234-123456789012";
 const TOPIC: &str = "arn:aws-us-gov:sns:us-gov-west-1:123456789012:alarms";
 
-const EXAMPLES: [(&str, Examples); 12] = [
+const EXAMPLES: [(&str, Examples); 13] = [
+    (
+        "OtherModeAddress",
+        Examples {
+            taken: &["", "https://sandbox.example.com", "https://localhost:8443"],
+            refused: &[
+                "sandbox.example.com",
+                "http://sandbox.example.com",
+                "https://Sandbox.example.com",
+                "https://a.example/",
+            ],
+        },
+    ),
     ("NamePrefix", Examples { taken: &["", "r2-"], refused: &["R2", "r2_", "longer-than-twenty-signs"] }),
     (
         "SettingsIssuer",

@@ -9,8 +9,8 @@ use compare::assert_same;
 use domain::mode::Mode;
 use edge::routes::{Access, ROUTES, Route};
 
+use crate::sandbox;
 use crate::tidy::template::{functions, is_head_of_page, route_keys, template};
-use crate::world::World;
 
 const TEMPLATE: &str = include_str!("../../template.yaml");
 /// Most lines of a file before its tests.
@@ -120,7 +120,8 @@ fn every_route_is_described_with_who_may_call_it_and_the_reverse() {
 
 #[tokio::test]
 async fn every_route_but_the_public_ones_is_refused_without_a_key_or_session() {
-    let world = World::start().await;
+    // A sandbox has all routes.
+    let world = sandbox::start(Mode::Test).await;
     world.coach("ada").await;
     for route in ROUTES.iter().filter(|route| route.access != Access::Public) {
         let method = route.method;

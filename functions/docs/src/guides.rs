@@ -20,8 +20,8 @@ const RECEIVERS: [(&str, &str); 4] = [
     ("receiver.rs", include_str!("../../../tests/receivers/receiver.rs")),
 ];
 
-/// Removes the marks behind numbers and what leads to a guide that the deployment does not show, and inserts the code of
-/// the receivers, the tables of permissions and the latest changes.
+/// Removes the marks behind numbers and links to a guide that the deployment does not show, and inserts the code of the
+/// receivers, the tables of permissions and the latest changes.
 pub(crate) fn markdown(text: &str, deployment: &Deployment) -> String {
     let receivers = RECEIVERS.map(|(name, file)| (name.to_owned(), without_header(file).to_owned()));
     let permissions = Scope::ALL.map(|scope| (format!("permissions of {} keys", scope.as_str()), permissions(scope)));

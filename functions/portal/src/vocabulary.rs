@@ -96,7 +96,8 @@ fn scope(scope: Scope) -> Value {
 mod tests {
     use std::collections::BTreeSet;
 
-    use edge::routes::ROUTES;
+    use domain::mode::Mode;
+    use edge::routes::served;
 
     use super::*;
 
@@ -105,7 +106,8 @@ mod tests {
 
     #[test]
     fn every_route_behind_a_key_has_words_and_no_other() {
-        let routes = ROUTES.iter().filter(|route| route.takes_key());
+        // The requests of a sandbox are shown by their routes.
+        let routes = served(Mode::Live).filter(|route| route.takes_key());
         let routes: BTreeSet<String> = routes.map(ToString::to_string).collect();
         let lines = WORDS.lines().filter_map(|line| line.strip_prefix("  \"")?.split_once("\": \""));
         let with_words: BTreeSet<String> = lines.map(|(route, _)| route.to_owned()).collect();

@@ -20,11 +20,11 @@ use facts::{FactStore, Progress};
 use futures::future::{BoxFuture, FutureExt};
 use lambda_runtime::LambdaEvent;
 use outbound::wipe::{WipeOrder, WipeQueue};
-use runtime::{BoxError, Clock, Environment, Metric, Observer, Unit, add, error_chain, note_each, random_bytes};
+use runtime::{BoxError, Clock, Environment, Observer, error_chain, note_each, random_bytes};
 use store::first_contents::FirstContentsWriter;
 use store::key::Keys;
 use store::test_data::{Removal, TestData};
-use store::unit::{Once, Unit as Work, Units};
+use store::unit::{Once, Unit, Units};
 use store::vault::Vault;
 use store::watch::{DueMark, Watches};
 use store::workspace::{StoredWorkspace, Wipe, WipeStage, Workspaces};
@@ -33,14 +33,11 @@ use store::{Db, StoreError, retry};
 pub use invocation::Invocation;
 
 /// Time limit of a part.
-const PART: Duration = Duration::from_secs(20);
+const PART: Duration = Duration::from_secs(10);
 /// Lease of a call: longer than the function's time-out.
-const LEASE: chrono::TimeDelta = chrono::TimeDelta::seconds(60);
+const LEASE: chrono::TimeDelta = chrono::TimeDelta::seconds(30);
 /// Wait for another call, or for the relay.
 const WAIT_S: i32 = 5;
-
-/// Removals that began.
-const BEGUN: Metric = Metric::logged("wipes_begun", Unit::Count);
 
 /// A started wipe.
 pub struct App {
@@ -108,12 +105,10 @@ impl App {
             if found.wipe.is_some_and(|wipe| wipe.begun_at > used_at) {
                 continue;
             }
+            let coach_id = coach.as_str();
             match self.queue.start(&coach, now).await {
-                Ok(_) => add(BEGUN, 1.0),
-                Err(error) => {
-                    let (coach_id, error) = (coach.as_str(), error_chain(&*error));
-                    tracing::error!(coach_id, error, "could not start a removal");
-                }
+                Ok(_) => tracing::info!(coach_id, "started the removal of unused test data"),
+                Err(error) => tracing::error!(coach_id, error = error_chain(&*error), "could not start a removal"),
             }
         }
         Ok(())
@@ -157,7 +152,7 @@ impl App {
                 self.contents.lay(&held.workspace).await?;
                 // The automations are gone.
                 let rules = self.watches.change_rules(&order.coach_id, DueMark { now, silent: false });
-                self.units.commit(Work::new().write([rules]), Once::ByVersion, now).await?;
+                self.units.commit(Unit::new().write([rules]), Once::ByVersion, now).await?;
                 (WipeStage::Opening, 0)
             }
             Removal::Continues => (WipeStage::Removing, 0),

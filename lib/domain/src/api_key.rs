@@ -1,5 +1,5 @@
-//! API keys: a prefix such as `svc_live_`, which names scope and mode, 32 random base62 characters, 6 base62 characters of CRC-32 over the preceding
-//! text.
+//! API keys: a prefix such as `svc_live_`, which names scope and mode, 32 random base62 characters, and 6 base62
+//! characters of CRC-32 over the preceding text.
 //!
 //! The checksum detects a typing mistake without a look-up. Keys are compared byte by byte, never trimmed or
 //! case-folded. Only the SHA-256 of a key is stored.

@@ -44,7 +44,7 @@ pub struct Sessions {
     claim: String,
     clock: Arc<dyn Clock>,
     workspaces: Workspaces,
-    /// Of a sandbox: makes the workspaces of coaches whom it has not seen.
+    /// Makes the workspaces of coaches whom a sandbox has not seen.
     founder: Option<Founder>,
 }
 
