@@ -2,7 +2,10 @@
 
 use std::future::IntoFuture;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures::future::BoxFuture;
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Value, json};
 
 use super::aws::{Fact, fact};
@@ -35,6 +38,9 @@ pub(crate) const CRM_EVENTS: [&str; 9] = [
 pub(crate) fn emitted_events() -> Vec<&'static str> {
     [CLIENT_EVENTS.as_slice(), &CRM_EVENTS].concat()
 }
+
+/// File in which a stack keeps the key of its tokens.
+const SIGNING_KEY_FILE: &str = "signing-key";
 
 /// All permissions of a partner key.
 pub(crate) const PARTNER_PERMISSIONS: [&str; 4] =
@@ -72,6 +78,18 @@ impl World {
     pub(crate) async fn settings_of(&self, coach_id: &str) -> Caller {
         let session = self.anonymous().post("/_local/session", json!({ "coach_id": coach_id })).await.expect(200);
         self.anonymous().with_bearer(session.str("token"))
+    }
+
+    /// The settings API for a signed-in coach whose token has more claims. The test signs the token with the stack's
+    /// key.
+    pub(crate) async fn settings_with_claims(&self, coach_id: &str, claims: Value) -> Caller {
+        let session = self.anonymous().post("/_local/session", json!({ "coach_id": coach_id })).await.expect(200);
+        let payload = session.str("token").split('.').nth(1).unwrap();
+        let mut all: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).unwrap()).unwrap();
+        all.as_object_mut().unwrap().extend(claims.as_object().unwrap().clone());
+        let key = std::fs::read_to_string(self.stack.lock().unwrap().data_dir().join(SIGNING_KEY_FILE)).unwrap();
+        let key = EncodingKey::from_secret(&URL_SAFE_NO_PAD.decode(key.trim()).unwrap());
+        self.anonymous().with_bearer(&encode(&Header::new(Algorithm::HS256), &all, &key).unwrap())
     }
 }
 
