@@ -34,12 +34,14 @@ fn visitor<'w>(world: &'w World, id: &str) -> Coach<'w> {
     Coach { world, id: id.to_owned() }
 }
 
-/// The body of a request with these facts. The route fills their coach in.
+/// A fact as the route takes it, which fills the coach in.
+fn given(fact: Fact) -> Value {
+    let Fact { detail_type, detail } = fact.without("coach_id");
+    json!({ "type": detail_type, "detail": detail })
+}
+
+/// The body of a request with these facts.
 fn batch(facts: impl IntoIterator<Item = Fact>) -> Value {
-    let given = |fact: Fact| {
-        let Fact { detail_type, detail } = fact.without("coach_id");
-        json!({ "type": detail_type, "detail": detail })
-    };
     json!({ "facts": facts.into_iter().map(given).collect::<Vec<_>>() })
 }
 
