@@ -104,6 +104,7 @@ impl World {
     }
 
     async fn start_with(options: &[String]) -> Self {
+        let options = &stack::in_the_suites_mode(options);
         let addresses = Addresses::default();
         let stack = Stack::start(&addresses, options).await;
         let confidential = Confidential::default();

@@ -1,7 +1,8 @@
 //! Tenancy: on every route, the id of another coach's record is answered as an id that nobody has.
 //!
 //! The walk is one through a sandbox, which has all routes. It takes routes and the kinds of their ids from `ROUTES`,
-//! and bodies from the examples of the OpenAPI document. A new route needs nothing here, unless its body or query names a record in a new field: see `FIELDS`.
+//! and bodies from the examples of the OpenAPI document. A new route needs nothing here, unless its body or query names
+//! a record in a new field: see `FIELDS`.
 
 use std::collections::BTreeMap;
 

@@ -157,6 +157,15 @@ pub(crate) fn usual() -> Vec<String> {
     json_log().into_iter().chain(slow_clock()).collect()
 }
 
+/// The options, with the mode that `SUITE_MODE` gives the suite unless a test chooses one: with `SUITE_MODE=test` all
+/// worlds are sandboxes. Tests about prefixes of keys, sent mails and assertions fail then.
+pub(crate) fn in_the_suites_mode(options: &[String]) -> Vec<String> {
+    let has_mode = options.iter().any(|option| option.starts_with("Mode="));
+    let mode = std::env::var("SUITE_MODE").ok().filter(|_| !has_mode);
+    let added = mode.map(|mode| ["--mode".to_owned(), mode]);
+    options.iter().cloned().chain(added.into_iter().flatten()).collect()
+}
+
 /// Options for a clock on which no retry becomes due while a busy machine works on the step before.
 pub(crate) fn slow_clock() -> [String; 2] {
     ["--slow-clock", "1000"].map(str::to_owned)

@@ -5,7 +5,7 @@ import { weekBars } from "./bars.js";
 import { copyButton } from "./copy.js";
 import { deliveryList } from "./delivery-list.js";
 import { LIMITS } from "./domain.js";
-import { h, userText } from "./dom.js";
+import { code, h, userText } from "./dom.js";
 import { eventTypes, titleOf } from "./event-types.js";
 import { time } from "./format.js";
 import { chips, facts, headed, link, linkButton, section } from "./ui.js";
@@ -76,5 +76,6 @@ function factsOf(endpoint, types, oldSecretUntil) {
     ["Last 24 hours", lastDay(endpoint.last_24h)],
     ["Secret", oldSecretUntil && ["Replaced. The old one works until ", time(oldSecretUntil), "."]],
     ["Created", time(endpoint.created_at)],
+    ["ID", code(endpoint.id)],
   ]);
 }

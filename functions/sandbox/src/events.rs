@@ -5,10 +5,9 @@ use domain::event::Person;
 use domain::id::EndpointId;
 use domain::id_kind::IdKind;
 use domain::sandbox::{EVENTS_PER_DAY, EventSubject, SandboxEvent, SentEvent};
-use edge::{About, Command, Decision, Inbound, KeyHolder, Problem, Reply};
+use edge::{About, Command, Decision, Inbound, KeyHolder, Problem, Reply, crm};
 use futures::future::try_join;
 use runtime::random_bytes;
-use store::contact::ContactState;
 use store::sandbox_quota::SandboxCount;
 
 use crate::App;
@@ -65,9 +64,9 @@ async fn person(app: &App, caller: &KeyHolder, subject: &EventSubject) -> Result
             Some(found) if found.client.coach_id == *coach => Ok(Some(Person::client(&found.client))),
             Some(_) | None => Err(Problem::not_found(IdKind::Client)),
         },
-        EventSubject::Contact(id) => match app.contacts.state(coach, *id).await? {
-            ContactState::Live(found) => Ok(Some(Person::contact(found.contact()))),
-            _ => Err(Problem::not_found(IdKind::Contact)),
-        },
+        EventSubject::Contact(id) => {
+            let state = app.contacts.state(coach, *id).await?;
+            Ok(Some(Person::contact(crm::found(&state)?.contact())))
+        }
     }
 }

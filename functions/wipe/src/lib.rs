@@ -1,8 +1,9 @@
 //! The removal of a workspace's test data, in a sandbox. A live stack does not deploy the function.
 //!
-//! A message asks for one part of a removal, for a limited time, and its call sends the message for the next part. The
-//! removal begins once everything that was under way at its start has ended. One call at a time works on a workspace: a
-//! lease in the workspace's record says until when. Then the first contents are laid again, and writes are taken.
+//! A message asks for one part of a removal, for a limited time, and its call sends the message for the next part. First
+//! the facts about the workspace's clients are made to wait, as its other facts and its requests do. The removal begins
+//! once everything that was under way by then has ended. One call at a time works on a workspace: a lease in the
+//! workspace's record says until when. Then the first contents are laid again, and writes are taken.
 //!
 //! The schedule's call starts the removal for workspaces whose keys are not used any more.
 
@@ -120,11 +121,10 @@ impl App {
         let now = self.now();
         let Some(found) = self.workspaces.get(&order.coach_id).await? else { return Ok(()) };
         let Some(wipe) = found.wipe.clone().filter(|wipe| wipe.job == order.job) else { return Ok(()) };
-        let settled_at = wipe.begun_at + SETTLING;
         if wipe.stage == WipeStage::Done {
             return Ok(());
         }
-        if settled_at > now {
+        if let Some(settled_at) = wipe.closed_at.map(|at| at + SETTLING).filter(|at| *at > now) {
             let wait_s = (settled_at.ms() - now.ms()) / 1_000 + 1;
             return self.queue.send(order, i32::try_from(wait_s)?).await;
         }
@@ -133,10 +133,27 @@ impl App {
         let held = if is_free { self.workspaces.set_wipe(&found, &leased).await? } else { None };
         let Some(held) = held else { return self.queue.send(order, WAIT_S).await };
         match wipe.stage {
+            WipeStage::Removing if wipe.closed_at.is_none() => self.close(order, &held, &leased, now).await,
             WipeStage::Removing => self.remove(order, &held, &leased, now).await,
             WipeStage::Opening => self.open(order, &held, &leased, now).await,
             WipeStage::Done => Ok(()),
         }
+    }
+
+    /// Makes the requests with the workspace's keys be refused, whatever came of the call that started the removal, and
+    /// the facts of its clients wait. The other facts wait already.
+    async fn close(
+        &self,
+        order: &WipeOrder,
+        held: &StoredWorkspace,
+        leased: &Wipe,
+        now: Timestamp,
+    ) -> Result<(), BoxError> {
+        self.keys.copy_entitlements(held, now).await?;
+        let is_closed = self.data.close(&order.coach_id, Instant::now() + PART).await?;
+        let closed_at = is_closed.then(|| self.now());
+        self.release(order, leased, Wipe { closed_at, ..leased.clone() }).await?;
+        self.queue.send(order, 0).await
     }
 
     async fn remove(
@@ -158,7 +175,7 @@ impl App {
             Removal::Continues => (WipeStage::Removing, 0),
             Removal::Waits => (WipeStage::Removing, WAIT_S),
         };
-        self.release(order, leased, stage).await?;
+        self.release(order, leased, Wipe { stage, ..leased.clone() }).await?;
         self.queue.send(order, delay_s).await
     }
 
@@ -180,12 +197,12 @@ impl App {
         if let Some(stored) = self.workspaces.get(&order.coach_id).await? {
             self.keys.copy_entitlements(&stored, now).await?;
         }
-        Ok(self.release(order, leased, WipeStage::Done).await?)
+        Ok(self.release(order, leased, Wipe { stage: WipeStage::Done, ..leased.clone() }).await?)
     }
 
-    /// Ends the lease of this call, and sets the stage of the removal. Without the lease it sets nothing.
-    async fn release(&self, order: &WipeOrder, leased: &Wipe, stage: WipeStage) -> Result<(), StoreError> {
-        let released = Wipe { stage, busy_until: None, ..leased.clone() };
+    /// Ends the lease of this call, and sets the state of the removal. Without the lease it sets nothing.
+    async fn release(&self, order: &WipeOrder, leased: &Wipe, state: Wipe) -> Result<(), StoreError> {
+        let released = Wipe { busy_until: None, ..state };
         retry("a removal of test data", || async {
             match self.workspaces.get(&order.coach_id).await? {
                 Some(found) if found.wipe.as_ref() == Some(leased) => {

@@ -165,6 +165,11 @@ class Drive:
         return f"{len(waiting)} entries of the due index"
 
     def scheduled(self):
+        for function in ("RelayFunction", "SweepFunction"):
+            self.schedule(function)
+
+    def schedule(self, function):
+        """Invokes a function as its schedule does."""
         event = {
             "version": "0",
             "id": str(uuid.uuid4()),
@@ -176,8 +181,7 @@ class Drive:
             "resources": [f"arn:aws:events:{REGION}:000000000000:rule/{self.stack.outputs()['BusName']}"],
             "detail": {},
         }
-        for function in ("RelayFunction", "SweepFunction"):
-            self.invoke(function, event)
+        self.invoke(function, event)
 
     def dead_letters(self):
         for queue in ("ApplicationFeedDeadLetters", "DeliveriesDeadLetters"):

@@ -21,11 +21,18 @@ PARAMETERS = {
 }
 
 
+def statements(policy):
+    """Returns the statements of a policy, in each mode."""
+    given = policy.get("Statement", [])
+    return [statement for branch in given["Fn::If"][1:] for statement in branch] if isinstance(given, dict) else given
+
+
 class Stack:
-    def __init__(self, cloud, folder, architecture, zips):
+    def __init__(self, cloud, folder, architecture, zips, mode):
         self.cloud = cloud
         self.folder = folder
-        self.parameters = PARAMETERS | {"Architecture": architecture}
+        self.mode = mode
+        self.parameters = PARAMETERS | {"Architecture": architecture, "Mode": mode}
         self.workarounds = []
         self.template = folder / "template.json"
         self.nested = folder / "observability.json"
@@ -55,7 +62,7 @@ class Stack:
             properties = resource["Properties"]
             documents = [*properties.get("Policies", []), properties.get("PolicyDocument", {})]
             for policy in documents:
-                for statement in policy.get("Statement", []):
+                for statement in statements(policy):
                     if statement.get("Condition", {}).pop("Null", None):
                         listed.append(name)
                     resource = statement.get("Resource")
@@ -129,6 +136,13 @@ class Stack:
         yield "functions have their architecture, time-out and log group", self.functions
         yield "queues are encrypted and retain messages longer than their visibility time-out", self.queues
         yield "log groups have a retention", self.log_groups
+        yield "a sandbox alone has what belongs to a sandbox", self.sandbox
+
+    def sandbox(self):
+        own = {name for name, resource in self.document["Resources"].items() if resource.get("Condition") == "IsSandbox"}
+        made = own & self.resources().keys()
+        assert made == (own if self.mode == "test" else set()), made
+        return f"{len(made)} resources"
 
     def tables(self):
         dynamodb = self.cloud.client("dynamodb")

@@ -269,10 +269,13 @@ async fn set_up(aws: &Aws, template: &mut Template) -> Result<(), StartError> {
     Ok(())
 }
 
-/// Returns each function's policy in the template, by the name of its binary. ARNs are those of every local stack.
-pub fn policies() -> Result<BTreeMap<String, Policy>, StartError> {
+/// Returns each function's policy in the template with the mode, by the name of its binary. ARNs are those of every local
+/// stack.
+pub fn policies(mode: Mode) -> Result<BTreeMap<String, Policy>, StartError> {
     // No policy contains a URL, so the addresses may be empty.
-    let mut template = Template::load(TEMPLATE, &parameters(""), "")?;
+    let mut parameters = parameters("");
+    parameters.insert("Mode".to_owned(), mode.as_str().to_owned());
+    let mut template = Template::load(TEMPLATE, &parameters, "")?;
     for (logical_id, _) in template.secrets()? {
         template.set_secret_arn(&logical_id, Secrets::arn(&logical_id));
     }

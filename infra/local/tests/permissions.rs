@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use axum::body::{Body, to_bytes};
 use clap::Parser;
+use domain::mode::Mode;
 use http::Request;
 use local_aws::Policy;
 use local_stack::linked;
@@ -95,7 +96,7 @@ impl Local {
 
     /// Removes an action on a resource from a function's policy.
     fn remove_grant(&self, function: &str, action: &str, resource: &str) {
-        let policy = &policies().unwrap()[function];
+        let policy = &policies(Mode::Live).unwrap()[function];
         let left: Vec<Value> = policy
             .grants()
             .filter(|grant| !grant.covers(action, resource))
@@ -108,7 +109,7 @@ impl Local {
 
     /// Restores a function's policy from the template.
     fn restore(&self, function: &str) {
-        self.0.stack.timeline.aws.access().set(function, policies().unwrap()[function].clone());
+        self.0.stack.timeline.aws.access().set(function, policies(Mode::Live).unwrap()[function].clone());
     }
 
     async fn count(&self, table: &str) -> Value {

@@ -15,7 +15,7 @@ use store::workspace::StoredWorkspace;
 use store::{Part, StoreError, retry};
 
 use crate::FactStore;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, WIPING};
 
 /// A fact as its message brings it.
 #[derive(Clone, Copy)]
@@ -75,6 +75,8 @@ pub(crate) enum Stop {
     Nothing,
     /// The record that this field names is not stored yet.
     Unknown(&'static str),
+    /// Something else comes first, for this reason.
+    Waits(&'static str),
     Failed(StoreError),
 }
 
@@ -148,6 +150,7 @@ async fn attempt<C: FactCommand>(
         Ok(found) => found,
         Err(Stop::Nothing) => return Ok(Some(Decided::Unmarked { rest: None, is_new: false })),
         Err(Stop::Unknown(field)) => return Ok(Some(Decided::Ended(Outcome::Unknown(field)))),
+        Err(Stop::Waits(reason)) => return Ok(Some(Decided::Ended(Outcome::Waits(reason)))),
         Err(Stop::Failed(error)) => return Err(error),
     };
     let (unit, rest) = match command.decide(app, fact, found) {
@@ -190,6 +193,7 @@ pub(crate) async fn with_client<T>(
 ) -> Result<(StoredClient, T), Stop> {
     let (state, found) = try_join(app.clients.state(client), read).await?;
     match state {
+        ClientState::Known(stored) if stored.is_wiping => Err(Stop::Waits(WIPING)),
         ClientState::Known(stored) => Ok((*stored, found)),
         ClientState::Unknown => Err(Stop::Unknown("client_id")),
         // No later fact restores an erased client.

@@ -1,7 +1,6 @@
 //! Removals of a workspace's test data: the message that asks for the next part, and the start of a removal.
 
 use domain::id::{CoachId, WipeId, new_uuid};
-use domain::sandbox::SETTLING;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment, random_bytes};
 use serde::{Deserialize, Serialize};
@@ -10,6 +9,9 @@ use store::key::Keys;
 use store::workspace::{Wipe, Workspaces};
 
 use crate::queue::Queue;
+
+/// Delay of the order that is sent before the state of a removal is stored: longer than a request takes.
+const SAFE_DELAY_S: i32 = 30;
 
 /// An order for the next part of a removal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,25 +48,17 @@ impl WipeQueue {
     /// Starts a removal, or joins the one that is running. From then on the workspace's writes are refused.
     pub async fn start(&self, coach: &CoachId, now: Timestamp) -> Result<WipeId, BoxError> {
         let job = WipeId::from_uuid(new_uuid(now.ms(), random_bytes()));
-        // The message comes first. Without the state in the workspace it does nothing, while a state without a message
-        // would refuse writes for ever.
-        self.send(&WipeOrder { coach_id: coach.clone(), job: job.clone() }, settling_s()).await?;
+        // The first message comes before the state: a state without a message would refuse writes for ever.
+        self.send(&WipeOrder { coach_id: coach.clone(), job: job.clone() }, SAFE_DELAY_S).await?;
         let stored = self.workspaces.begin_wipe(coach, &Wipe::new(job.clone(), now)).await?;
         self.keys.copy_entitlements(&stored, now).await?;
-        let running = stored.wipe.map_or(job.clone(), |wipe| wipe.job);
-        if running != job {
-            // The messages of the running removal may be lost.
-            self.send(&WipeOrder { coach_id: coach.clone(), job: running.clone() }, settling_s()).await?;
-        }
-        Ok(running)
+        let job = stored.wipe.map_or(job, |wipe| wipe.job);
+        self.send(&WipeOrder { coach_id: coach.clone(), job: job.clone() }, 0).await?;
+        Ok(job)
     }
 
     /// Sends an order, which arrives after `delay_s` seconds.
     pub async fn send(&self, order: &WipeOrder, delay_s: i32) -> Result<(), BoxError> {
         Ok(self.queue.send(serde_json::to_string(order)?, delay_s).await?)
     }
-}
-
-fn settling_s() -> i32 {
-    i32::try_from(SETTLING.num_seconds()).unwrap_or(i32::MAX)
 }

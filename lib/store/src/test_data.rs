@@ -48,6 +48,14 @@ pub enum Removal {
     Waits,
 }
 
+/// A step of a removal with each client.
+#[derive(Debug, Clone, Copy)]
+enum ClientStep {
+    /// Facts about the client wait.
+    Close,
+    Remove,
+}
+
 /// The data of workspaces, for removal.
 #[derive(Clone)]
 pub struct TestData {
@@ -82,6 +90,11 @@ impl TestData {
             facts: Table::new(env, db, "FACTS_TABLE")?,
             keys: Table::new(env, db, "KEYS_TABLE")?,
         })
+    }
+
+    /// Makes facts about the clients of a coach wait. Returns false if the time is over.
+    pub async fn close(&self, coach: &CoachId, until: Instant) -> Result<bool, StoreError> {
+        self.each_client(coach, ClientStep::Close, until).await
     }
 
     /// Removes the data of a coach's workspace, whose writes are refused meanwhile, until `until`.
@@ -128,6 +141,32 @@ impl TestData {
 
     /// Removes the coach's clients, then what is left of them in the table `records`.
     async fn remove_clients(&self, coach: &CoachId, until: Instant) -> Result<bool, StoreError> {
+        if !self.each_client(coach, ClientStep::Remove, until).await? {
+            return Ok(false);
+        }
+        loop {
+            let marks = self.keys_of(&self.workspaces, partition(coach), WIPED).await?;
+            if marks.is_empty() {
+                break;
+            }
+            for mark in marks {
+                if let Ok(client) = ClientId::parse(sk_of(&mark).trim_start_matches(WIPED)) {
+                    while !self.records.erase(&client).await? {}
+                }
+                self.workspaces.delete_all(&[mark]).await?;
+                if Instant::now() >= until {
+                    return Ok(false);
+                }
+            }
+        }
+        for client in erased_clients(&self.workspaces, coach).await? {
+            self.clients.wipe_tombstone(&client).await?;
+        }
+        Ok(true)
+    }
+
+    /// Takes a step with each client of a coach, until the time is over.
+    async fn each_client(&self, coach: &CoachId, step: ClientStep, until: Instant) -> Result<bool, StoreError> {
         let mut after = None;
         loop {
             let request = ClientPageRequest {
@@ -139,29 +178,19 @@ impl TestData {
             };
             let page = self.clients.page(coach, request).await?;
             for client in &page.items {
-                self.clients.wipe(&client.client_id, coach).await?;
+                match step {
+                    ClientStep::Close => self.clients.close(&client.client_id, coach).await?,
+                    ClientStep::Remove => self.clients.wipe(&client.client_id, coach).await?,
+                }
                 if Instant::now() >= until {
                     return Ok(false);
                 }
             }
             after = page.next;
             if after.is_none() {
-                break;
+                return Ok(true);
             }
         }
-        for mark in self.keys_of(&self.workspaces, partition(coach), WIPED).await? {
-            if let Ok(client) = ClientId::parse(sk_of(&mark).trim_start_matches(WIPED)) {
-                while !self.records.erase(&client).await? {}
-            }
-            self.workspaces.delete_all(&[mark]).await?;
-            if Instant::now() >= until {
-                return Ok(false);
-            }
-        }
-        for client in erased_clients(&self.workspaces, coach).await? {
-            self.clients.wipe_tombstone(&client).await?;
-        }
-        Ok(true)
     }
 
     async fn remove_of_workspace(&self, coach: &CoachId, until: Instant) -> Result<bool, StoreError> {

@@ -54,6 +54,9 @@ pub struct StoredWorkspace {
 pub struct Wipe {
     pub job: WipeId,
     pub begun_at: Timestamp,
+    /// The time from which the workspace's facts waited. `None`: some do not yet.
+    #[serde(default)]
+    pub closed_at: Option<Timestamp>,
     pub stage: WipeStage,
     /// The end of the lease of the call that works on the removal.
     #[serde(default)]
@@ -63,7 +66,7 @@ pub struct Wipe {
 impl Wipe {
     /// A removal that begins.
     pub fn new(job: WipeId, now: Timestamp) -> Self {
-        Self { job, begun_at: now, stage: WipeStage::Removing, busy_until: None }
+        Self { job, begun_at: now, closed_at: None, stage: WipeStage::Removing, busy_until: None }
     }
 }
 

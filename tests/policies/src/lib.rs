@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use local_aws::Policy;
 
-/// Policies by function.
-pub type Policies = BTreeMap<String, Policy>;
+/// Policies by function, one for each mode in which the function is deployed.
+pub type Policies = BTreeMap<String, Vec<Policy>>;
 
 /// A permission that a function used or has.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,8 +53,8 @@ fn permission(line: &str) -> Option<Permission> {
 /// Used permissions that no policy grants, conditions aside.
 pub fn missing<'a>(used: &'a BTreeSet<Permission>, policies: &Policies) -> Vec<&'a Permission> {
     let allowed = |used: &Permission| {
-        let policy = policies.get(&used.function);
-        policy.is_some_and(|policy| policy.grants().any(|grant| grant.covers(&used.action, &used.resource)))
+        let policies = policies.get(&used.function).into_iter().flatten();
+        policies.flat_map(Policy::grants).any(|grant| grant.covers(&used.action, &used.resource))
     };
     used.iter().filter(|used| !allowed(used)).collect()
 }
@@ -62,19 +62,23 @@ pub fn missing<'a>(used: &'a BTreeSet<Permission>, policies: &Policies) -> Vec<&
 /// Granted permissions that nothing used.
 pub fn idle(used: &BTreeSet<Permission>, policies: &Policies) -> Vec<Permission> {
     let of = |function: &str| used.iter().filter(move |used| used.function == function).collect::<Vec<_>>();
-    let grants = policies.iter().flat_map(|(function, policy)| {
+    let grants = policies.iter().flat_map(|(function, policies)| {
         let used = of(function);
-        let unused =
-            policy.grants().filter(move |grant| !used.iter().any(|used| grant.covers(&used.action, &used.resource)));
+        let grants = policies.iter().flat_map(Policy::grants);
+        let unused = grants.filter(move |grant| !used.iter().any(|used| grant.covers(&used.action, &used.resource)));
         unused.map(|grant| granted(function, grant))
     });
-    grants.collect()
+    let once: BTreeSet<Permission> = grants.collect();
+    once.into_iter().collect()
 }
 
 /// Permissions granted with a wildcard, which allow more than any single use.
 pub fn broad(policies: &Policies) -> Vec<Permission> {
-    let grants =
-        policies.iter().flat_map(|(function, policy)| policy.grants().map(move |grant| granted(function, grant)));
+    let of = |(function, policies): (&String, &Vec<Policy>)| {
+        let grants = policies.iter().flat_map(Policy::grants);
+        grants.map(|grant| granted(function, grant)).collect::<Vec<_>>()
+    };
+    let grants = policies.iter().flat_map(of);
     grants.filter(|grant| [&grant.action, &grant.resource].iter().any(|text| text.contains(['*', '?']))).collect()
 }
 

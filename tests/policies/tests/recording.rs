@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use domain::mode::Mode;
 use local_aws::Policy;
 use policies::{Permission, Policies, Recording, broad, idle, missing};
 use serde_json::{Value, json};
@@ -44,13 +45,23 @@ fn recording() -> Recording {
     recording
 }
 
+fn policies_of_both_modes() -> Policies {
+    let mut policies = Policies::new();
+    for mode in Mode::ALL {
+        for (function, policy) in local_stack::running::policies(mode).unwrap() {
+            policies.entry(function).or_default().push(policy);
+        }
+    }
+    policies
+}
+
 fn lines<T: std::fmt::Display>(permissions: impl IntoIterator<Item = T>) -> String {
     permissions.into_iter().map(|permission| format!("\n  {permission}")).collect()
 }
 
 #[test]
 fn functions_used_nothing_that_the_template_does_not_allow() {
-    let (recording, policies) = (recording(), local_stack::running::policies().unwrap());
+    let (recording, policies) = (recording(), policies_of_both_modes());
     let missing = missing(&recording.used, &policies);
     assert!(
         missing.is_empty(),
@@ -61,7 +72,7 @@ fn functions_used_nothing_that_the_template_does_not_allow() {
 
 #[test]
 fn the_template_allows_nothing_that_no_function_used() {
-    let (recording, policies) = (recording(), local_stack::running::policies().unwrap());
+    let (recording, policies) = (recording(), policies_of_both_modes());
     let idle = idle(&recording.used, &policies);
     assert!(
         idle.is_empty(),
@@ -73,7 +84,7 @@ fn the_template_allows_nothing_that_no_function_used() {
 
 #[test]
 fn the_template_uses_wildcards_only_for_a_reason() {
-    let broad = broad(&local_stack::running::policies().unwrap());
+    let broad = broad(&policies_of_both_modes());
     let excused = |permission: &Permission| {
         WILDCARDS.iter().any(|(action, end, _)| permission.action == *action && permission.resource.ends_with(end))
     };
@@ -90,7 +101,8 @@ fn the_template_uses_wildcards_only_for_a_reason() {
 }
 
 fn policies_of(function: &str, statements: Value) -> Policies {
-    [(function.to_owned(), Policy::parse(&json!({ "Version": "2012-10-17", "Statement": statements })).unwrap())].into()
+    let policy = Policy::parse(&json!({ "Version": "2012-10-17", "Statement": statements })).unwrap();
+    [(function.to_owned(), vec![policy])].into()
 }
 
 fn used(lines: &str) -> BTreeSet<Permission> {

@@ -123,7 +123,8 @@ fn pipeline() -> Pipeline {
 
 /// A calendar of slots of half an hour, from nine to five on weekdays.
 fn calendar(coach: &CoachId, name: &str, zone: Tz, host: &CanonicalHost, price_cents: u64) -> Calendar {
-    let id = CalendarId(derived_uuid(0, &["sandbox", coach.as_str(), name]));
+    // Ids begin with this number, so a free calendar is listed first.
+    let id = CalendarId(derived_uuid(i64::from(price_cents > 0), &["sandbox", coach.as_str(), name]));
     let day = vec![OpeningHours::parse("09:00", "17:00").expect("the hours are formed")];
     Calendar {
         id,
@@ -178,6 +179,7 @@ mod tests {
         let ids: BTreeSet<_> = ada.calendars.iter().chain(&eve.calendars).map(|calendar| calendar.id).collect();
         assert_eq!(ids.len(), 4);
         assert_eq!(of("ada"), ada);
+        assert!(ada.calendars[0].price_cents == 0 && ada.calendars[0].id < ada.calendars[1].id);
         let initial = ada.pipeline.initial_stage(&configuration().initial_stage).map(StageId::as_str);
         assert_eq!(initial, Some("new"));
     }

@@ -38,7 +38,9 @@ impl WorkspacePatch {
                 return Err(fields.refuse(name, "must not be null; leave it out to keep it"));
             }
         }
-        let client_cap = fields.whole_number("client_cap", u64::from(MAX_CLIENT_CAP))?;
+        let rule = format!("must be an integer from 0 to {MAX_CLIENT_CAP}, or null for no limit");
+        let client_cap = fields.whole_number("client_cap", u64::from(MAX_CLIENT_CAP));
+        let client_cap = client_cap.map_err(|_| fields.refuse("client_cap", rule))?;
         let client_cap = client_cap.map(|cap| u32::try_from(cap).unwrap_or(MAX_CLIENT_CAP));
         let switches = fields.nested("entitlements", |switches| {
             switches.only(&ENTITLEMENTS)?;

@@ -33,6 +33,9 @@ pub struct StoredClient {
     /// Raised by each event that ends the client's login links. Links of an earlier epoch are dead.
     pub login_epoch: u64,
     pub(super) version: u64,
+    /// True while the test data of the client's workspace is being removed, so that facts about the client wait.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_wiping: bool,
 }
 domain::discreet! { StoredClient }
 
@@ -71,6 +74,7 @@ impl StoredClient {
             former_coaches: BTreeSet::new(),
             login_epoch: 0,
             version: 1,
+            is_wiping: false,
             client,
         }
     }

@@ -27,7 +27,7 @@ pub(super) fn operations() -> Vec<Operation> {
         }],
     });
     let number = format!("must be an array of 1 to {MAX_FACTS} facts");
-    let cap = format!("must be an integer from 0 to {MAX_CLIENT_CAP}");
+    let cap = format!("must be an integer from 0 to {MAX_CLIENT_CAP}, or null for no limit");
     vec![
         Operation::new("POST", "/v1/test/facts", "sendFacts")
             .body(FactBatch::schema())
