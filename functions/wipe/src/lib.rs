@@ -1,8 +1,8 @@
 //! The removal of a workspace's test data, in a sandbox. A live stack does not deploy the function.
 //!
-//! A message asks for one part of a removal, for a limited time, and its call sends the message for the next part. First
-//! the facts about the workspace's clients are made to wait, as its other facts and its requests do. The removal begins
-//! once everything that was under way by then has ended. One call at a time works on a workspace: a lease in the
+//! A message asks for one part of a removal, for a limited time, and its call sends the message for the next part.
+//! First the facts about the workspace's clients are made to wait, as its other facts and its requests do. The removal
+//! begins once everything that was under way by then has ended. One call at a time works on a workspace: a lease in the
 //! workspace's record says until when. Then the first contents are laid again, and writes are taken.
 //!
 //! The schedule's call starts the removal for workspaces whose keys are not used any more.

@@ -269,8 +269,8 @@ async fn set_up(aws: &Aws, template: &mut Template) -> Result<(), StartError> {
     Ok(())
 }
 
-/// Returns each function's policy in the template with the mode, by the name of its binary. ARNs are those of every local
-/// stack.
+/// Returns each function's policy in the template with the mode, by the name of its binary. ARNs are those of every
+/// local stack.
 pub fn policies(mode: Mode) -> Result<BTreeMap<String, Policy>, StartError> {
     // No policy contains a URL, so the addresses may be empty.
     let mut parameters = parameters("");
