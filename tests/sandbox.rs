@@ -1,5 +1,6 @@
 //! A sandbox: the differences between the modes of a deployment, by both modes, and the routes of a sandbox.
 
+mod costs;
 mod data;
 mod evaluation;
 mod events;

@@ -3,6 +3,7 @@
 mod circles;
 mod gateway;
 mod language;
+mod modes;
 mod names;
 mod observability;
 mod parameters;

@@ -14,7 +14,7 @@ async fn each_route_costs_a_few_calls() {
     let world = start(Mode::Test).await;
     let key = world.coach("ada").await.partner_key().await;
     world.apply([Fact::client("ada", "c1")]).await;
-    key.post("/v1/test/evaluate", &json!({})).await.expect(200);
+    key.post("/v1/test/evaluate", json!({})).await.expect(200);
     let fact = json!({ "facts": [{ "type": "client.erased", "detail": { "client_id": "nobody", "id": 7 } }] });
     let costs: [Cost; 6] = [
         // A refused fact costs nothing beyond the request.

@@ -190,13 +190,15 @@ async fn a_person_of_nobody_or_of_another_workspace_is_not_found() {
         ("new_client", "client_id", "nobody".to_owned()),
         ("compliance_drop", "client_id", "gone".to_owned()),
         ("contact_created", "contact_id", uuid(99)),
-        ("booking_created", "contact_id", uuid(2)),
+        ("booking_created", "contact_id", uuid(98)),
     ] {
         let refused = key.post(EVENTS, json!({ "type": event, parameter: id })).await.refused(404, "not_found");
         let foreign = if parameter == "client_id" { "c1".to_owned() } else { uuid(CONTACT) };
         let of_other = other.post(EVENTS, json!({ "type": event, parameter: foreign })).await.refused(404, "not_found");
         assert_eq!(of_other.error(), refused.error(), "{event}");
     }
+    let into = key.post(EVENTS, json!({ "type": "contact_updated", "contact_id": uuid(2) })).await;
+    assert_eq!(into.refused(404, "not_found").body["mergedIntoId"], uuid(3));
     scene.world.settle().await;
     assert_eq!(scene.receiver.hooks().len(), hooks);
 }

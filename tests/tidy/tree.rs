@@ -41,7 +41,7 @@ pub(super) fn rust_files(folders: &[&str]) -> Vec<(String, String)> {
 }
 
 /// The file's lines above its unit tests.
-fn code(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn code(text: &str) -> impl Iterator<Item = &str> {
     text.lines().take_while(|line| !line.starts_with("#[cfg(test)]"))
 }
 

@@ -12,12 +12,13 @@ use crate::world::{Caller, Fact, World, ids, uuid};
 /// Longer than any fact waits.
 const WAITED_S: u64 = 20 * 60;
 
-/// A workspace of the bus with a client, whose removal has begun. Returns the key and the job.
+/// A workspace of the bus with a client, whose removal has begun. Returns a key of each scope and the job.
 async fn begun(world: &World) -> (Caller, Caller, String) {
     let ada = world.coach("ada").await;
     let (key, crm) = (ada.partner_key().await, ada.crm_key().await);
     world.apply([Fact::client("ada", "c1"), Fact::contact("ada", &uuid(1))]).await;
     let job = begin(&key).await;
+    world.settle().await;
     (key, crm, job)
 }
 
@@ -78,6 +79,24 @@ async fn facts_of_the_bus_about_a_client_who_is_there_still_wait_too() {
     }
     world.advance_s(WAITED_S).await;
     assert_eq!(world.set_aside().await, [] as [Value; 0]);
+}
+
+#[tokio::test]
+async fn a_client_who_is_handed_over_during_a_removal_is_the_other_coachs_like_any_other() {
+    let world = start(Mode::Test).await;
+    let bob = world.coach("bob").await.partner_key().await;
+    let (key, _, job) = begun(&world).await;
+    world.apply([Fact::client("bob", "c1")]).await;
+    end(&world, &key, &job).await;
+    bob.get("/v1/clients/c1").await.expect(200);
+    world.apply([daily_log("c1", day()), check_in("c1", "k1", world.now().await)]).await;
+    for below in ["check-ins", "daily-logs"] {
+        assert_eq!(bob.get(&format!("/v1/clients/c1/{below}")).await.expect(200).body["count"], 1, "{below}");
+    }
+    world.advance_s(WAITED_S).await;
+    assert_eq!(world.set_aside().await, [] as [Value; 0]);
+    assert_eq!(key.get("/v1/ping").await.expect(200).body["active_clients"], 0);
+    assert_eq!(bob.get("/v1/ping").await.expect(200).body["active_clients"], 1);
 }
 
 #[tokio::test]

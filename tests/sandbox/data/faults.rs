@@ -17,6 +17,8 @@ const MOST_CALLS: usize = 90;
 const EVERY: usize = 2;
 /// Time from the order to the beginning of the removal.
 const SETTLING_S: u64 = 26;
+/// Time after which the message of an order comes whose request died.
+const ORDERED_S: u64 = 31;
 
 fn day() -> NaiveDate {
     NaiveDate::from_ymd_opt(2026, 1, 2).unwrap()
@@ -58,8 +60,8 @@ async fn fault_at_calls(fault: &str, times: usize) {
     for spared in (0..MOST_CALLS).step_by(EVERY) {
         let at = format!("{fault} after {spared} calls");
         fill(&tenant, spared).await;
-        let job = begin(&tenant.key).await;
         world.faults(json!({ "function": "wipe", "spared_calls": spared, fault: times })).await;
+        let job = begin(&tenant.key).await;
         world.advance_s(SETTLING_S + 1).await;
         let is_met = world.remaining_faults().await[fault].as_u64() != Some(times as u64);
         world.clear_faults().await;
@@ -100,8 +102,8 @@ async fn a_removal_ends_although_the_stack_is_killed_at_any_of_its_calls() {
     let contents = tenant.calendars().await;
     for spared in [0, 2, 9, 17, 26, 35] {
         fill(&tenant, spared).await;
-        let job = begin(&tenant.key).await;
         world.faults(json!({ "function": "wipe", "spared_calls": spared, "stalled_calls": 1 })).await;
+        let job = begin(&tenant.key).await;
         let stalls = tokio::select! {
             () = world.until_stalled() => true,
             () = world.advance_s(SETTLING_S + 1) => false,
@@ -155,8 +157,8 @@ async fn an_order_that_dies_has_begun_the_removal_or_has_not_and_a_repeat_joins_
         world.faults(json!({ "function": "sandbox", "spared_calls": spared, "crash_before_call": 1 })).await;
         let reply = key.delete(DATA).await;
         world.clear_faults().await;
-        // Without a repeat, the removal works on a workspace whose writes are refused.
-        world.advance_s(1).await;
+        // Without a repeat, the removal refuses the workspace's writes before it begins.
+        world.advance_s(ORDERED_S).await;
         for key in [&key, &second] {
             begun += usize::from(assert_refused_if_running(&world, key, &at).await);
         }
