@@ -112,8 +112,8 @@ impl App {
         tracing::debug!(fact_id, coach_id, detail_type, reason, duration_ms, "{words}");
         match outcome {
             Outcome::Stored | Outcome::Unchanged => Ok(()),
-            Outcome::Continues(Next::Rest(after)) => self.queues.feed.send_rest(envelope, after).await,
-            Outcome::Continues(Next::Pass) => self.queues.feed.send_next_pass(envelope).await,
+            Outcome::Continues(Next::Rest(after)) => self.queues.feed.send_rest(envelope, after, now).await,
+            Outcome::Continues(Next::Pass) => self.queues.feed.send_next_pass(envelope, now).await,
             Outcome::Refused(reason) => self.queues.set_aside(envelope, reason, now).await,
             Outcome::Unknown(_) | Outcome::Waits(_) if retry_limits::still_waits(since, now) => {
                 // Of several copies of a message only one continues: otherwise copies would double with each round. A

@@ -1,7 +1,6 @@
 //! The state that the operations share.
 
 use domain::rate_limit::seconds_to_midnight;
-use domain::time::Timestamp;
 use edge::{KeyHolder, Problem};
 use evaluation::Evaluator;
 use facts::{FactStore, FeedQueue};
@@ -15,7 +14,9 @@ use store::first_contents::FirstContentsWriter;
 use store::key::Keys;
 use store::sandbox_quota::SandboxCount;
 use store::stored_mail::StoredMails;
+use store::unit::Units;
 use store::vault::Vault;
+use store::watch::Watches;
 use store::workspace::{StoredWorkspace, Workspaces};
 
 #[derive(Clone)]
@@ -29,6 +30,8 @@ pub(crate) struct App {
     pub(crate) endpoints: Endpoints,
     pub(crate) keys: Keys,
     pub(crate) mails: StoredMails,
+    pub(crate) units: Units,
+    pub(crate) watches: Watches,
     pub(crate) wipes: WipeQueue,
     pub(crate) workspaces: Workspaces,
 }
@@ -46,6 +49,8 @@ impl App {
             endpoints: Endpoints::new(env, db, vault)?,
             keys: Keys::new(env, db)?,
             mails: StoredMails::new(env, db, vault)?,
+            units: Units::new(env, db, vault)?,
+            watches: Watches::new(env, db)?,
             wipes: WipeQueue::new(env, db)?,
             workspaces: Workspaces::new(env, db)?,
         })
@@ -76,9 +81,4 @@ impl App {
         let found = self.workspaces.get(&caller.key.coach_id).await?;
         found.ok_or_else(|| Problem::internal("read a workspace", "the key's workspace is missing"))
     }
-}
-
-/// A time as the time of a fact.
-pub(crate) fn fact_time(at: Timestamp) -> domain::fact_time::FactTime {
-    domain::fact_time::FactTime::from_ms(at.ms())
 }

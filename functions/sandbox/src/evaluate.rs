@@ -1,18 +1,17 @@
 //! `POST /v1/test/evaluate`: evaluates the workspace's due clients now, as a sweep would.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
+use domain::id::ClientId;
 use domain::sandbox::{EvaluationResult, MAX_EVALUATED};
 use edge::{Inbound, KeyHolder, Problem, Reply, Steps};
 use evaluation::Evaluated;
-use futures::stream::{self, StreamExt, TryStreamExt};
+use futures::future::try_join_all;
 
 use crate::App;
 
 /// Clients that are looked at together.
 const PAGE: u32 = 50;
 /// Most pages of a request. A client that is not due costs one read.
-const MAX_PAGES: usize = 20;
+const MAX_PAGES: usize = 100;
 /// Clients that are evaluated at once.
 const CONCURRENT: usize = 16;
 
@@ -26,31 +25,29 @@ impl Steps for Evaluate {
         inbound.refuse_fields()?;
         let coach = &caller.key.coach_id;
         let rules = app.evaluator.rulebook(coach, caller.now).await?;
-        let (evaluated, events) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let evaluate = async |client| {
-            if evaluated.load(Ordering::Relaxed) >= MAX_EVALUATED {
-                return Ok(());
-            }
-            let outcome = app.evaluator.evaluate(&client, &rules).await;
-            if let Evaluated::Emitted(count) = outcome.map_err(|error| Problem::internal("evaluate a client", error))? {
-                evaluated.fetch_add(1, Ordering::Relaxed);
-                events.fetch_add(count, Ordering::Relaxed);
-            }
-            Ok::<(), Problem>(())
+        let evaluate = async |client: ClientId| match app.evaluator.evaluate(&client, &rules).await {
+            Ok(Evaluated::Emitted(events)) => Ok((1, events)),
+            Ok(Evaluated::NotDue) => Ok((0, 0)),
+            Err(error) => Err(Problem::internal("evaluate a client", error)),
         };
-        let mut after = None;
-        let mut more = true;
+        let (mut evaluated, mut events) = (0, 0);
+        let (mut after, mut more) = (None, true);
         for _ in 0..MAX_PAGES {
             let page = app.clients.active_page(coach, after.as_deref(), PAGE).await?;
-            let work: Vec<_> = page.items.into_iter().map(&evaluate).collect();
-            stream::iter(work).buffer_unordered(CONCURRENT).try_collect::<()>().await?;
-            let is_full = evaluated.load(Ordering::Relaxed) >= MAX_EVALUATED;
+            let mut left = page.items;
+            while !left.is_empty() && evaluated < MAX_EVALUATED {
+                let next = left.drain(..left.len().min(CONCURRENT).min(MAX_EVALUATED - evaluated));
+                for (one, emitted) in try_join_all(next.map(&evaluate)).await? {
+                    evaluated += one;
+                    events += emitted;
+                }
+            }
             after = page.next;
-            more = is_full || after.is_some();
-            if is_full || after.is_none() {
+            more = !left.is_empty() || after.is_some();
+            if evaluated == MAX_EVALUATED || !more {
                 break;
             }
         }
-        Reply::ok(&EvaluationResult { evaluated: evaluated.into_inner(), events: events.into_inner(), more })
+        Reply::ok(&EvaluationResult { evaluated, events, more })
     }
 }

@@ -1,7 +1,7 @@
 //! `POST /v1/test/facts`: stores facts as if the application had sent them. A fact that would wait on the bus is
 //! refused here.
 
-use domain::fact::{Fact, known_fields};
+use domain::fact::{Fact, FactBody, known_fields};
 use domain::id::new_uuid;
 use domain::sandbox::{FACTS_PER_DAY, FactBatch, FactResult, FactResults, SandboxFact, StoreResult};
 use edge::{Inbound, KeyHolder, Problem, Reply, Steps};
@@ -39,7 +39,9 @@ impl Steps for Store {
 fn missing_id(caller: &KeyHolder, inbound: &Inbound, index: usize) -> String {
     match inbound.header("idempotency-key") {
         Some(key) => {
-            let digest = Sha256::new().chain_update(key).chain_update(index.to_be_bytes()).finalize();
+            let body = Sha256::digest(inbound.payload().to_string());
+            let digest =
+                Sha256::new().chain_update(key).chain_update(body).chain_update(index.to_be_bytes()).finalize();
             format!("fact_{}", &hex::encode(digest)[..32])
         }
         None => format!("fact_{}", new_uuid(caller.now.ms(), random_bytes()).simple()),
@@ -79,23 +81,27 @@ async fn store(
             Outcome::Unchanged => return Ok(Ok(StoreResult::Unchanged)),
             Outcome::Continues(Next::Rest(after)) => envelope.after = after,
             Outcome::Continues(Next::Pass) => {
-                app.feed.send_next_pass(&envelope).await.map_err(queued)?;
+                app.feed.send_next_pass(&envelope, caller.now).await.map_err(queued)?;
                 return Ok(Ok(StoreResult::Stored));
             }
             Outcome::Unknown(field) => return Ok(Err(unknown(field, &envelope))),
             Outcome::Waits(reason) | Outcome::Refused(reason) => return Ok(Err(reason.to_owned())),
         }
     }
-    app.feed.send_rest(&envelope, envelope.after.clone()).await.map_err(queued)?;
+    app.feed.send_rest(&envelope, envelope.after.clone(), caller.now).await.map_err(queued)?;
     Ok(Ok(StoreResult::Stored))
 }
 
-/// The reason to refuse a fact about a client of another workspace.
+/// The reason to refuse a fact about a client whom the workspace does not have.
 async fn foreign(app: &App, caller: &KeyHolder, fact: &Fact) -> Result<Option<String>, Problem> {
     let Some(client) = client_of(&fact.body) else { return Ok(None) };
     Ok(match app.clients.state(client).await? {
         ClientState::Known(found) if found.client.coach_id != caller.key.coach_id => {
             Some(format!("client_id {client} is not of this workspace; ids are those of the whole sandbox"))
+        }
+        // A tombstone would keep the id from every other workspace.
+        ClientState::Unknown if matches!(fact.body, FactBody::OfClient(..)) => {
+            Some(format!("client_id {client} has not been seen"))
         }
         ClientState::Known(_) | ClientState::Unknown | ClientState::Erased => None,
     })

@@ -12,20 +12,17 @@ mod invocation;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use domain::fact::{Fact, FactBody};
 use domain::fact_time::FactTime;
-use domain::id::{FactId, new_uuid};
 use domain::sandbox::{MAX_UNUSED, SETTLING, reset};
 use domain::time::Timestamp;
-use facts::{FactStore, Progress};
 use futures::future::{BoxFuture, FutureExt};
 use lambda_runtime::LambdaEvent;
 use outbound::wipe::{WipeOrder, WipeQueue};
-use runtime::{BoxError, Clock, Environment, Observer, error_chain, note_each, random_bytes};
+use runtime::{BoxError, Clock, Environment, Observer, error_chain, note_each};
 use store::first_contents::FirstContentsWriter;
 use store::key::Keys;
 use store::test_data::{Removal, TestData};
-use store::unit::{Once, Unit, Units};
+use store::unit::{Commit, Once, Unit, Units};
 use store::vault::Vault;
 use store::watch::{DueMark, Watches};
 use store::workspace::{StoredWorkspace, Wipe, WipeStage, Workspaces};
@@ -47,7 +44,6 @@ pub struct App {
     keys: Keys,
     data: TestData,
     contents: FirstContentsWriter,
-    facts: FactStore,
     watches: Watches,
     units: Units,
     queue: WipeQueue,
@@ -65,7 +61,6 @@ impl App {
             keys: Keys::new(env, &db)?,
             data: TestData::new(env, &db, &vault)?,
             contents: FirstContentsWriter::new(env, &db)?,
-            facts: FactStore::new(env, &db, &vault)?,
             watches: Watches::new(env, &db)?,
             units: Units::new(env, &db, &vault)?,
             queue: WipeQueue::new(env, &db)?,
@@ -135,7 +130,7 @@ impl App {
         match wipe.stage {
             WipeStage::Removing if wipe.closed_at.is_none() => self.close(order, &held, &leased, now).await,
             WipeStage::Removing => self.remove(order, &held, &leased, now).await,
-            WipeStage::Opening => self.open(order, &held, &leased, now).await,
+            WipeStage::Opening => self.open(order, &leased, now).await,
             WipeStage::Done => Ok(()),
         }
     }
@@ -179,21 +174,15 @@ impl App {
         self.queue.send(order, delay_s).await
     }
 
-    /// Resets the workspace's switches, and lets writes in again.
-    async fn open(
-        &self,
-        order: &WipeOrder,
-        held: &StoredWorkspace,
-        leased: &Wipe,
-        now: Timestamp,
-    ) -> Result<(), BoxError> {
-        let fact = Fact {
-            id: FactId::parse(&format!("wipe_{}", new_uuid(now.ms(), random_bytes()).simple()))?,
-            occurred_at: FactTime::from_ms(now.ms()).max(held.saved_at()),
-            backfill: false,
-            body: FactBody::WorkspaceSaved(reset(held.workspace.clone())),
-        };
-        self.facts.store(&fact, Progress::default(), now).await?;
+    /// Resets the workspace's switches, and lets writes in again. Facts that waited are newer.
+    async fn open(&self, order: &WipeOrder, leased: &Wipe, now: Timestamp) -> Result<(), BoxError> {
+        retry("a workspace", || async {
+            let Some(found) = self.workspaces.get(&order.coach_id).await? else { return Ok(Some(())) };
+            let writes = self.workspaces.change(&found, &reset(found.workspace.clone()), FactTime::from_ms(0));
+            let commit = self.units.commit(Unit::new().write(writes), Once::ByVersion, now).await?;
+            Ok::<_, StoreError>(matches!(commit, Commit::Done).then_some(()))
+        })
+        .await?;
         if let Some(stored) = self.workspaces.get(&order.coach_id).await? {
             self.keys.copy_entitlements(&stored, now).await?;
         }

@@ -135,7 +135,12 @@ pub async fn once<T>(
         Ok(reply) => Ok(mark_mismatch(reply, same_payload)),
         // Another request has taken over the claim, and its answer counts.
         Err(Problem::IdempotencyInProgress) => Err(Problem::IdempotencyInProgress),
-        Err(problem @ (Problem::RateLimited(_) | Problem::CrmNotConfigured)) => {
+        Err(
+            problem @ (Problem::RateLimited(_)
+            | Problem::TestQuota { .. }
+            | Problem::TestDataWiping
+            | Problem::CrmNotConfigured),
+        ) => {
             log_failed_release(claims.withdraw(&claim, now).await);
             Err(problem)
         }

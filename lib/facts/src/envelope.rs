@@ -24,6 +24,9 @@ pub struct Envelope {
     /// The end of the part that is stored already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
+    /// The time of the call that stored the fact first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stored_at: Option<Timestamp>,
 }
 domain::discreet! { Envelope }
 
@@ -48,7 +51,7 @@ impl Envelope {
 
     /// The progress of the fact.
     pub fn progress(&self) -> Progress<'_> {
-        Progress { passes: self.passes, after: self.after.as_deref() }
+        Progress { passes: self.passes, after: self.after.as_deref(), stored_at: self.stored_at }
     }
 
     /// The message for the next round of the fact.
@@ -57,13 +60,14 @@ impl Envelope {
     }
 
     /// The message for the next pass over the fact.
-    pub fn next_pass(&self) -> String {
-        Self { passes: self.passes + 1, after: None, ..self.clone() }.message()
+    pub fn next_pass(&self, now: Timestamp) -> String {
+        let stored_at = self.stored_at.or(Some(now));
+        Self { passes: self.passes + 1, after: None, stored_at, ..self.clone() }.message()
     }
 
     /// The message that stores the rest of the fact.
-    pub fn rest(&self, after: Option<String>) -> String {
-        Self { after, ..self.clone() }.message()
+    pub fn rest(&self, after: Option<String>, now: Timestamp) -> String {
+        Self { after, stored_at: self.stored_at.or(Some(now)), ..self.clone() }.message()
     }
 
     fn message(&self) -> String {

@@ -55,6 +55,13 @@ async fn store_fact(
     if workspace.as_ref().is_some_and(StoredWorkspace::is_wiping) {
         return Ok(Outcome::Waits(WIPING));
     }
+    // What the fact stored was removed since.
+    let is_removed = |found: &StoredWorkspace| {
+        found.wipe.as_ref().zip(progress.stored_at).is_some_and(|(wipe, stored_at)| wipe.begun_at >= stored_at)
+    };
+    if workspace.as_ref().is_some_and(is_removed) {
+        return Ok(Outcome::Unchanged);
+    }
     let context = Context {
         id: &fact.id,
         occurred_at: fact.occurred_at,

@@ -30,14 +30,14 @@ impl FeedQueue {
     }
 
     /// Sends the rest of a fact, without delay.
-    pub async fn send_rest(&self, envelope: &Envelope, after: Option<String>) -> Result<(), BoxError> {
-        Ok(self.0.send(envelope.rest(after), 0).await?)
+    pub async fn send_rest(&self, envelope: &Envelope, after: Option<String>, now: Timestamp) -> Result<(), BoxError> {
+        Ok(self.0.send(envelope.rest(after, now), 0).await?)
     }
 
     /// Sends a fact round for its next pass, after work that was under way has ended. The number of passes is limited.
-    pub async fn send_next_pass(&self, envelope: &Envelope) -> Result<(), BoxError> {
+    pub async fn send_next_pass(&self, envelope: &Envelope, now: Timestamp) -> Result<(), BoxError> {
         match PASS_DELAYS_S.get(usize::try_from(envelope.passes)?) {
-            Some(delay_s) => Ok(self.0.send(envelope.next_pass(), *delay_s).await?),
+            Some(delay_s) => Ok(self.0.send(envelope.next_pass(now), *delay_s).await?),
             None => Ok(()),
         }
     }

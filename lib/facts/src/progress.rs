@@ -1,5 +1,7 @@
 //! The progress of a fact.
 
+use domain::time::Timestamp;
+
 /// The progress of a fact that is stored in parts or passes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Progress<'a> {
@@ -7,6 +9,8 @@ pub struct Progress<'a> {
     pub passes: u32,
     /// The end of the part that is stored already.
     pub after: Option<&'a str>,
+    /// The time of the call that stored the fact first.
+    pub stored_at: Option<Timestamp>,
 }
 
 impl Progress<'_> {

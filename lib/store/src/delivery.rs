@@ -47,10 +47,12 @@ use crate::db::{self, Db, Item, ItemWrite, Part, StoreError, Table, Transacted, 
 use crate::vault::Vault;
 
 pub use attempt::{Delivery, MadeAttempt};
+pub(crate) use deleted::PREFIX as DELETED;
 pub use erase::{ErasureProgress, SubjectIndex};
 pub use job::JobPage;
 pub use log::{DeliveryLogPage, DeliveryLogRequest};
 pub use overdue::{OverdueDelivery, OverduePage, OverdueStart};
+pub(crate) use record::partition as partition_of;
 pub use restart::{ResendLookup, ResendableDelivery};
 
 use record::{DeliveryItem, ENTITY, StatusKeys, StoredAttempt, body_context, index_of, key, partition, sort_key};
@@ -97,9 +99,8 @@ impl Deliveries {
         Ok(Self { table: Table::new(env, db, "DELIVERIES_TABLE")?, vault: vault.clone() })
     }
 
-    /// The partition of everything about an endpoint's deliveries.
-    pub(crate) fn partition_of(&self, endpoint: &EndpointId) -> (&Table, String) {
-        (&self.table, record::partition(endpoint))
+    pub(crate) fn table(&self) -> &Table {
+        &self.table
     }
 
     /// Stores a delivery. Its first attempt is due at once.

@@ -6,10 +6,11 @@
 
 use domain::id::CoachId;
 use domain::sandbox::{MAIL_RETENTION, StoredMail};
+use domain::time::Timestamp;
 use runtime::{BoxError, Environment, random_bytes};
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Db, StoreError, Table, from_item, query_up_to, s, sk_of, to_item};
+use crate::db::{Db, StoreError, Table, from_item, number, query_up_to, s, sk_of, to_item};
 use crate::vault::Vault;
 use crate::workspace::{key_of, partition};
 
@@ -55,7 +56,13 @@ impl StoredMails {
     }
 
     /// Reads a page of a workspace's mails after a position, newest first.
-    pub async fn page(&self, coach: &CoachId, after: Option<&str>, limit: usize) -> Result<MailPage, StoreError> {
+    pub async fn page(
+        &self,
+        coach: &CoachId,
+        after: Option<&str>,
+        limit: usize,
+        now: Timestamp,
+    ) -> Result<MailPage, StoreError> {
         let values = [(":pk", s(partition(coach))), (":prefix", s(PREFIX))];
         let query = self.table.query("pk = :pk AND begins_with(sk, :prefix)", values).consistent_read(true);
         let query = query
@@ -63,6 +70,8 @@ impl StoredMails {
             .limit(i32::try_from(limit + 1).unwrap_or(i32::MAX))
             .set_exclusive_start_key(after.map(|after| key_of(coach, &format!("{PREFIX}{after}"))));
         let mut items = query_up_to(query, limit + 1).await?;
+        // TTL deletes late.
+        items.retain(|item| number(item, "expires_at").is_some_and(|expires_at: i64| expires_at > now.unix_s()));
         let has_more = items.len() > limit;
         items.truncate(limit);
         let next = items.last().filter(|_| has_more).map(|last| sk_of(last).replacen(PREFIX, "", 1));

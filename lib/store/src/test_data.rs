@@ -2,14 +2,14 @@
 //! The state of the removal is part of the workspace's record (module `workspace`).
 //!
 //! 1. `remove` Reads and deletes in all tables, step by step, until the time is over. Repeats find what is left.
-//!    Recorded answers and seen facts have no index by coach: they are found by Scan, which only a sandbox affords.
+//!    Recorded answers, seen facts and login links have no index by coach: they are found by Scan, which only a sandbox affords.
 //! 2. `unused` Scan of the table `keys`.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
 
 use chrono::TimeDelta;
-use domain::id::{ClientId, CoachId};
+use domain::id::{ClientId, CoachId, EndpointId};
 use domain::sandbox::id_prefix;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
@@ -18,7 +18,7 @@ use crate::audit::erased_clients;
 use crate::client::{ClientPageRequest, Clients, ListOrder, WIPED};
 use crate::contact::Contacts;
 use crate::db::{Db, Item, MeteredRequest, StoreError, Table, failed, number, query_page, s, sk_of, text};
-use crate::delivery::Deliveries;
+use crate::delivery::{DELETED, Deliveries, partition_of};
 use crate::endpoint::Endpoints;
 use crate::outbox::Outbox;
 use crate::record::Records;
@@ -29,6 +29,8 @@ use crate::workspace::{Workspaces, partition};
 
 /// Sort keys of the workspace's items that go.
 const OF_WORKSPACE: [&str; 5] = ["AUTOMATION", "CALENDAR#", "PIPELINE#", "PROGRAMME#", stored_mail::PREFIX];
+/// Condition on the beginning of an item's key.
+const BY_KEY: &str = "begins_with(pk, :value)";
 /// Clients that are listed at once.
 const CLIENT_PAGE: u32 = 50;
 /// Entries of the outbox that are read at once.
@@ -69,6 +71,7 @@ pub struct TestData {
     events: Table,
     claims: Table,
     facts: Table,
+    links: Table,
     keys: Table,
 }
 
@@ -88,6 +91,7 @@ impl TestData {
             events: Table::new(env, db, "EVENTS_TABLE")?,
             claims: Table::new(env, db, "IDEMPOTENCY_TABLE")?,
             facts: Table::new(env, db, "FACTS_TABLE")?,
+            links: Table::new(env, db, "LOGIN_LINKS_TABLE")?,
             keys: Table::new(env, db, "KEYS_TABLE")?,
         })
     }
@@ -105,12 +109,18 @@ impl TestData {
         let is_done = self.remove_clients(coach, until).await?
             && self.remove_partition(&self.crm, partition(coach), "", until).await?
             && self.remove_of_workspace(coach, until).await?
-            && self.remove_deliveries(coach, now, until).await?
+            && self.remove_deliveries(coach, until).await?
             && self.remove_partition(&self.events, partition(coach), "", until).await?
-            && self.remove_found(&self.claims, &format!("CLAIM#{coach}#"), until).await?
-            && self.remove_found(&self.claims, &format!("SECRET#CLAIM#{coach}#"), until).await?
-            && self.remove_found(&self.facts, &format!("FACT#{}", id_prefix(coach)), until).await?;
-        Ok(if is_done { Removal::Done } else { Removal::Continues })
+            && self.remove_found(&self.claims, BY_KEY, format!("CLAIM#{coach}#"), until).await?
+            && self.remove_found(&self.claims, BY_KEY, format!("SECRET#CLAIM#{coach}#"), until).await?
+            && self.remove_found(&self.facts, BY_KEY, format!("FACT#{}", id_prefix(coach)), until).await?
+            && self.remove_found(&self.links, "coach_id = :value", coach.to_string(), until).await?;
+        // A sweep may have been under way. Its entries are sent to tables that were emptied before.
+        Ok(match is_done {
+            true if self.outbox_is_empty(coach, now).await? => Removal::Done,
+            true => Removal::Waits,
+            false => Removal::Continues,
+        })
     }
 
     /// Returns false while the relay is about to send an entry of the coach. Removes entries that wait.
@@ -160,7 +170,7 @@ impl TestData {
             }
         }
         for client in erased_clients(&self.workspaces, coach).await? {
-            self.clients.wipe_tombstone(&client).await?;
+            self.clients.wipe_tombstone(&client, coach).await?;
         }
         Ok(true)
     }
@@ -202,16 +212,30 @@ impl TestData {
         Ok(true)
     }
 
-    async fn remove_deliveries(&self, coach: &CoachId, now: Timestamp, until: Instant) -> Result<bool, StoreError> {
+    async fn remove_deliveries(&self, coach: &CoachId, until: Instant) -> Result<bool, StoreError> {
         let present = self.endpoints.list_with_health(coach).await?;
-        let deleted = self.deliveries.deleted_endpoints(coach, now).await?;
-        for endpoint in present.into_iter().map(|found| found.endpoint.id).chain(deleted) {
-            let (table, pk) = self.deliveries.partition_of(&endpoint);
+        let table = self.deliveries.table();
+        for endpoint in present {
+            let pk = partition_of(&endpoint.endpoint.id);
             if !self.remove_partition(table, pk, "", until).await? {
                 return Ok(false);
             }
         }
-        Ok(true)
+        loop {
+            let deleted = self.keys_of(table, partition(coach), DELETED).await?;
+            if deleted.is_empty() {
+                break;
+            }
+            for key in deleted {
+                if let Ok(endpoint) = EndpointId::parse(sk_of(&key).trim_start_matches(DELETED))
+                    && !self.remove_partition(table, partition_of(&endpoint), "", until).await?
+                {
+                    return Ok(false);
+                }
+                table.delete_all(&[key]).await?;
+            }
+        }
+        self.remove_partition(table, partition(coach), "", until).await
     }
 
     /// Removes the items of a partition whose sort keys begin with `prefix`. Returns false if the time is over.
@@ -245,13 +269,19 @@ impl TestData {
         Ok(query_page(query).await?.items)
     }
 
-    /// Removes all items of a table whose key begins with `prefix`.
-    async fn remove_found(&self, table: &Table, prefix: &str, until: Instant) -> Result<bool, StoreError> {
+    /// Removes all items of a table that fulfil a condition on `:value`.
+    async fn remove_found(
+        &self,
+        table: &Table,
+        condition: &str,
+        value: String,
+        until: Instant,
+    ) -> Result<bool, StoreError> {
         let mut start = None;
         loop {
             let scan = table.db.client().scan().table_name(&table.name).projection_expression("pk");
-            let scan = scan.filter_expression("begins_with(pk, :prefix)").consistent_read(true);
-            let scan = scan.expression_attribute_values(":prefix", s(prefix)).set_exclusive_start_key(start);
+            let scan = scan.filter_expression(condition).consistent_read(true);
+            let scan = scan.expression_attribute_values(":value", s(&value)).set_exclusive_start_key(start);
             let page = scan.send_metered().await.map_err(|error| failed("Scan", error))?;
             table.delete_all(&page.items.unwrap_or_default()).await?;
             start = page.last_evaluated_key;

@@ -169,6 +169,11 @@ impl Workspaces {
         .update(Part::Workspace)
     }
 
+    /// Parts of a transaction: change a workspace that was read, as of `at`, or of the fact that set it if that is later.
+    pub fn change(&self, found: &StoredWorkspace, workspace: &Workspace, at: FactTime) -> Vec<Write> {
+        self.save(workspace, Some(found), at.max(found.saved_at)).unwrap_or_default()
+    }
+
     /// Begins a removal of a workspace's test data, unless one is running. Returns the workspace.
     pub async fn begin_wipe(&self, coach: &CoachId, wipe: &Wipe) -> Result<StoredWorkspace, StoreError> {
         db::retry("a removal of test data", || async {

@@ -2,6 +2,7 @@
 
 use domain::id::ClientId;
 use store::StoreError;
+use store::client::ClientState;
 
 use crate::FactStore;
 use crate::command::{Context, Decision, FactCommand, Stop};
@@ -29,6 +30,10 @@ impl FactCommand for Erase<'_> {
     }
 
     async fn after(&self, app: &FactStore, fact: Context<'_>, (): ()) -> Result<Outcome, StoreError> {
+        // A client whose tombstone is gone may be another one by now.
+        if !fact.is_first && !matches!(app.clients.state(self.client).await?, ClientState::Erased) {
+            return Ok(Outcome::Stored);
+        }
         erase::client(app, self.client, fact.occurred_at, fact.now, self.after).await
     }
 }

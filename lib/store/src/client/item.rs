@@ -118,6 +118,7 @@ impl StoredClient {
             former_coaches,
             login_epoch: known.login_epoch + u64::from(known.ends_login_links(&client)),
             version: known.version + 1,
+            is_wiping: known.is_wiping && client.coach_id == known.client.coach_id,
             client,
             ..known.clone()
         })

@@ -38,9 +38,10 @@ impl Clients {
         .await
     }
 
-    /// Removes the tombstone of an erased client.
-    pub(crate) async fn wipe_tombstone(&self, id: &ClientId) -> Result<(), StoreError> {
-        let tombstone = self.table.write(db::pk(client_pk(id))).when("attribute_exists(erased_at)", []);
+    /// Removes the tombstone of an erased client of the coach.
+    pub(crate) async fn wipe_tombstone(&self, id: &ClientId, coach: &CoachId) -> Result<(), StoreError> {
+        let is_ours = "attribute_exists(erased_at) AND contains(coaches, :coach)";
+        let tombstone = self.table.write(db::pk(client_pk(id))).when(is_ours, [(":coach", s(coach.as_str()))]);
         tombstone.delete_now().await.map(drop)
     }
 }

@@ -11,7 +11,7 @@ use super::record::ENTITY;
 use crate::db::{Item, Part, StoreError, Write, n, number, query_all, query_page, s, sk_of};
 use crate::workspace::{key_of, partition};
 
-const PREFIX: &str = "DELETED#";
+pub(crate) const PREFIX: &str = "DELETED#";
 
 impl Deliveries {
     /// Part of a transaction: remembers an endpoint that is deleted.

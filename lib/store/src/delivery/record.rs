@@ -186,7 +186,7 @@ fn excerpt_context(endpoint: &EndpointId, id: &DeliveryId) -> String {
     format!("delivery/{endpoint}/{id}/excerpt")
 }
 
-pub(super) fn partition(endpoint: &EndpointId) -> String {
+pub(crate) fn partition(endpoint: &EndpointId) -> String {
     format!("{PARTITION_PREFIX}{endpoint}")
 }
 
