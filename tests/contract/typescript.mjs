@@ -1,12 +1,13 @@
-// The TypeScript client that openapi-generator makes, as the sender of the requests that mistakes.py makes. Takes the
-// path of the client's index.ts, which Node runs as it is. A line of stdin is a call {operation, base, key, input}. A
-// line of stdout is `answer` with {exchange, code, value}: the `Exchange` of request_log.py, and the refusal's code or
-// the value, as the client gives them.
+// The TypeScript client that openapi-generator makes, as the sender of the requests that mistakes.py makes, and as the
+// client with which trial.py tries a sandbox. Takes the path of the client's index.ts, which Node runs as it is. A line
+// of stdin is a call {operation, base, key, input}. A line of stdout is `answer` with {exchange, code, value}: the
+// `Exchange` of request_log.py, and the refusal's code or the value, as the client gives them.
 
 import assert from 'node:assert/strict';
 import readline from 'node:readline';
 
-const { ClientsApi, CRMBookingsApi, KeyApi, Configuration, ResponseError } = await import(process.argv[2]);
+const library = await import(process.argv[2]);
+const { ClientsApi, CRMBookingsApi, KeyApi, SandboxApi, Configuration, ResponseError } = library;
 
 // The models do not forbid the mistakes.
 const operations = {
@@ -22,6 +23,11 @@ const operations = {
       createBooking: { leadId: lead, calendarId: calendar, date: new Date(date), time },
       idempotencyKey: reference,
     }),
+  // A body is named by its model.
+  sandbox: ({ sandbox }, { name, model, body, query }) => {
+    const given = model ? { [model[0].toLowerCase() + model.slice(1)]: library[`${model}FromJSON`](body) } : {};
+    return sandbox[`${name}Raw`]({ ...given, ...query });
+  },
 };
 
 async function call({ operation, base, key, input }) {
@@ -37,6 +43,7 @@ async function call({ operation, base, key, input }) {
     bookings: new CRMBookingsApi(configuration),
     clients: new ClientsApi(configuration),
     keys: new KeyApi(configuration),
+    sandbox: new SandboxApi(configuration),
   };
   try {
     const answer = await operations[operation](apis, input);

@@ -1,5 +1,6 @@
-"""Runs every sample of the reference against a stack with its demo, as a reader pastes it: in curl, Python, Node, and PHP
-where its interpreter is installed. Each is answered with a status of success.
+"""Runs every sample of the reference against a sandbox with its demo, as a reader pastes it: in curl, Python, Node, and
+PHP where its interpreter is installed. Each is answered with a status of success. The reference of a sandbox has all
+operations.
 
 Takes the path of the stack under test. Runs with PYTHONPATH=tests, by a Python that has `requests`. Needs bash, curl and
 Node.
@@ -19,7 +20,7 @@ import time
 import urllib.error
 import urllib.request
 
-from local_stack import call, stack
+from local_stack import call, sandbox
 
 # What runs a sample of each language, and the end of its file's name.
 RUN = {"sh": ("bash", ".sh"), "python": (sys.executable, ".py"), "js": ("node", ".mjs"), "php": ("php", ".php")}
@@ -34,6 +35,8 @@ MAKES_KEY = {"sh": "$(uuidgen)", "python": "uuid.uuid4()", "js": "crypto.randomU
 UUIDGEN = "#!/bin/sh\ncat /proc/sys/kernel/random/uuid\n"
 # When examples book, and the time to which they move a booking.
 DATE, TIMES = "2026-11-23", ("09:30", "11:00")
+# After this one, the workspace takes no writes for a while.
+REMOVES_ALL = "wipeTestData"
 # Operations that change an endpoint so that later samples could not use it.
 SPOILS_ENDPOINT = {"deleteEndpoint", "updateEndpoint"}
 
@@ -167,9 +170,11 @@ def main(binary):
             pathlib.Path(directory, "uuidgen").write_text(UUIDGEN)
             pathlib.Path(directory, "uuidgen").chmod(0o755)
             os.environ["PATH"] += f":{directory}"
-        with stack(binary, "--data-dir", f"{directory}/.local") as (base_url, _):
+        with sandbox(binary, "--data-dir", f"{directory}/.local") as (base_url, _):
             records = Records(base_url, json.loads(pathlib.Path(directory, ".local", "demo.json").read_text()))
-            for operation, samples in samples_of(base_url, call(f"{base_url}/openapi.json")):
+            operations = list(samples_of(base_url, call(f"{base_url}/openapi.json")))
+            assert [operation for operation, _ in operations][-2:] == [REMOVES_ALL, "readWipe"], "others come after it"
+            for operation, samples in operations:
                 for language in [language for language in languages if language in samples]:
                     assert ("Idempotency-Key" in samples[language]) == (MAKES_KEY[language] in samples[language]), samples[language]
                     sample = records.fill_in(samples[language], operation)

@@ -1,4 +1,5 @@
-"""The kits for n8n, Zapier and Make: valid as far as public validators go, and run against a stack.
+"""The kits for n8n, Zapier and Make: valid as far as public validators go, and run against a sandbox, with which their
+users begin.
 
 Takes the paths of the stack under test and of a folder for the packages from npm. Runs with PYTHONPATH=tests and
 tests/verification. Needs node and npm.
@@ -15,7 +16,7 @@ import urllib.request
 
 from coach import EVENTS, Coach
 from line_program import LineProgram
-from local_stack import stack
+from local_stack import sandbox
 from mistakes import mistakes_with_clients
 from request_log import RequestLog, is_refused
 
@@ -55,6 +56,7 @@ def run_n8n(scope, coach, key, types, tools):
     coach.create_client("n8n-2")
     clients = [event["data"]["client"]["id"] for event in kit.execute()["Your work"]]
     assert clients == ["client-n8n-1", "client-n8n-2"], clients
+    assert [request["headers"]["x-mode"] for request in kit.requests] == ["test"], kit.requests
     assert "Your work" not in kit.execute()
     coach.create_client("n8n-3")
     booking = coach.book(1)
@@ -144,7 +146,7 @@ def main(binary, tools):
         return
     began, tools = time.monotonic(), pathlib.Path(tools).resolve()
     types = packages.install(tools)
-    with stack(binary) as (base_url, aws_url):
+    with sandbox(binary) as (base_url, aws_url):
         coach = Coach(base_url, aws_url)
         allowed = {"types": [*EVENTS, "phase_advanced", "booking_created"], "payload_mode": "identifiers"}
         key = coach.settings("keys", {"name": "Kits", "scope": "partner", "events": allowed})["key"]

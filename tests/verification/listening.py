@@ -1,5 +1,6 @@
 """`/docs/listen.py` against the guide's receivers: it passes every event of the feed on once, signed as the service
-signs, and goes on after failures of the receiver and of the API, and after its own end.
+signs, and goes on after failures of the receiver and of the API, and after its own end. In a sandbox it says so to the
+receiver, as the service does.
 
 Takes the paths of the stack under test, of the receiver in Rust and of a folder for the libraries from npm and Go.
 Runs with PYTHONPATH=tests. Needs `standardwebhooks` from PyPI.
@@ -25,13 +26,15 @@ from standardwebhooks import Webhook
 from coach import EVENTS, Coach
 from fake_feed import fake_feed
 from languages import commands
-from local_stack import stack
+from local_stack import sandbox
 from running import Running
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "functions" / "docs" / "kits" / "listen.py"
 SECRET = "whsec_" + base64.b64encode(bytes(range(1, 33))).decode()
 OLDEST_PYTHON = (3, 9)
 DEADLINE_S = 30
+# The header by which a receiver knows the events of a sandbox.
+MODE = "x-service-mode"
 
 
 class Listening:
@@ -84,7 +87,8 @@ class Sink:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["content-length"]))
-                sink.headers[self.headers["webhook-id"]] = dict(self.headers)
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                sink.headers[headers["webhook-id"]] = headers
                 sink.bodies[self.headers["webhook-id"]] = body
                 sink.gate.wait(DEADLINE_S)
                 status = sink.script.pop(0) if sink.script else 204
@@ -173,9 +177,10 @@ def check_start_and_resumption(scope):
     ids = ids_of(feed.emit(7))
     sink.expect(listening, ids)
     for event_id, body in sink.bodies.items():
-        Webhook(secret).verify(body, {name.lower(): value for name, value in sink.headers[event_id].items()})
-    headers = {name.lower(): value for name, value in sink.headers[ids[0]].items()}
+        Webhook(secret).verify(body, sink.headers[event_id])
+    headers = sink.headers[ids[0]]
     assert (headers["x-service-event"], headers["content-type"]) == ("new_client", "application/json"), headers
+    assert MODE not in headers, "the feed says nothing of a mode"
 
     # Stopped within a page: the receiver has the event, its answer is not there yet.
     sink.gate.clear()
@@ -241,12 +246,16 @@ def check_arguments(scope):
 
 
 def check_receivers(scope, coach, runnable):
-    """Each of the guide's receivers gets each event of the stack's feed once, with the bytes of the webhook."""
+    """Each of the guide's receivers gets each event of the sandbox's feed once, with the bytes of the webhook. A receiver
+    that looks at the headers learns from both the service and the script that the event is of a sandbox."""
     allowed = {"types": EVENTS, "payload_mode": "contact_details"}
     key = coach.settings("keys", {"name": "Listening", "scope": "partner", "events": allowed})["key"]
     hook = Running("webhook", scope)
     hook.secret = coach.settings("webhooks", {"url": hook.url, "events": EVENTS, "payload_mode": "contact_details"})["secret"]
     hook.start(next(iter(runnable.values())), hook.secret)
+    told, sink = Sink(scope), Sink(scope)
+    coach.settings("webhooks", {"url": told.url, "events": EVENTS, "payload_mode": "contact_details"})
+    listening = Listening(scope, coach.base_url, sink.url, "--from", "oldest", key=key)
     receivers = []
     for language, command in runnable.items():
         receiver = Running(language, scope)
@@ -255,6 +264,10 @@ def check_receivers(scope, coach, runnable):
         receivers.append((receiver, Listening(scope, coach.base_url, receiver.url, *arguments, key=key)))
     count = coach.emit_events()
     hook.until(lambda: len(hook.accepted()) == count)
+    listening.until(lambda: len(told.taken) == len(sink.taken) == count)
+    for receiver in (told, sink):
+        modes = [headers.get(MODE) for headers in receiver.headers.values()]
+        assert modes == ["test"] * count, modes
     for receiver, listening in receivers:
         listening.until(lambda: len(receiver.accepted()) >= count)
         assert receiver.accepted() == hook.accepted(), f"{receiver.language}: {receiver.output()}"
@@ -288,10 +301,10 @@ def main(binary, rust, tools):
     with ThreadPoolExecutor() as pool:
         list(pool.map(alone, checks))
     with contextlib.ExitStack() as scope:
-        base_url, aws_url = scope.enter_context(stack(binary))
+        base_url, aws_url = scope.enter_context(sandbox(binary))
         with urllib.request.urlopen(f"{base_url}/docs/listen.py") as answer:
             served = answer.read().decode().replace(base_url, "https://api.example.com")
-            assert served == SCRIPT.read_text(), "the served script is another one"
+            assert served.replace("svc_test_", "svc_live_") == SCRIPT.read_text(), "the served script is another one"
         check_receivers(scope, Coach(base_url, aws_url), commands(pathlib.Path(rust).resolve(), pathlib.Path(tools).resolve()))
     print(f"listen.py: {time.monotonic() - began:.1f} s")
 
