@@ -128,7 +128,8 @@ pub(super) fn routes() -> impl Iterator<Item = &'static Route> {
     ROUTES.iter().filter(|route| !matches!(route.access, Access::Public | Access::Assistant))
 }
 
-/// All of these that read. Without a removal of test data there is none to read: the refusal would be in the request log.
+/// All of these that read. Without a removal of test data there is none to read, and its refusal would be in the
+/// request log.
 pub(super) fn reads() -> impl Iterator<Item = &'static Route> {
     routes().filter(|route| route.method == "GET" && route.path != "/v1/test/data")
 }

@@ -176,7 +176,7 @@ async fn a_batch_of_another_form_is_refused_whole_and_names_the_facts() {
         let field = if bad.get("coach_id").is_some() { "coach_id" } else { "facts" };
         assert_eq!(refused.body["field"], field, "{bad}");
     }
-    key.post(FACTS, json!([])).await.refused(400, "invalid_request");
+    key.post(FACTS, json!([])).await.refused(400, "invalid_json");
     let sized = |body: Vec<u8>| key.call("POST", FACTS).header("content-type", "application/json").body(body);
     sized(vec![b' '; MAX_BODY_BYTES + 1]).await.refused(413, "body_too_large");
     assert_eq!(key.get("/v1/clients").await.expect(200).body["count"], 0);

@@ -18,7 +18,7 @@ const ELSEWHERE: &str = "https://elsewhere.example.com";
 fn drafts() -> [Value; 2] {
     let events = json!({ "types": emitted_events(), "payload_mode": "identifiers" });
     [
-        json!({ "name": "Partner", "scope": "partner" }),
+        json!({ "name": "Key of clients", "scope": "partner" }),
         json!({ "name": "CRM", "scope": "crm", "permissions": ["contacts.read", "contacts.write"], "events": events }),
     ]
 }

@@ -49,7 +49,12 @@ impl FirstContentsWriter {
     pub async fn lay(&self, workspace: &Workspace) -> Result<(), StoreError> {
         let contents = contents_of(workspace)?;
         let coach = &workspace.coach_id;
-        let mut writes: Vec<Write> = self.calendars(workspace, &contents).into();
+        let mut writes = Vec::new();
+        for (calendar, put) in contents.calendars.iter().zip(self.calendars(workspace, &contents)) {
+            if self.calendars.get(coach, calendar.id).await?.is_none() {
+                writes.push(put);
+            }
+        }
         if self.pipelines.set_at(coach, &contents.pipeline.pipeline_id).await?.is_none() {
             writes.extend(self.pipeline(workspace, &contents, None));
         }

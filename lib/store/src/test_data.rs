@@ -1,9 +1,11 @@
 //! The removal of everything that a workspace of a sandbox holds, but for its keys, its endpoints and its audit trail.
 //! The state of the removal is part of the workspace's record (module `workspace`).
 //!
-//! 1. `remove` Reads and deletes in all tables, step by step, until the time is over. Repeats find what is left.
-//!    Recorded answers, seen facts and login links have no index by coach: they are found by Scan, which only a sandbox affords.
-//! 2. `unused` Scan of the table `keys`.
+//! 1. `close` Queries the clients, then an UpdateItem each.
+//! 2. `remove` Reads and deletes in all tables, step by step, until the time is over. Repeats find what is left.
+//!    Recorded answers, seen facts and login links have no index by coach. They are found by Scan, which only a sandbox
+//!    affords.
+//! 3. `unused` Scan of the table `keys`.
 
 use std::collections::BTreeMap;
 use std::time::Instant;

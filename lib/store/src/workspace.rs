@@ -169,7 +169,8 @@ impl Workspaces {
         .update(Part::Workspace)
     }
 
-    /// Parts of a transaction: change a workspace that was read, as of `at`, or of the fact that set it if that is later.
+    /// Parts of a transaction: change a workspace that was read, as of `at`, or of the fact that set it if that is
+    /// later.
     pub fn change(&self, found: &StoredWorkspace, workspace: &Workspace, at: FactTime) -> Vec<Write> {
         self.save(workspace, Some(found), at.max(found.saved_at)).unwrap_or_default()
     }

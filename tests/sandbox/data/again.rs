@@ -67,16 +67,11 @@ async fn an_erasure_of_before_a_removal_does_not_reach_the_client_who_comes_afte
 }
 
 #[tokio::test]
-async fn an_erasure_of_a_client_who_was_never_there_is_forgotten_too() {
+async fn an_erasure_of_a_client_who_was_never_there_is_refused_and_keeps_the_id_from_nobody() {
     let world = start(Mode::Test).await;
     let (key, other) = (visitor(&world, "ada").partner_key().await, visitor(&world, "bob").partner_key().await);
-    store(&key, [erased("c1")]).await;
-    assert_eq!(send(&key, [Fact::client("ada", "c1")]).await[0]["result"], "unchanged");
-    world.advance_s(ENDED_S).await;
-    remove(&world, &key).await;
-    store(&key, [Fact::client("ada", "c1")]).await;
-    remove(&world, &key).await;
-    // Whoever erases an id of nobody keeps it from nobody else for longer.
+    let refused = send(&key, [erased("c1")]).await.remove(0);
+    assert_eq!((&refused["result"], &refused["reason"]), (&json!("refused"), &json!("client_id c1 has not been seen")));
     store(&other, [Fact::client("bob", "c1")]).await;
 }
 

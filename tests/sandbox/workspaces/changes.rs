@@ -172,8 +172,9 @@ async fn a_bad_body_names_its_field_and_changes_nothing() {
         let refused = key.patch(WORKSPACE, body.clone()).await.refused_for(field);
         assert!(refused.str("field").ends_with(field), "{body}: {}", refused.text);
     }
-    for body in [json!({}), json!([]), json!("gym"), Value::Null] {
-        key.patch(WORKSPACE, body).await.refused(400, "invalid_request");
+    key.patch(WORKSPACE, json!({})).await.refused(400, "invalid_request");
+    for body in [json!([]), json!("gym"), Value::Null] {
+        key.patch(WORKSPACE, body).await.refused(400, "invalid_json");
     }
     key.call("PATCH", WORKSPACE).body("{").header("content-type", "application/json").await.expect(400);
     assert_eq!(items(&world, "ada", &["WORKSPACE", "CALENDAR#", "PIPELINE#", "PROGRAMME#"]).await, before);

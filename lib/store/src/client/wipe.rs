@@ -1,6 +1,6 @@
 //! Removal of a client of a sandbox without a trace. First facts about the client are made to wait. Later one
-//! transaction removes the record with everything that hangs on it, and leaves a mark, by which the client's partition of
-//! the table `records` is removed afterwards.
+//! transaction removes the record with everything that hangs on it, and leaves a mark, by which the client's partition
+//! of the table `records` is removed afterwards.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use domain::id::{ClientId, CoachId};
