@@ -1,8 +1,9 @@
 """Hooks for Schemathesis: credentials, and values that a schema alone cannot give.
 
-A key has 300 requests a minute, so requests cycle through many keys of a coach. A second coach calls the settings, since
-revoking keys there must not break the other calls. A third coach calls the CRM. A coach also has 300 requests a minute to
-the settings, so the stack's clock is advanced before that limit.
+A key has 300 requests a minute, so requests cycle through many keys of a coach. A second coach calls the settings,
+since revoking keys there must not break the other calls. A third coach calls the CRM, and two more the routes of the
+sandbox, which change a whole workspace. A coach also has 300 requests a minute to the settings, so the stack's clock
+is advanced before that limit.
 """
 
 import atexit
@@ -17,12 +18,12 @@ import urllib.request
 import schemathesis
 from crm_hooks import KEPT_KEYS, CrmRequests, in_chain, make_key_unique
 from hypothesis import strategies as st
+from sandbox_hooks import SandboxRequests
 
 ACCESS = json.loads(os.environ["CONTRACT_ACCESS"])
 KEYS = itertools.cycle(ACCESS["keys"])
-
-
 CRM = CrmRequests(ACCESS["crm"])
+SANDBOX = SandboxRequests(ACCESS["sandbox"])
 
 
 @schemathesis.hook
@@ -77,7 +78,16 @@ class CrmKey:
         case.headers["Authorization"] = f"Bearer {key}"
 
 
-@schemathesis.auth(refresh_interval=None).apply_to(path_regex="^/v1/(?!crm/)")
+@schemathesis.auth(refresh_interval=None).apply_to(path_regex="^/v1/test/")
+class TestKey:
+    def get(self, case, context):
+        return SANDBOX.next_key(case.operation.path)
+
+    def set(self, case, key, context):
+        case.headers["Authorization"] = f"Bearer {key}"
+
+
+@schemathesis.auth(refresh_interval=None).apply_to(path_regex="^/v1/(?!crm/|test/)")
 class PartnerKey:
     def get(self, case, context):
         return next(KEYS)
@@ -133,6 +143,9 @@ def before_call(context, case, kwargs):
         leave_cursor_out(case)
     elif case.operation.path.startswith("/v1/crm/"):
         CRM.prepare(case, turn)
+    elif case.operation.path.startswith("/v1/test/"):
+        leave_cursor_out(case)
+        SANDBOX.prepare(case, turn)
     elif case.operation.path.startswith("/settings/"):
         advance_before_rate_limit()
         leave_cursor_out(case)

@@ -15,7 +15,7 @@ import tempfile
 import time
 
 import jsonschema_rs
-from local_stack import call, stack
+from local_stack import call, sandbox, stack
 from openapi_spec_validator import OpenAPIV30SpecValidator, OpenAPIV31SpecValidator
 from world import access, publish_facts
 
@@ -78,20 +78,30 @@ def never_successful(document, tally):
     return sorted(names - done)
 
 
+def validate(base_url):
+    """Checks the document of a stack in both versions of OpenAPI, and its examples. Returns it."""
+    document = call(f"{base_url}/openapi.json")
+    OpenAPIV31SpecValidator(document).validate()
+    OpenAPIV30SpecValidator(call(f"{base_url}/openapi-3.0.json")).validate()
+    mode = "sandbox" if "/v1/test/data" in document["paths"] else "live"
+    print(f"openapi.json, {mode}: valid, {check_examples(document)} examples fit their schemas", flush=True)
+    return document
+
+
 def check(binary, seconds, options):
-    """Checks a new stack. Returns the exit code of Schemathesis and the operations without a successful call."""
+    """Checks a new sandbox, whose document has all operations. Returns the exit code of Schemathesis and the operations
+    without a successful call."""
     began = time.monotonic()
-    with stack(binary) as (base_url, aws_url):
-        document = call(f"{base_url}/openapi.json")
-        OpenAPIV31SpecValidator(document).validate()
-        OpenAPIV30SpecValidator(call(f"{base_url}/openapi-3.0.json")).validate()
-        print(f"openapi.json: valid, {check_examples(document)} examples fit their schemas", flush=True)
+    with sandbox(binary) as (base_url, aws_url):
+        document = validate(base_url)
         code, tally = run_schemathesis(base_url, aws_url, seconds, options)
     print(f"contract: {sum(tally.values())} requests, {time.monotonic() - began:.0f} s")
     return code, never_successful(document, tally)
 
 
 def main(binary, *options):
+    with stack(binary) as (base_url, _):
+        validate(base_url)
     for seconds in SECONDS:
         code, missing = check(binary, seconds, options)
         if code != 0 or options or not missing:

@@ -1,4 +1,4 @@
-"""Data of the stack under test: three coaches, their clients and contacts, keys and sessions."""
+"""Data of the sandbox under test: five coaches, their clients and contacts, keys and sessions."""
 
 import itertools
 import json
@@ -8,7 +8,9 @@ import urllib.request
 import crm_world
 from local_stack import call
 
-COACHES = ("partner", crm_world.COACH, "settings")
+# Two coaches try the routes of the sandbox, which change a whole workspace: one is switched, the other is emptied.
+TRYING, EMPTIED = "trying", "emptied"
+COACHES = ("partner", crm_world.COACH, "settings", TRYING, EMPTIED)
 EMITTED = [
     "new_client",
     "check_in_submitted",
@@ -28,10 +30,12 @@ EMITTED = [
 ]
 # The most live keys of a workspace. Each has 300 requests a minute.
 KEYS = 50
+SANDBOX_KEYS = 20
 LINKS = 300
 CLIENTS = 8
 INACTIVE, WITHOUT_EMAIL = 6, 7
 PUT_ENTRIES = 10
+MAILS = 5
 ENDPOINTS = 4
 
 
@@ -49,7 +53,7 @@ def publish_facts(base_url, aws_url):
 
     waves = (
         workspaces(),
-        [*clients(), *of_crm(crm_world.records())],
+        [*clients(), *of_trying(), *of_crm(crm_world.records())],
         [*client_events(), *of_crm(crm_world.dependent_records())],
     )
     for wave in waves:
@@ -62,7 +66,7 @@ def publish_facts(base_url, aws_url):
 
 
 def workspaces():
-    """One coach for the partner routes, one for the CRM and one for the settings."""
+    """One coach for the partner routes, one for the CRM, one for the settings, two for the routes of the sandbox."""
     for coach in COACHES:
         workspace = {
             "coach_id": coach,
@@ -82,24 +86,41 @@ def workspaces():
 def clients():
     """Clients, one of them inactive and one without an e-mail address."""
     for number in range(CLIENTS):
-        client = {
-            "client_id": f"client-{number}",
-            "coach_id": "partner",
-            "email": None if number == WITHOUT_EMAIL else f"client-{number}@example.com",
-            "full_name": f"Client {number}",
-            "phone": None,
-            "goals": "Sleep",
-            "health_notes": None,
-            "height_in": 70.5,
-            "weight_lbs": None,
-            "is_active": number != INACTIVE,
-            "current_phase": "Foundation",
-            "phase_started_on": "2026-01-01",
-            "programme_id": None,
-            "created_at": f"2026-01-01T00:00:0{number}Z",
-            "origin": "import",
-        }
-        yield "client.saved", client
+        client = client_of("partner", f"client-{number}", f"2026-01-01T00:00:0{number}Z")
+        if number == WITHOUT_EMAIL:
+            client["email"] = None
+        yield "client.saved", client | {"is_active": number != INACTIVE}
+
+
+def client_of(coach, client_id, created_at="2026-01-01T00:00:00Z"):
+    """A client of a coach."""
+    return {
+        "client_id": client_id,
+        "coach_id": coach,
+        "email": f"{client_id}@example.com",
+        "full_name": f"Client {client_id}",
+        "phone": None,
+        "goals": "Sleep",
+        "health_notes": None,
+        "height_in": 70.5,
+        "weight_lbs": None,
+        "is_active": True,
+        "current_phase": "Foundation",
+        "phase_started_on": "2026-01-01",
+        "programme_id": None,
+        "created_at": created_at,
+        "origin": "import",
+    }
+
+
+TRIED_CLIENT, TRIED_CONTACT = "trying-client", crm_world.record_id("contact", "trying")
+
+
+def of_trying():
+    """A client and a contact for events on demand."""
+    yield "client.saved", client_of(TRYING, TRIED_CLIENT)
+    contact = crm_world.contact("trying") | {"contact_id": TRIED_CONTACT}
+    yield "contact.saved", contact | {"coach_id": TRYING}
 
 
 def client_events():
@@ -118,7 +139,7 @@ def client_events():
 
 
 def access(base_url):
-    """Keys of two coaches, the session of the third, valid cursors and login tokens, records of the CRM."""
+    """Keys of the coaches, the session of the one with settings, valid cursors and login tokens, records of the CRM."""
     tokens = {coach: call(f"{base_url}/_local/session", {"coach_id": coach})["token"] for coach in COACHES}
     events = {"types": EMITTED, "payload_mode": "contact_details"}
     key = {"name": "Contract", "scope": "partner", "events": events}
@@ -132,6 +153,9 @@ def access(base_url):
         url = f"{base_url}/v1/clients/client-{number % INACTIVE}/login-link"
         return call(url, {}, x_api_key=keys[number % KEYS])["login_url"]
 
+    trying = sandbox_keys(base_url, tokens[TRYING])
+    for number in range(MAILS):
+        call(f"{base_url}/v1/clients", {"email": f"mail-{number}@example.com"}, x_api_key=trying[0])
     with urllib.request.urlopen(f"{base_url}/portal") as shell:
         portal_files = re.findall(r"/portal/assets/([^\"]+)", shell.read().decode())
     return {
@@ -144,8 +168,21 @@ def access(base_url):
         "update_cursors": [page["next_cursor"] for page in updates],
         "endpoints": [endpoint(base_url, tokens["settings"]) for _ in range(ENDPOINTS)],
         "crm": crm_world.crm_access(base_url, tokens[crm_world.COACH], KEYS),
+        "sandbox": {
+            "trying": trying,
+            "emptied": sandbox_keys(base_url, tokens[EMPTIED]),
+            "client": TRIED_CLIENT,
+            "contact": TRIED_CONTACT,
+        },
         "tokens": [link(number).rsplit("/", 1)[1] for number in range(LINKS)],
     }
+
+
+def sandbox_keys(base_url, session):
+    """Keys of both scopes in turn."""
+    scopes = ({"scope": "partner"}, {"scope": "crm", "permissions": crm_world.PERMISSIONS})
+    wanted = [{"name": "Contract"} | scopes[number % 2] for number in range(SANDBOX_KEYS)]
+    return [call(f"{base_url}/settings/keys", one, authorization=f"Bearer {session}")["key"] for one in wanted]
 
 
 def endpoint(base_url, session):
