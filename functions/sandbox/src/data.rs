@@ -7,7 +7,7 @@ use store::workspace::WipeStage;
 use crate::App;
 
 pub(crate) async fn read(app: App, caller: KeyHolder, _: Inbound) -> Result<Reply, Problem> {
-    let wipe = app.workspace(&caller).await?.wipe.ok_or(Problem::NotFound("removal of test data"))?;
+    let wipe = app.workspace(&caller).await?.wipe.ok_or(Problem::NotFound("job"))?;
     let status = match wipe.stage {
         WipeStage::Removing | WipeStage::Opening => WipeStatus::Running,
         WipeStage::Done => WipeStatus::Done,
@@ -22,8 +22,7 @@ impl Steps for Remove {
     type Caller = KeyHolder;
 
     /// Starts a removal, or joins the one that is running.
-    async fn run(app: &App, caller: &KeyHolder, inbound: &Inbound) -> Result<Reply, Problem> {
-        inbound.refuse_fields()?;
+    async fn run(app: &App, caller: &KeyHolder, _: &Inbound) -> Result<Reply, Problem> {
         let started = app.wipes.start(&caller.key.coach_id, caller.now).await;
         let job = started.map_err(|error| Problem::internal("start a removal of test data", error))?;
         Reply::accepted(&WipeStarted { job })

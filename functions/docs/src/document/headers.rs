@@ -89,7 +89,7 @@ fn all_components() -> Map<String, Value> {
         (AUTHENTICATE, &text, json!("Bearer realm=\"partner-api\"")),
         (ETAG, &text, json!("W/\"6f1ed002ab5595859014ebf0951522d9\"")),
         (CACHE_CONTROL, &text, json!("public, max-age=300")),
-        (LOCATION, &json!({ "type": "string", "format": "uri" }), json!("https://coach.example/session")),
+        (LOCATION, &json!({ "type": "string", "format": "uri-reference" }), json!("https://coach.example/session")),
         (MODE, &json!({ "type": "string", "const": Mode::Test }), json!(Mode::Test)),
     ];
     let render = |(name, schema, example): (&str, &Value, Value)| {

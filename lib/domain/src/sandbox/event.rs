@@ -13,6 +13,7 @@ use crate::time::Timestamp;
 pub const EVENTS_PER_DAY: u32 = 500;
 
 const MAX_TYPE_CHARS: usize = 64;
+const ID_PATTERN: &str = "^[A-Za-z0-9._:|-]+$";
 
 /// The person that an event on demand is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,7 +71,7 @@ impl SandboxEvent {
         let contact = "A contact of the workspace, for an event of the CRM. Default: the contact of the example.";
         Body::new([
             ("type", Field::one_of(&names).required().about("Any event, computed ones included.")),
-            ("client_id", Field::text(MAX_ID_CHARS).about(client)),
+            ("client_id", Field::formed(ID_PATTERN, MAX_ID_CHARS).about(client)),
             ("contact_id", Field::uuid().about(contact)),
         ])
         .closed()

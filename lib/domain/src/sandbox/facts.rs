@@ -112,7 +112,8 @@ impl FactInput {
             return Err(of_facts("must hold objects with type and detail, and no other field"));
         }
         let detail_type = fields.value("type").and_then(Value::as_str);
-        let detail_type = detail_type.filter(|name| !name.is_empty() && name.chars().count() <= MAX_TYPE_CHARS);
+        let detail_type = detail_type
+            .filter(|name| !name.is_empty() && !name.contains('\0') && name.chars().count() <= MAX_TYPE_CHARS);
         let detail = fields.value("detail").and_then(Value::as_object);
         match (detail_type, detail) {
             (None, _) => Err(of_facts("must hold objects whose type is the name of a fact")),
@@ -224,6 +225,7 @@ mod tests {
             json!({ "facts": [null] }),
             json!({ "facts": [{ "type": "client.erased" }] }),
             json!({ "facts": [{ "type": "", "detail": {} }] }),
+            json!({ "facts": [{ "type": "a\u{0}b", "detail": {} }] }),
             json!({ "facts": [{ "type": 7, "detail": {} }] }),
             json!({ "facts": [{ "type": "client.erased", "detail": {}, "coach_id": "ada" }] }),
         ] {
