@@ -271,3 +271,47 @@ async fn an_erasure_by_the_route_leaves_nothing() {
     assert_eq!(receiver.hooks().len(), hooks);
     assert_no_message(&world).await;
 }
+
+#[tokio::test]
+async fn an_erasure_by_the_route_reaches_the_contact_that_the_client_was_and_what_was_answered_about_both() {
+    let (world, receiver) = (start(Mode::Test).await, Receiver::start().await);
+    let ada = visitor(&world, "ada");
+    let (key, crm) = (ada.partner_key().await, ada.crm_key().await);
+    endpoint(&ada, &receiver, "contact_details").await;
+    let email = format!("{MARK}@people.example");
+    let body = json!({ "name": format!("{MARK} Hopper"), "email": email });
+    let create_contact = || crm.post("/v1/crm/contacts", body.clone()).idempotent("contact");
+    let create_client =
+        || key.post("/v1/clients", json!({ "email": email, "send_welcome": false })).idempotent("client");
+    let contact = create_contact().await.expect(201).body["contact"]["id"].as_str().unwrap().to_owned();
+    let merge = json!({ "contact_id": uuid(7), "merged_into": contact });
+    let other = Fact::contact("ada", &uuid(7)).with("name", format!("{MARK} Murray"));
+    store(&key, [other, fact("contact.merged", merge).with("coach_id", "ada")]).await;
+    let client = create_client().await.expect(201).str("client_id").to_owned();
+    world.settle().await;
+    store(&key, [erased(&client)]).await;
+    world.advance_s(ENDED_S).await;
+    let left = world.at_rest().await.locations_of(MARK);
+    assert!(left.is_empty(), "{left:#?}");
+    create_contact().await.refused(409, "person_erased");
+    create_client().await.refused(409, "person_erased");
+    for id in [contact, uuid(7)] {
+        crm.get(&format!("/v1/crm/contacts/{id}")).await.refused(404, "not_found");
+    }
+    assert_no_message(&world).await;
+}
+
+#[tokio::test]
+async fn an_erasure_by_the_route_a_day_later_leaves_no_record_of_the_creation() {
+    let world = start(Mode::Test).await;
+    let key = visitor(&world, "ada").partner_key().await;
+    let body = json!({ "email": format!("{MARK}@people.example"), "send_welcome": false });
+    let client = key.post("/v1/clients", body).idempotent("client").await.expect(201).str("client_id").to_owned();
+    world.advance_s(25 * 60 * 60).await;
+    store(&key, [erased(&client)]).await;
+    world.advance_s(ENDED_S).await;
+    let about: Vec<Value> =
+        world.table("idempotency").await.into_iter().filter(|item| item.to_string().contains(&client)).collect();
+    assert!(about.is_empty(), "{about:?}");
+    assert!(world.at_rest().await.locations_of(MARK).is_empty());
+}
