@@ -15,7 +15,11 @@ const PAUSE_MS = 250;
 const wordsOf = (text) => text.toLowerCase().split(/[^\p{L}\p{N}_]+/u).filter(Boolean);
 
 // Words that the index leaves out.
-const COMMON = new Set("a an and are as at be by for has in is it its not of on or that the to with".split(" "));
+const COMMON = new Set(
+  `a after again all always an and another are as at be because been before by could each for from has
+  have if in into is it its may never no none not of on once one only or s same since such than that
+  the them then there these this those to too was were when which while with`.split(/\s+/),
+);
 
 // Words of readers, and beginnings of the words that these pages have for the same.
 const OTHER_WORDS = new Map([

@@ -16,9 +16,12 @@ const EXCERPT_CHARS: usize = 140;
 /// reference share most of them.
 const MOST_SECTIONS: usize = 10;
 /// Words that no section is indexed under. `search.js` leaves them out of queries.
-const COMMON: [&str; 22] = [
-    "a", "an", "and", "are", "as", "at", "be", "by", "for", "has", "in", "is", "it", "its", "not", "of", "on", "or",
-    "that", "the", "to", "with",
+const COMMON: [&str; 60] = [
+    "a", "after", "again", "all", "always", "an", "and", "another", "are", "as", "at", "be", "because", "been",
+    "before", "by", "could", "each", "for", "from", "has", "have", "if", "in", "into", "is", "it", "its", "may",
+    "never", "no", "none", "not", "of", "on", "once", "one", "only", "or", "s", "same", "since", "such", "than",
+    "that", "the", "them", "then", "there", "these", "this", "those", "to", "too", "was", "were", "when", "which",
+    "while", "with",
 ];
 /// Letters with which a word of samples begins.
 const FEWEST_LETTERS: usize = 3;
