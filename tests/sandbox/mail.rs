@@ -57,7 +57,7 @@ async fn a_welcome_mail_goes_out_in_a_live_stack_and_is_stored_in_a_sandbox() {
         if mode == Mode::Test {
             assert_eq!(members(mail), ["html", "sent_at", "subject", "text", "to"]);
             assert!(before <= time(&mail["sent_at"]) && time(&mail["sent_at"]) <= world.now().await);
-            assert_eq!(mails(&crm, "").await, [mail.clone()], "a key of either scope reads them");
+            assert_eq!(mails(&crm, "").await, std::slice::from_ref(mail), "a key of either scope reads them");
         }
     }
 }

@@ -159,6 +159,7 @@ pub(crate) fn usual() -> Vec<String> {
 
 /// The options, with the mode that `SUITE_MODE` gives the suite unless a test chooses one: with `SUITE_MODE=test` all
 /// worlds are sandboxes. Tests about prefixes of keys, sent mails and assertions fail then.
+#[expect(clippy::disallowed_methods, reason = "the tests have no `runtime::Config`")]
 pub(crate) fn in_the_suites_mode(options: &[String]) -> Vec<String> {
     let has_mode = options.iter().any(|option| option.starts_with("Mode="));
     let mode = std::env::var("SUITE_MODE").ok().filter(|_| !has_mode);
