@@ -17,9 +17,9 @@ const wordsOf = (text) => text.toLowerCase().split(/[^\p{L}\p{N}_]+/u).filter(Bo
 // Words that the index leaves out.
 const COMMON = new Set(
   `a after again all also always an and another are as at be because been before but by can could do
-  does each for from has have how if in into is it its may never no none not of on once one only or
-  other s same since such than that the their them then there these they this those to too was were
-  what when which while who will with you your`.split(/\s+/),
+  does each for from has have how if in into is it its may never none not of on once one only or other
+  s same since than that the their them then there these they this those to too was were what when
+  which while who will with you your`.split(/\s+/),
 );
 
 // Words of readers, and beginnings of the words that these pages have for the same.

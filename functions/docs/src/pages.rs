@@ -16,12 +16,12 @@ const EXCERPT_CHARS: usize = 140;
 /// reference share most of them.
 const MOST_SECTIONS: usize = 10;
 /// Words that no section is indexed under. `search.js` leaves them out of queries.
-const COMMON: [&str; 74] = [
+const COMMON: [&str; 72] = [
     "a", "after", "again", "all", "also", "always", "an", "and", "another", "are", "as", "at", "be", "because", "been",
     "before", "but", "by", "can", "could", "do", "does", "each", "for", "from", "has", "have", "how", "if", "in",
-    "into", "is", "it", "its", "may", "never", "no", "none", "not", "of", "on", "once", "one", "only", "or", "other",
-    "s", "same", "since", "such", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this",
-    "those", "to", "too", "was", "were", "what", "when", "which", "while", "who", "will", "with", "you", "your",
+    "into", "is", "it", "its", "may", "never", "none", "not", "of", "on", "once", "one", "only", "or", "other", "s",
+    "same", "since", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to",
+    "too", "was", "were", "what", "when", "which", "while", "who", "will", "with", "you", "your",
 ];
 /// Letters with which a word of samples begins.
 const FEWEST_LETTERS: usize = 3;
