@@ -26,7 +26,7 @@ fn every_write_that_takes_an_idempotency_key_has_a_row() {
     assert_same(
         "ROWS in tests/idempotency/rows.rs",
         rows,
-        // Those of a sandbox have tests beside it.
+        // The routes of a sandbox have tests beside it.
         served(Mode::Live).filter(|route| route.idempotency() != Idempotency::None),
     );
 }

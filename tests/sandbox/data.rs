@@ -114,7 +114,7 @@ async fn a_removal_leaves_keys_endpoints_and_the_audit_trail_and_lays_the_first_
     assert_eq!(whole_feed(&wiped.reader).await, [] as [Value; 0]);
     assert_eq!(wiped.coach.deliveries(&wiped.endpoint).await, [] as [Value; 0]);
     assert_eq!(settings.get("/settings/deliveries").await.expect(200).body["data"], json!([]));
-    // What stays works as before.
+    // The settings show and do the same as before.
     assert_eq!(settings.get("/settings/audit?limit=200").await.expect(200).body, trail);
     assert_ne!(wiped.key.get("/v1/requests").await.expect(200).body["data"], json!([]));
     store(&wiped.key, [Fact::client("", "after")]).await;

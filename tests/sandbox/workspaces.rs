@@ -183,7 +183,7 @@ async fn a_workspace_of_the_bus_wins_even_with_an_old_date_and_keeps_the_content
     world.apply([fact("pipeline.saved", pipeline)]).await;
     let stored = items(&world, "ada", &["PIPELINE#"]).await;
     assert_eq!(stored[0]["pipeline"]["M"]["name"]["S"], "Fed");
-    // What the integrator has changed since is newer than such a fact.
+    // A later change by the integrator is newer than such a fact.
     patch(&key, json!({ "entitlements": { "partner_api": true } })).await;
     world.coach("ada").with("occurred_at", "2020-01-02T03:04:06Z").not_entitled().await;
     key.get("/v1/ping").await.expect(200);

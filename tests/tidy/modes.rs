@@ -61,7 +61,7 @@ fn a_live_stack_has_no_resource_of_a_sandbox() {
     let resources = template["Resources"].as_object().unwrap();
     let conditional = resources.iter().filter(|(_, resource)| resource["Condition"] == CONDITION).map(|(id, _)| id);
     assert_same("the resources of a sandbox in template.yaml, or RESOURCES here", conditional, RESOURCES);
-    // Whatever refers to them is conditional, too.
+    // Every reference to them is conditional, too.
     for (id, resource) in resources {
         let text = resource.to_string();
         let of_sandbox = RESOURCES.iter().find(|name| text.contains(&format!("\"{name}\"")));

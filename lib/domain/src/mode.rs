@@ -5,9 +5,9 @@ use std::str::FromStr;
 crate::named! {
     /// The records that a deployment holds.
     Mode {
-        /// Those of coaches' businesses.
+        /// Records of coaches' businesses.
         Live = "live",
-        /// Invented ones: the deployment is a sandbox.
+        /// Invented records: the deployment is a sandbox.
         Test = "test",
     }
 }

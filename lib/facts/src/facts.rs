@@ -55,7 +55,7 @@ async fn store_fact(
     if workspace.as_ref().is_some_and(StoredWorkspace::is_wiping) {
         return Ok(Outcome::Waits(WIPING));
     }
-    // What the fact stored was removed since.
+    // A removal of test data has taken what the fact stored.
     let is_removed = |found: &StoredWorkspace| {
         found.wipe.as_ref().zip(progress.stored_at).is_some_and(|(wipe, stored_at)| wipe.begun_at >= stored_at)
     };
