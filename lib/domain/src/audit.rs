@@ -29,15 +29,23 @@ crate::named! {
         EndpointTestSent = "endpoint.test_sent",
         DeliveryRetried = "delivery.retried",
         DeliveriesRecovered = "deliveries.recovered",
+        /// By an operator, like those below. A dead letter was sent to its queue again.
+        DeadRedriven = "dead.redriven",
+        DeadDropped = "dead.dropped",
+        ClientExported = "client.exported",
+        CountsRebuilt = "counts.rebuilt",
     }
 }
 
 /// The actor of a line that the service itself caused.
 const SERVICE: &str = "service";
+/// Prefix of the actor of a line that an operator of the service caused.
+const OPERATOR: &str = "operator:";
 /// Most characters of a subject, as OpenID Connect has it.
 pub const MAX_SUBJECT_CHARS: usize = 255;
 
-/// The cause of a change: the subject of a session, or the service. A subject may be a person's name.
+/// The cause of a change: the subject of a session, the service, or an operator of the service. A subject may be a
+/// person's name.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(transparent)]
 #[schema(value_type = String)]
@@ -46,17 +54,23 @@ crate::discreet! { AuditActor }
 
 impl AuditActor {
     /// Creates the actor of a session from its subject: 1 to 255 characters without control characters or outer blanks.
-    /// `None`: the subject has another form, or is the name of the service.
+    /// `None`: the subject has another form, or is the name of the service or of an operator.
     pub fn of_session(subject: &str) -> Option<Self> {
         let has_form = (1..=MAX_SUBJECT_CHARS).contains(&subject.chars().count())
             && subject.trim() == subject
             && !subject.contains(char::is_control);
-        (has_form && subject != SERVICE).then(|| Self(subject.to_owned()))
+        let is_ours = subject == SERVICE || subject.starts_with(OPERATOR);
+        (has_form && !is_ours).then(|| Self(subject.to_owned()))
     }
 
     /// Creates the actor of a change that the service makes by itself.
     pub fn service() -> Self {
         Self(SERVICE.to_owned())
+    }
+
+    /// Creates the actor of a change that an operator of the service makes, such as `operator:role/oncall`.
+    pub fn operator(name: &str) -> Self {
+        Self(format!("{OPERATOR}{name}"))
     }
 
     pub fn as_str(&self) -> &str {
@@ -106,6 +120,9 @@ pub struct AuditDetail {
     /// The events that were recovered. Absent if all were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub types: Option<Vec<String>>,
+    /// The reason that an operator of the service gave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 crate::discreet! { AuditDetail }
 
@@ -134,11 +151,11 @@ impl AuditDetail {
 pub struct AuditEntry {
     /// When the action was taken.
     pub at: Timestamp,
-    /// The subject of the coach's session, or `service`.
+    /// The subject of the coach's session, `service`, or `operator:` and the role of an operator of the service.
     pub actor: AuditActor,
     pub action: AuditAction,
-    /// The id of the key, endpoint or delivery. A rotation names the old key; a test event and a recovery name the
-    /// endpoint.
+    /// The id of the key, endpoint, delivery, client, coach or fact. A rotation names the old key; a test event and a
+    /// recovery name the endpoint.
     pub target: String,
     pub detail: AuditDetail,
 }
@@ -226,6 +243,7 @@ mod tests {
     #[case(SERVICE, false)]
     #[case("service ", false)]
     #[case("\u{a0}service", false)]
+    #[case("operator:role/oncall", false)]
     #[case("ser\0vice", false)]
     #[case("ada\n", false)]
     #[case(" ", false)]

@@ -75,7 +75,7 @@ pub mod test_event;
 pub mod time;
 pub mod tool;
 pub mod tz;
-mod visible;
+pub mod visible;
 pub mod wall_clock;
 pub mod welcome;
 pub mod workflow;

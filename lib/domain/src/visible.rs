@@ -2,7 +2,7 @@
 
 /// Returns true for blanks, controls, formatting characters and fillers: with them two different texts could look the
 /// same, and a text of nothing else looks empty.
-pub(crate) fn does_not_show(c: char) -> bool {
+pub fn does_not_show(c: char) -> bool {
     c.is_control()
         || c.is_whitespace()
         || matches!(

@@ -39,6 +39,11 @@ impl Environment {
         Ok(Self { config, clock, sdk })
     }
 
+    /// An environment of given variables, clock and AWS settings, for a process that is no function.
+    pub fn with_sdk(config: Config, clock: Arc<dyn Clock>, sdk: SdkConfig) -> Self {
+        Self { config, clock, sdk }
+    }
+
     /// The variables.
     pub fn config(&self) -> &Config {
         &self.config
