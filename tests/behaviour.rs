@@ -9,6 +9,7 @@ mod docs;
 mod event_feed;
 mod feed;
 mod idempotency;
+mod operate;
 mod operations;
 mod partner;
 mod portal;

@@ -14,6 +14,7 @@ mod consent;
 mod counts;
 mod dead;
 mod delivery;
+mod done;
 mod endpoint;
 mod export;
 mod failure;
@@ -22,6 +23,7 @@ mod find;
 mod key;
 mod options;
 mod output;
+mod progress;
 mod retry;
 
 use std::process::ExitCode;

@@ -240,7 +240,7 @@ pub(crate) enum DeadCommand {
         all: bool,
 
         /// With --all: of this queue alone.
-        #[arg(long, value_enum, requires = "all")]
+        #[arg(long, value_enum, conflicts_with = "ids")]
         queue: Option<DeadQueue>,
 
         #[command(flatten)]
@@ -335,7 +335,7 @@ mod tests {
     #[case("--local key revoke key_1", "--reason")]
     #[case("--local dead redrive --reason r", "IDS")]
     #[case("--local dead redrive m1 --all --reason r", "--all")]
-    #[case("--local dead redrive m1 --queue facts --reason r", "--all")]
+    #[case("--local dead redrive m1 --queue facts --reason r", "--queue")]
     #[case("--local dead drop --reason r", "IDS")]
     #[case("--local dead list --queue mails", "mails")]
     #[case("--local rebuild counts ada --apply", "--reason")]

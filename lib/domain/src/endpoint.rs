@@ -275,7 +275,7 @@ impl EndpointDraft {
 }
 
 /// A change of an endpoint. A field that is `None` stays unchanged.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct EndpointChange {
     pub url: Option<ReceiverUrl>,
     pub events: Option<Vec<EventType>>,

@@ -34,8 +34,8 @@ use runtime::{BoxError, Environment};
 use serde::Serialize;
 
 pub use erase::ErasedContacts;
-pub(crate) use item::contact_key;
 pub use item::{Addresses, ContactItem, FormerContact, Merged, StoredContact};
+pub(crate) use item::{contact_key, contact_sk};
 pub use state::{Chain, ContactState, MAX_FOLLOWED, end_of};
 
 use crate::contact_ref::ContactRef;

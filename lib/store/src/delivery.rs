@@ -31,6 +31,7 @@ mod event_times;
 mod job;
 mod log;
 mod merge;
+mod operated;
 mod overdue;
 mod record;
 mod restart;
@@ -51,8 +52,9 @@ pub(crate) use deleted::PREFIX as DELETED;
 pub use erase::{ErasureProgress, SubjectIndex};
 pub use job::JobPage;
 pub use log::{DeliveryLogPage, DeliveryLogRequest};
+pub use operated::{OperatedAttempt, OperatedDelivery};
 pub use overdue::{OverdueDelivery, OverduePage, OverdueStart};
-pub(crate) use record::partition as partition_of;
+pub(crate) use record::{endpoint_of, partition as partition_of};
 pub use restart::{ResendLookup, ResendableDelivery};
 
 use record::{DeliveryItem, ENTITY, StatusKeys, StoredAttempt, body_context, index_of, key, partition, sort_key};

@@ -278,7 +278,7 @@ fn resume_due(coach: &CoachId, endpoint: &Endpoint, now: Timestamp) -> Content {
     Content::Job(Box::new(DeliveryJob::resume_due(coach.clone(), endpoint.id.clone(), now)))
 }
 
-const SORT_PREFIX: &str = "ENDPOINT#";
+pub(crate) const SORT_PREFIX: &str = "ENDPOINT#";
 const COUNT_KEY: &str = "ENDPOINTS";
 
 fn sort_key(id: &EndpointId) -> String {

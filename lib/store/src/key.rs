@@ -142,6 +142,11 @@ impl Keys {
         Ok(records.into_iter().find(|record| record.coach_id == *coach))
     }
 
+    /// Reads a key, whosever it is.
+    pub async fn of_any_coach(&self, id: &KeyId) -> Result<Option<KeyRecord>, StoreError> {
+        Ok(self.records(std::slice::from_ref(id)).await?.pop())
+    }
+
     /// Reads the records of these ids, in their order.
     async fn records(&self, ids: &[KeyId]) -> Result<Vec<KeyRecord>, StoreError> {
         let mut found: HashMap<KeyId, KeyRecord> = HashMap::new();

@@ -28,6 +28,7 @@ mod holders;
 pub mod key;
 pub mod login_link;
 mod metering;
+pub mod operating;
 pub mod opportunity;
 pub mod outbox;
 pub mod page;

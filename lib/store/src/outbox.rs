@@ -17,7 +17,7 @@ use chrono::TimeDelta;
 use domain::change::Change;
 use domain::delivery::{DeliveryJob, DeliveryOrder, JobWork};
 use domain::event::Event;
-use domain::id::CoachId;
+use domain::id::{CoachId, DeliveryId};
 use domain::notice::EndpointNotice;
 use domain::subject::Subject;
 use domain::time::Timestamp;
@@ -65,7 +65,7 @@ impl Content {
             Self::Events { events } => format!("from_{}", first(events).id.as_str()).into(),
             Self::Change(change) => change.id.as_str().into(),
             Self::Notice(notice) => notice.id().into(),
-            Self::Order(order) => format!("order_{}_{}", order.delivery_id, order.chain).into(),
+            Self::Order(order) => order_id(&order.delivery_id, order.chain).into(),
             Self::Job(job) => match &job.work {
                 JobWork::Recover(recovery) => recovery.id.as_str().into(),
                 JobWork::Resume => format!("resume_{}", job.endpoint_id).into(),
@@ -109,6 +109,11 @@ impl Content {
             Self::Job(job) => &job.coach_id,
         }
     }
+}
+
+/// The id of the entry with the first order of a retry chain.
+pub(crate) fn order_id(delivery: &DeliveryId, chain: u32) -> String {
+    format!("order_{delivery}_{chain}")
 }
 
 /// An entry of the outbox.

@@ -25,6 +25,8 @@ use crate::db::{
 use crate::fact_order::set_by_fact;
 use crate::welcome_mail::{MailsSent, WelcomeMail};
 
+const PARTITION_PREFIX: &str = "COACH#";
+
 /// Counts start with the record, so that conditions can rely on them.
 const CLIENTS_FROM_ZERO: &str = "client_count = if_not_exists(client_count, :zero)";
 const ACTIVE_FROM_ZERO: &str = "active_count = if_not_exists(active_count, :zero)";
@@ -253,7 +255,13 @@ impl StoredWorkspace {
 
 /// The partition of all items that belong to a workspace.
 pub(crate) fn partition(coach: &CoachId) -> String {
-    format!("COACH#{coach}")
+    format!("{PARTITION_PREFIX}{coach}")
+}
+
+/// The coach of a partition.
+pub(crate) fn coach_of(pk: &str) -> Result<CoachId, StoreError> {
+    let id = pk.strip_prefix(PARTITION_PREFIX).and_then(|id| CoachId::parse(id).ok());
+    id.ok_or_else(|| StoreError::corrupt("workspace", "its partition has another form"))
 }
 
 /// The key of an item in that partition.

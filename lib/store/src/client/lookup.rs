@@ -8,7 +8,7 @@ use domain::login_link::LoginGrant;
 use runtime::{BoxError, Environment};
 
 use super::item::{ClientState, StoredClient, client_id_of, client_pk, listed_at, page_start};
-use crate::db::{self, Db, Item, Part, StoreError, Table, Write, from_item, n, query_page, s};
+use crate::db::{self, Db, Item, Part, StoreError, Table, Write, from_item, n, query_all, query_page, s};
 
 /// A page of a list of clients.
 #[derive(Debug)]
@@ -68,6 +68,15 @@ impl ClientLookup {
         let page = query_page(query).await?;
         let next = page.items.last().filter(|_| page.next.is_some()).map(listed_at);
         Ok(ClientPage { items: page.items.iter().map(client_id_of).collect::<Result<_, _>>()?, next })
+    }
+
+    /// Counts the clients of a coach, and the active ones, by the index. The index may lag behind.
+    pub async fn count(&self, coach: &CoachId) -> Result<(u32, u32), StoreError> {
+        let query = self.table.query("#owner = :coach", [(":coach", s(coach.as_str()))]).index_name("by_owner");
+        let items = query_all(query.projection_expression("is_active")).await?;
+        let active = items.iter().filter(|item| item.get("is_active") == Some(&AttributeValue::Bool(true))).count();
+        let number = |count| u32::try_from(count).unwrap_or(u32::MAX);
+        Ok((number(items.len()), number(active)))
     }
 
     /// Part of a transaction: checks that the client is not erased.

@@ -287,7 +287,7 @@ pub(crate) fn contact_key(coach: &CoachId, contact: ContactId) -> Item {
     key_of(coach, &contact_sk(contact))
 }
 
-pub(super) fn contact_sk(contact: ContactId) -> String {
+pub(crate) fn contact_sk(contact: ContactId) -> String {
     format!("{PREFIX}{contact}")
 }
 

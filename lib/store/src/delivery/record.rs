@@ -161,6 +161,14 @@ impl StoredAttempt {
         (self.at, &self.result, self.duration_ms) == (other.at, &other.result, other.duration_ms)
     }
 
+    pub(super) fn result(&self) -> &AttemptResult {
+        &self.result
+    }
+
+    pub(super) fn duration_ms(&self) -> u32 {
+        self.duration_ms
+    }
+
     /// The time at which the attempt began.
     pub(super) fn at(&self) -> Timestamp {
         self.at
@@ -191,7 +199,7 @@ pub(crate) fn partition(endpoint: &EndpointId) -> String {
 }
 
 /// The endpoint of a partition.
-pub(super) fn endpoint_of(pk: &str) -> Result<EndpointId, StoreError> {
+pub(crate) fn endpoint_of(pk: &str) -> Result<EndpointId, StoreError> {
     let id = pk.strip_prefix(PARTITION_PREFIX).and_then(|id| EndpointId::parse(id).ok());
     id.ok_or_else(|| StoreError::corrupt(ENTITY, "its partition has another form"))
 }

@@ -1,0 +1,112 @@
+//! A coach: clients, keys, endpoints, and what waits in the outbox.
+//!
+//! 1. `coach` GetItem of the workspace; GetItem of the key ring, BatchGetItem of the keys; Query of the endpoints.
+//! 2. `endpoint` GetItem. `delivery` GetItem. `order_waits` GetItem of the outbox.
+
+use domain::endpoint::EndpointStatus;
+use domain::id::{CoachId, DeliveryId, EndpointId};
+use domain::time::Timestamp;
+use domain::workspace::Entitlements;
+use serde::Serialize;
+
+use super::Overview;
+use crate::db::{self, StoreError, from_item, query_all, s};
+use crate::delivery::OperatedDelivery;
+use crate::endpoint::{SORT_PREFIX, StoredEndpoint, key as endpoint_key};
+use crate::workspace::partition;
+
+/// A coach, as operators see one.
+#[derive(Debug, Clone, Serialize)]
+pub struct CoachSummary {
+    pub coach_id: CoachId,
+    pub clients: ClientCounts,
+    pub keys: KeyCounts,
+    pub entitlements: Entitlements,
+    pub crm_configured: bool,
+    pub endpoints: Vec<EndpointSummary>,
+}
+
+/// The numbers that the plan's limit uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ClientCounts {
+    /// Client records, deactivated ones included.
+    pub stored: u32,
+    pub active: u32,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct KeyCounts {
+    pub live: usize,
+}
+
+/// An endpoint, without its path, which may hold a secret.
+#[derive(Debug, Clone, Serialize)]
+pub struct EndpointSummary {
+    pub id: EndpointId,
+    pub host: String,
+    pub status: EndpointStatus,
+    pub breaker_open_until: Option<Timestamp>,
+    pub failing_since: Option<Timestamp>,
+}
+
+impl Overview {
+    /// Reads a coach.
+    pub async fn coach(&self, coach: &CoachId, now: Timestamp) -> Result<Option<CoachSummary>, StoreError> {
+        let Some(stored) = self.workspaces.get(coach).await? else { return Ok(None) };
+        let live = self.keys.count_live(coach, now).await?;
+        let values = [(":pk", s(partition(coach))), (":sk", s(SORT_PREFIX))];
+        let query = self.workspaces.table.query("pk = :pk AND begins_with(sk, :sk)", values).consistent_read(true);
+        let endpoints = query_all(query).await?.into_iter().map(|item| {
+            let stored: StoredEndpoint = from_item("endpoint", item)?;
+            Ok(EndpointSummary::new(&stored, now))
+        });
+        Ok(Some(CoachSummary {
+            coach_id: coach.clone(),
+            clients: ClientCounts { stored: stored.client_count, active: stored.active_count },
+            keys: KeyCounts { live },
+            entitlements: stored.workspace.entitlements,
+            crm_configured: stored.workspace.crm.is_some(),
+            endpoints: endpoints.collect::<Result<_, StoreError>>()?,
+        }))
+    }
+
+    /// Reads an endpoint of a coach.
+    pub async fn endpoint(&self, coach: &CoachId, id: &EndpointId) -> Result<Option<StoredEndpoint>, StoreError> {
+        self.workspaces.table.get("endpoint", endpoint_key(coach, id)).await
+    }
+
+    /// Reads a delivery, without body, answers and signature.
+    pub async fn delivery(
+        &self,
+        endpoint: &EndpointId,
+        id: &DeliveryId,
+    ) -> Result<Option<OperatedDelivery>, StoreError> {
+        OperatedDelivery::read(&self.deliveries, endpoint, id).await
+    }
+
+    /// Returns true if an entry of the outbox with one of these ids waits to be sent.
+    pub async fn waits_in_outbox(&self, ids: &[&str]) -> Result<bool, StoreError> {
+        let keys = ids.iter().map(|id| db::pk(*id)).collect();
+        Ok(!self.outbox.read(keys).await?.is_empty())
+    }
+}
+
+impl EndpointSummary {
+    fn new(stored: &StoredEndpoint, now: Timestamp) -> Self {
+        let StoredEndpoint { endpoint, health, .. } = stored;
+        Self {
+            id: endpoint.id.clone(),
+            host: endpoint.url.host().to_owned(),
+            status: endpoint.status,
+            breaker_open_until: health.breaker.open_until(now),
+            failing_since: health.failing_since(),
+        }
+    }
+}
+
+impl Overview {
+    /// Placeholder.
+    pub async fn unsent_of(&self, _: &CoachId) -> Result<Vec<Timestamp>, StoreError> {
+        Ok(Vec::new())
+    }
+}

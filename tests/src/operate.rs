@@ -1,0 +1,5 @@
+//! The operators' command, run by the tests.
+
+fn main() -> std::process::ExitCode {
+    operate::main()
+}
