@@ -79,8 +79,9 @@ async fn answered(world: &World, arguments: &[&str], answer: &str) -> Ran {
 /// `None` if the process made no such call and ended.
 async fn killed_after(world: &World, calls: usize, arguments: &[&str]) -> Option<Ran> {
     let (proxy, reached) = proxy(world.aws_url(), calls).await;
+    let address = format!("http://{proxy}");
     tokio::select! {
-        ran = run(&format!("http://{proxy}"), ACTOR, arguments, "") => Some(ran),
+        ran = run(&address, ACTOR, arguments, "") => Some(ran),
         () = reached.notified() => None,
     }
 }
