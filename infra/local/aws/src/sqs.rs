@@ -22,7 +22,7 @@ use md5::{Digest, Md5};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use crate::account::{ACCOUNT, REGION};
+use crate::account::{ACCOUNT, REGION, arn};
 use crate::changes::Changes;
 use crate::error::{SetupError, StoreError};
 use crate::faults::Faults;
@@ -255,6 +255,7 @@ pub(crate) fn schema() -> String {
 /// Builds a message's system attributes, which are all strings.
 fn system_attributes(message: &ReceivedMessage) -> Map<String, Value> {
     let sequence = message.deduplication_id.as_ref().map(|_| sequence_number(message.id));
+    let source = message.moved_from.as_ref().map(|queue| arn("sqs", queue));
     [
         ("SenderId", SENDER.to_owned()),
         ("SentTimestamp", message.sent_at.to_string()),
@@ -265,6 +266,7 @@ fn system_attributes(message: &ReceivedMessage) -> Map<String, Value> {
     .chain(message.group_id.clone().map(|group_id| ("MessageGroupId", group_id)))
     .chain(message.deduplication_id.clone().map(|id| ("MessageDeduplicationId", id)))
     .chain(sequence.map(|sequence| ("SequenceNumber", sequence)))
+    .chain(source.map(|source| ("DeadLetterQueueSourceArn", source)))
     .map(|(name, value)| (name.to_owned(), Value::from(value)))
     .collect()
 }

@@ -2,7 +2,8 @@
 //!
 //! A message is visible once `visible_at` is reached. `receipt` belongs to its latest receive. `in_mapping` is set
 //! while an event-source mapping handles the message. `copied` is 1 on a message duplicated by a fault, and 2 on its
-//! duplicate. Messages of FIFO queues have a `deduplication_id`; their `id` is their sequence number.
+//! duplicate. Messages of FIFO queues have a `deduplication_id`; their `id` is their sequence number. `moved_from` is
+//! the queue that moved a message to its dead-letter queue.
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use uuid::Uuid;
@@ -17,7 +18,7 @@ pub(super) const SCHEMA: &str = "
         group_id TEXT, deduplication_id TEXT,
         sent_at INTEGER NOT NULL, visible_at INTEGER NOT NULL, expires_at INTEGER NOT NULL, first_received_at INTEGER,
         receive_count INTEGER NOT NULL DEFAULT 0, receipt TEXT,
-        in_mapping INTEGER NOT NULL DEFAULT 0, copied INTEGER NOT NULL DEFAULT 0);
+        in_mapping INTEGER NOT NULL DEFAULT 0, copied INTEGER NOT NULL DEFAULT 0, moved_from TEXT);
     CREATE INDEX IF NOT EXISTS messages_by_visibility ON messages(queue, visible_at);
     CREATE INDEX IF NOT EXISTS messages_by_group ON messages(queue, group_id);
     CREATE INDEX IF NOT EXISTS messages_received ON messages(queue, group_id, visible_at) WHERE receipt IS NOT NULL;
@@ -179,9 +180,19 @@ pub(super) fn purge(transaction: &Transaction<'_>, queue: &str) -> rusqlite::Res
 
 /// Recovers after a start: messages in flight in an earlier run's mappings become visible, expired ones are deleted.
 pub(super) fn recover(transaction: &Transaction<'_>, now: i64) -> rusqlite::Result<()> {
+    add_moved_from(transaction)?;
     transaction.execute("UPDATE messages SET in_mapping = 0, visible_at = ?1 WHERE in_mapping = 1", [now])?;
     transaction.execute("DELETE FROM messages WHERE expires_at <= ?1", [now])?;
     groups::refresh_all(transaction, now)
+}
+
+/// Adds the column `moved_from` to a file of an earlier program, which lacks it.
+fn add_moved_from(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    const HAS_COLUMN: &str = "SELECT EXISTS (SELECT 1 FROM pragma_table_info('messages') WHERE name = 'moved_from')";
+    if !transaction.query_row(HAS_COLUMN, [], |row| row.get::<_, bool>(0))? {
+        transaction.execute("ALTER TABLE messages ADD COLUMN moved_from TEXT", [])?;
+    }
+    Ok(())
 }
 
 /// Counts the messages by state. Visible messages of a locked group count as visible, as in SQS.
@@ -194,4 +205,23 @@ pub(super) fn counts(connection: &Connection, queue: &str, now: i64) -> rusqlite
         .query_row((queue, now), |row| {
             Ok(Counts { visible: row.get(0)?, not_visible: row.get(1)?, delayed: row.get(2)? })
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_an_earlier_program_gets_the_column_that_it_lacks() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        let earlier = SCHEMA.replace(", moved_from TEXT", "");
+        assert_ne!(earlier, SCHEMA);
+        connection.execute_batch(&[earlier.as_str(), groups::SCHEMA].concat()).unwrap();
+        for _ in 0..2 {
+            let transaction = connection.transaction().unwrap();
+            recover(&transaction, 0).unwrap();
+            transaction.prepare("SELECT moved_from FROM messages").unwrap();
+            transaction.commit().unwrap();
+        }
+    }
 }

@@ -28,6 +28,8 @@ pub(super) struct ReceivedMessage {
     pub(super) first_received_at: i64,
     /// Number of receives, this one included.
     pub(super) receive_count: i64,
+    /// The queue that moved the message to its dead-letter queue.
+    pub(super) moved_from: Option<String>,
 }
 
 /// The parameters of one receive.
@@ -65,6 +67,7 @@ impl ReceivedMessage {
             sent_at: row.get("sent_at")?,
             first_received_at: first_received_at.unwrap_or_default(),
             receive_count: row.get("receive_count")?,
+            moved_from: row.get("moved_from")?,
         })
     }
 }
@@ -125,9 +128,9 @@ fn move_to_dead_letters(
         transaction
             .prepare_cached(
                 "UPDATE messages SET queue = ?2, visible_at = ?3, expires_at = ?4, receipt = NULL, in_mapping = 0, \
-                 copied = 0 WHERE id = ?1",
+                 copied = 0, moved_from = ?5 WHERE id = ?1",
             )?
-            .execute((message.id, &dead.queue, receive.now, retained_from + dead.retention_ms))?;
+            .execute((message.id, &dead.queue, receive.now, retained_from + dead.retention_ms, &receive.queue))?;
         groups::add(transaction, &dead.queue, message.group_id.as_deref(), receive.now)?;
     }
     groups::refresh(transaction, &receive.queue, message.group_id.as_deref(), receive.now)

@@ -298,6 +298,8 @@ async fn a_dead_letter_keeps_its_group_and_frees_it() {
     assert_eq!(bodies(&received), ["a1"]);
     assert_eq!(attribute(&received[0], MessageSystemAttributeName::MessageGroupId), "a");
     assert_eq!(attribute(&received[0], MessageSystemAttributeName::MessageDeduplicationId), "a1");
+    let source = attribute(&received[0], MessageSystemAttributeName::DeadLetterQueueSourceArn);
+    assert_eq!(source, world.aws.sqs().arn("jobs.fifo"));
     assert!(dead_letters.receive(10).await.is_empty(), "the dead letters of a group are locked too");
     world.advance_s(1);
     assert_eq!(dead_letters.attribute(QueueAttributeName::ApproximateNumberOfMessages).await, "0", "a new retention");
