@@ -1,5 +1,8 @@
-//! Names of resources in the templates: two stacks, or one stack in two regions, never meet in a name.
+//! Names of resources in the templates: two stacks, or one stack in two regions, never meet in a name, and policies
+//! have room for the longest names.
 
+use domain::mode::Mode;
+use local_stack::template_file;
 use serde_json::{Value, json};
 
 use crate::tidy::observability::observability;
@@ -7,6 +10,12 @@ use crate::tidy::template::template;
 
 /// The stack's name within a name.
 const STACK: &str = "STACK";
+/// Maximum characters of a function's name.
+const MAX_FUNCTION_NAME_CHARS: usize = 64;
+/// Maximum characters of the parameter `NamePrefix`.
+const MAX_PREFIX_CHARS: usize = 20;
+/// Maximum characters of a managed policy, white space aside.
+const MAX_POLICY_CHARS: usize = 6_144;
 /// Types whose names are unique in an account over all its regions, with the property that names them.
 const GLOBAL: [(&str, &str); 9] = [
     ("AWS::CloudWatch::Dashboard", "DashboardName"),
@@ -72,6 +81,21 @@ fn a_name_holds_the_stacks_name_or_the_prefix_that_a_second_stack_gets() {
         assert!(is_own, "{id}: {name}");
     }
     assert!(names.len() > 40, "{names:?}");
+}
+
+#[test]
+fn a_managed_policy_has_room_for_the_longest_names() {
+    let functions = names(&[("AWS::Serverless::Function", "FunctionName")]).into_iter();
+    let longest_chars = functions.map(|(_, name)| name.len() - STACK.len()).max().unwrap();
+    let stack = "s".repeat(MAX_FUNCTION_NAME_CHARS - longest_chars);
+    let queue = format!(":000000000000:{}", "p".repeat(MAX_PREFIX_CHARS));
+    for mode in Mode::ALL {
+        for policy in template_file::of_mode(mode).unwrap().managed_policies().unwrap() {
+            let longest = policy.document.to_string().replace("partner-api", &stack).replace(":000000000000:", &queue);
+            let longest = longest.replace("arn:aws:", "arn:aws-us-gov:").replace("us-east-1", "ap-southeast-1");
+            assert!(longest.len() <= MAX_POLICY_CHARS, "{}: {} characters", policy.logical_id, longest.len());
+        }
+    }
 }
 
 #[test]

@@ -29,8 +29,8 @@ const SHOWN_LINES: usize = 20;
 /// Arguments of the test runner that do not filter tests.
 const FULL_RUN_ARGUMENTS: [&str; 4] = ["-q", "--quiet", "--nocapture", "--show-output"];
 
-/// File of the permissions that functions use, written in full runs only: the `policies` tests count missing entries as
-/// unused. Its first line holds the digest of template.yaml.
+/// File of the permissions that functions and roles use, written in full runs only: the `policies` tests count missing
+/// entries as unused. Its first line holds the digest of template.yaml.
 static RECORDING: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     let is_full_run =
         |argument: String| FULL_RUN_ARGUMENTS.contains(&argument.as_str()) || argument.starts_with("--test-threads=");

@@ -19,8 +19,8 @@ pub struct Options {
     #[arg(long, default_value_t = 8080)]
     pub port: u16,
 
-    /// Port of the AWS endpoint: DynamoDB, SQS (JSON protocol), EventBridge PutEvents, SES v2, Secrets Manager; any
-    /// credentials. 0 takes a free one.
+    /// Port of the AWS endpoint: DynamoDB, SQS (JSON protocol), EventBridge PutEvents, SES v2, Secrets Manager,
+    /// CloudFormation ListStackResources, STS GetCallerIdentity; any credentials. 0 takes a free one.
     #[arg(long, default_value_t = 4566)]
     pub aws_port: u16,
 
@@ -49,7 +49,8 @@ pub struct Options {
     #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = parameter)]
     pub parameters: Vec<(String, String)>,
 
-    /// Append the permissions that functions use to this file: a line `function action resource` for each, once.
+    /// Append the permissions that functions and roles use to this file: a line `name action resource` for each, once.
+    /// The name is that of the function, or of the role's managed policy.
     #[arg(long, value_name = "FILE")]
     pub record_permissions: Option<PathBuf>,
 

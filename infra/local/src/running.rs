@@ -1,6 +1,5 @@
 //! The running stack: it assembles what the template declares, serves it, and shuts it down in order.
 
-use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io;
 use std::net::Ipv4Addr;
@@ -13,7 +12,7 @@ use axum::extract::Request;
 use axum::middleware::from_fn;
 use axum::serve::ListenerExt;
 use domain::mode::Mode;
-use local_aws::{Aws, DataDir, Policy, Secrets};
+use local_aws::{Aws, DataDir};
 use runtime::Clock;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -29,15 +28,16 @@ use crate::functions::Functions;
 use crate::gateway::{Gateway, SigningKey};
 use crate::loopback;
 use crate::mappings::{SqsMapping, StreamMapping};
-use crate::options::{InvalidMode, MODE_PARAMETER, Options};
+use crate::options::{InvalidMode, Options};
+use crate::permissions;
 use crate::receiver::Receiver;
 use crate::schedule::Schedules;
 use crate::stack::Stack;
 use crate::state_dir::StateDir;
-use crate::template::{Function, Template, TemplateError, Trigger};
+use crate::template::{STACK_NAME, Template, TemplateError, Trigger};
+use crate::template_file;
 use crate::work::Work;
 
-const TEMPLATE: &str = include_str!("../../../template.yaml");
 const SIGNING_KEY_FILE: &str = "signing-key";
 const PORTS_FILE: &str = "ports.json";
 const MODE_FILE: &str = "mode";
@@ -134,10 +134,7 @@ impl Running {
         let base_url = format!("http://127.0.0.1:{port}");
         let aws_url = format!("http://127.0.0.1:{aws_port}");
         let state = StateDir::new(options.data_dir(mode));
-        let mut parameters = parameters(&base_url);
-        parameters.extend(options.parameters.iter().cloned());
-        parameters.insert(MODE_PARAMETER.to_owned(), mode.as_str().to_owned());
-        let mut template = Template::load(TEMPLATE, &parameters, &aws_url)?;
+        let mut template = template_file::load(mode, &base_url, &aws_url, &options.parameters)?;
 
         check_mode(&state, mode)?;
         let clock = Arc::new(StackClock::load(state.path(), options.slow_clock)?);
@@ -234,21 +231,7 @@ fn check_mode(state: &StateDir, mode: Mode) -> Result<(), StartError> {
     Err(StartError::OtherMode { dir, kept: kept.as_str(), mode: mode.as_str() })
 }
 
-/// The template parameters of a local run.
-fn parameters(base_url: &str) -> BTreeMap<String, String> {
-    [
-        ("SettingsIssuer", format!("{base_url}/_local/issuer")),
-        ("SettingsAudience", "settings".to_owned()),
-        ("SettingsPageOrigin", base_url.to_owned()),
-        ("AssertionIssuer", base_url.to_owned()),
-        ("MailFrom", "coach@demo.example".to_owned()),
-        ("LogLevel", "info".to_owned()),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .into()
-}
-
-/// Creates the template's resources that do not exist yet.
+/// Creates the template's resources that do not exist yet, and sets all permissions.
 async fn set_up(aws: &Aws, template: &mut Template) -> Result<(), StartError> {
     for queue in template.queues()? {
         aws.sqs().add_queue(&queue)?;
@@ -266,25 +249,9 @@ async fn set_up(aws: &Aws, template: &mut Template) -> Result<(), StartError> {
     for table in template.tables()? {
         aws.dynamodb().ensure_table(&table).await?;
     }
+    aws.cloudformation().set_stack(STACK_NAME, template.stack_resources());
+    permissions::grant(aws.access(), template)?;
     Ok(())
-}
-
-/// Returns each function's policy in the template with the mode, by the name of its binary. ARNs are those of every
-/// local stack.
-pub fn policies(mode: Mode) -> Result<BTreeMap<String, Policy>, StartError> {
-    // No policy contains a URL, so the addresses may be empty.
-    let mut parameters = parameters("");
-    parameters.insert("Mode".to_owned(), mode.as_str().to_owned());
-    let mut template = Template::load(TEMPLATE, &parameters, "")?;
-    for (logical_id, _) in template.secrets()? {
-        template.set_secret_arn(&logical_id, Secrets::arn(&logical_id));
-    }
-    template.functions()?.iter().map(|function| Ok((function.binary.clone(), policy(function)?))).collect()
-}
-
-fn policy(function: &Function) -> Result<Policy, StartError> {
-    let refused = |error| TemplateError::new(format!("{}: {error}", function.logical_id));
-    Ok(Policy::parse(&function.policies).map_err(refused)?)
 }
 
 struct Parts {
@@ -322,7 +289,6 @@ fn assemble(
             binary: function.binary.clone(),
             linked: functions.names().join(", "),
         })?;
-        aws.access().set(&function.binary, policy(&function)?);
         let mut variables = function.variables;
         if LOOPBACK_SENDERS.contains(&function.binary.as_str()) {
             variables.insert("ALLOW_LOOPBACK_RECEIVERS".to_owned(), "true".to_owned());

@@ -13,6 +13,7 @@ mod yaml;
 
 use std::collections::BTreeMap;
 
+use local_aws::{StackResource, stack_id};
 use serde_json::{Value, json};
 
 pub use error::TemplateError;
@@ -27,7 +28,7 @@ pub const ACCOUNT: &str = "000000000000";
 /// The name of the stack, and the prefix of default resource names.
 pub const STACK_NAME: &str = "partner-api";
 
-/// The type of policies that several functions have.
+/// The type of policies that several functions have, or that operators attach to their roles.
 const MANAGED_POLICY: &str = "AWS::IAM::ManagedPolicy";
 
 /// Resource types without a local effect, by prefix.
@@ -56,6 +57,17 @@ pub struct Template {
     resources: BTreeMap<String, Resource>,
     /// The documents of managed policies, by their logical ids.
     managed_policies: BTreeMap<String, Value>,
+}
+
+/// A managed policy.
+#[derive(Debug, Clone)]
+pub struct ManagedPolicy {
+    /// The logical id in the template.
+    pub logical_id: String,
+    /// The resolved `PolicyDocument`.
+    pub document: Value,
+    /// True if a function has the policy.
+    pub is_of_function: bool,
 }
 
 #[derive(Debug)]
@@ -165,6 +177,38 @@ impl Template {
             .collect()
     }
 
+    /// Returns the managed policies. Call `set_secret_arn` for all secrets before.
+    pub fn managed_policies(&self) -> Result<Vec<ManagedPolicy>, TemplateError> {
+        let resolved = |(id, document): (&String, &Value)| {
+            let document = self.names.resolve(document).map_err(TemplateError::of(id))?;
+            let mut functions = self.of_kind("AWS::Serverless::Function");
+            let is_of_function = functions.any(|(_, function)| {
+                function.properties["Policies"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .any(|policy| policy["Ref"] == id.as_str())
+            });
+            Ok(ManagedPolicy { logical_id: id.clone(), document, is_of_function })
+        };
+        self.managed_policies.iter().map(resolved).collect()
+    }
+
+    /// Returns the resources as CloudFormation lists them, by their logical ids. Call `set_secret_arn` for all secrets
+    /// before.
+    pub fn stack_resources(&self) -> Vec<StackResource> {
+        let listed = |(id, identity): (&String, &Identity)| {
+            // Functions and APIs have the types to which SAM transforms them.
+            let kind = match self.resources[id].kind.as_str() {
+                "AWS::Serverless::Function" => "AWS::Lambda::Function",
+                "AWS::Serverless::HttpApi" => "AWS::ApiGatewayV2::Api",
+                kind => kind,
+            };
+            StackResource { logical_id: id.clone(), physical_id: identity.reference.clone(), kind: kind.to_owned() }
+        };
+        self.names.resources.iter().map(listed).collect()
+    }
+
     /// Replaces references to managed policies by their documents.
     fn insert_managed_policies(&self, policies: &mut Value) {
         for policy in policies.as_array_mut().into_iter().flatten() {
@@ -247,6 +291,7 @@ fn parameter_values(
 ) -> Result<BTreeMap<String, Value>, TemplateError> {
     let mut values: BTreeMap<String, Value> = [
         ("AWS::StackName", STACK_NAME),
+        ("AWS::StackId", stack_id(STACK_NAME).as_str()),
         ("AWS::Region", REGION),
         ("AWS::AccountId", ACCOUNT),
         ("AWS::Partition", "aws"),

@@ -1,4 +1,4 @@
-//! Tests of the real functions with an action missing from their policy.
+//! Tests of the template's policies: functions with an action missing, and roles.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, which clippy does not see as tests")]
 
@@ -12,7 +12,8 @@ use http::Request;
 use local_aws::Policy;
 use local_stack::linked;
 use local_stack::options::Options;
-use local_stack::running::{Running, policies};
+use local_stack::permissions::policies;
+use local_stack::running::Running;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -71,6 +72,16 @@ impl Local {
         let answer = self.0.stack.timeline.aws.router().oneshot(request).await.unwrap();
         assert!(answer.status().is_success(), "{target}");
         serde_json::from_slice(&to_bytes(answer.into_body(), usize::MAX).await.unwrap()).unwrap()
+    }
+
+    /// Calls AWS with an access key id, by a target or with a form. Returns the body of the response.
+    async fn aws_as(&self, access_key_id: &str, target: Option<&str>, body: String) -> String {
+        let signature = format!("AWS4-HMAC-SHA256 Credential={access_key_id}/20300101/us-east-1/any/aws4_request");
+        let request = Request::post("/").header("authorization", signature);
+        let request = target.into_iter().fold(request, |request, target| request.header("x-amz-target", target));
+        let answer = self.0.stack.timeline.aws.router().oneshot(request.body(Body::from(body)).unwrap()).await.unwrap();
+        let body = to_bytes(answer.into_body(), usize::MAX).await.unwrap();
+        String::from_utf8(body.to_vec()).unwrap()
     }
 
     /// Creates a workspace and a partner key for its coach.
@@ -152,5 +163,66 @@ async fn a_creation_without_a_permission_is_a_logged_fault_that_leaves_nothing_b
     assert_eq!(status, 201, "the same key still stands for a creation that has not happened: {answer}");
     let (_, ping) = local.call("GET", "/v1/ping", &key, json!({})).await;
     assert_eq!(ping["active_clients"], 1, "one seat is taken");
+    local.0.end().await;
+}
+
+/// Returns the texts of all elements of a name.
+fn texts<'a>(xml: &'a str, name: &str) -> Vec<&'a str> {
+    let (begin, end) = (format!("<{name}>"), format!("</{name}>"));
+    xml.split(begin.as_str()).skip(1).map(|rest| rest.split(end.as_str()).next().unwrap()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operator_finds_the_resources_of_the_stack_by_their_logical_ids() {
+    let local = Local::start().await;
+    let (mut resources, mut pages, mut next) = (Vec::new(), 0, String::new());
+    loop {
+        let form = format!("Action=ListStackResources&Version=2010-05-15&StackName=partner-api{next}");
+        let page = local.aws_as("OperatorReadPolicy", None, form).await;
+        let ids = texts(&page, "LogicalResourceId").into_iter().zip(texts(&page, "PhysicalResourceId"));
+        resources.extend(ids.map(|(id, physical_id)| (id.to_owned(), physical_id.to_owned())));
+        pages += 1;
+        let Some(token) = texts(&page, "NextToken").first().copied().map(str::to_owned) else { break };
+        next = format!("&NextToken={token}");
+    }
+    assert!(pages > 1, "the tests of callers need a second page");
+    for (id, physical_id) in [
+        ("OutboxTable", "partner-api-outbox".to_owned()),
+        ("DeliveriesDeadLetters", format!("{}/000000000000/deliveries-dlq.fifo", local.0.stack.aws_url)),
+        ("Bus", "partner-api".to_owned()),
+        ("DeliverFunction", "partner-api-deliver".to_owned()),
+        ("EncryptionSecret", "arn:aws:secretsmanager:us-east-1:000000000000:secret:EncryptionSecret-local1".to_owned()),
+    ] {
+        assert!(resources.contains(&(id.to_owned(), physical_id)), "{id}: {resources:?}");
+    }
+    local.0.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operator_has_the_permissions_of_the_policies_that_the_access_key_id_names() {
+    const SCAN: &str = "DynamoDB_20120810.Scan";
+    const SEND: &str = "AmazonSQS.SendMessage";
+    let local = Local::start().await;
+    let scan = |table: &str| json!({ "TableName": format!("partner-api-{table}") }).to_string();
+    // Whoever may send such a message is told that its body is empty.
+    let send = json!({ "QueueUrl": "http://h/000000000000/application-feed", "MessageBody": "" }).to_string();
+    let both = "OperatorReadPolicy+OperatorActPolicy";
+    for (access_key_id, target, body, expected) in [
+        ("OperatorReadPolicy", SCAN, scan("workspaces"), "\"Count\""),
+        ("OperatorReadPolicy", SCAN, scan("login-links"), "AccessDeniedException"),
+        ("OperatorReadPolicy", SEND, send.clone(), "AccessDeniedException"),
+        (both, SCAN, scan("workspaces"), "\"Count\""),
+        (both, SCAN, scan("login-links"), "AccessDeniedException"),
+        (both, SEND, send.clone(), "InvalidMessageContents"),
+        ("somebody", SCAN, scan("login-links"), "\"Count\""),
+        ("somebody", SEND, send, "InvalidMessageContents"),
+    ] {
+        let answer = local.aws_as(access_key_id, Some(target), body).await;
+        assert!(answer.contains(expected), "{access_key_id} {target}: {answer}");
+    }
+    let form = "Action=GetCallerIdentity&Version=2011-06-15";
+    let identity = local.aws_as(both, None, form.to_owned()).await;
+    let arn = format!("arn:aws:sts::000000000000:assumed-role/{both}/local");
+    assert_eq!(texts(&identity, "Arn"), [arn.as_str()]);
     local.0.end().await;
 }

@@ -1,4 +1,5 @@
-//! Responses of the emulated services: JSON in each service's protocol, and errors in the shapes that the SDKs expect.
+//! Responses of the emulated services: JSON or XML in each service's protocol, and errors in the shapes that the SDKs
+//! expect.
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -7,12 +8,15 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::error::StoreError;
+use crate::query;
 
 /// AWS JSON 1.0: DynamoDB and SQS.
 pub(crate) const JSON_1_0: &str = "application/x-amz-json-1.0";
 /// AWS JSON 1.1: EventBridge and Secrets Manager.
 pub(crate) const JSON_1_1: &str = "application/x-amz-json-1.1";
 const JSON: &str = "application/json";
+/// The query protocol: CloudFormation and STS.
+const XML: &str = "text/xml";
 
 /// A successful response.
 #[derive(Debug)]
@@ -45,6 +49,10 @@ impl Answer {
     pub(crate) fn rest(body: &Value) -> Self {
         Self { content_type: JSON, body: body.to_string().into_bytes() }
     }
+
+    pub(crate) fn xml(body: String) -> Self {
+        Self { content_type: XML, body: body.into_bytes() }
+    }
 }
 
 impl ServiceError {
@@ -61,6 +69,11 @@ impl ServiceError {
     /// An error of a service that speaks REST.
     pub(crate) fn rest(status: u16, shape: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(status, JSON, shape, message)
+    }
+
+    /// An error of a service that speaks the query protocol.
+    pub(crate) fn query(status: u16, code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new(status, XML, code, message)
     }
 
     /// Adds a member beside the type and the message.
@@ -96,11 +109,14 @@ impl IntoResponse for Answer {
 
 impl IntoResponse for ServiceError {
     fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        if self.content_type == XML {
+            return respond(status, XML, query::error(&self.shape, &self.message));
+        }
         let mut body = json!({ "__type": self.shape, "message": self.message });
         if let Some(more) = self.more {
             body[more.0] = more.1;
         }
-        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = respond(status, self.content_type, body.to_string().into_bytes());
         if self.content_type == JSON
             && let Ok(shape) = HeaderValue::from_str(&self.shape)

@@ -1,5 +1,5 @@
-//! The HTTP endpoint of all services. `X-Amz-Target` selects a JSON service, regardless of the path. SES has its own
-//! path.
+//! The HTTP endpoint of all services. `X-Amz-Target` selects a JSON service, the `Version` of a form a service of the
+//! query protocol, both regardless of the path. SES has its own path.
 
 mod dynamodb;
 mod request_names;
@@ -18,18 +18,21 @@ use http::request::Parts;
 use http::{Method, StatusCode};
 use tokio::task::AbortHandle;
 
-use crate::access::required_permissions;
+use crate::access::{Caller, required_permissions};
 use crate::answer::{Answer, ServiceError};
 use crate::calls::Units;
+use crate::cloudformation;
 use crate::faults::CallFault;
+use crate::query::parameter;
 use crate::services::Aws;
+use crate::sts;
 
 const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
 
 const SEND_EMAIL_PATH: &str = "/v2/email/outbound-emails";
 
 const SUPPORTED_SERVICES: &str = "The local stack's AWS endpoint serves DynamoDB, SQS, EventBridge, Secrets Manager (JSON protocols, \
-    with an X-Amz-Target header) and POST /v2/email/outbound-emails of SES v2";
+    with an X-Amz-Target header), CloudFormation, STS (forms) and POST /v2/email/outbound-emails of SES v2";
 
 impl Aws {
     /// Returns the endpoint's router: `/` and `/v2/email/..`, and the same below `/env/{environment}/`, where
@@ -78,20 +81,24 @@ impl Drop for AbortUnlessStalled {
 
 async fn answer(aws: Aws, parts: Parts, body: Bytes) -> Response {
     let (environment, path) = split_environment(parts.uri.path());
+    let caller = aws.access().caller(environment, &parts.headers);
     let target = parts.headers.get("x-amz-target").and_then(|target| target.to_str().ok());
     let answered = async {
         match target.and_then(|target| Some((target, target.split_once('.')?))) {
             Some((target, ("DynamoDB_20120810" | "DynamoDBStreams_20120810", _))) => {
-                aws.dynamodb_request(target, body, environment).await
+                aws.dynamodb_request(target, body, caller).await
             }
-            Some((_, (service, operation))) => aws.logged_request(service, operation, &body, environment).await,
+            Some((_, (service, operation))) => aws.logged_request(service, operation, &body, caller).await,
             None if path == SEND_EMAIL_PATH && parts.method == Method::POST => {
-                aws.logged_request("ses", "SendEmail", &body, environment).await
+                aws.logged_request("ses", "SendEmail", &body, caller).await
             }
-            None => {
-                let message = format!("{SUPPORTED_SERVICES}; this is {} {path}.", parts.method);
-                ServiceError::json_1_0(400, "UnknownOperationException", message).into_response()
-            }
+            None => match query_operation(&body) {
+                Some((service, operation)) => aws.logged_request(service, &operation, &body, caller).await,
+                None => {
+                    let message = format!("{SUPPORTED_SERVICES}; this is {} {path}.", parts.method);
+                    ServiceError::json_1_0(400, "UnknownOperationException", message).into_response()
+                }
+            },
         }
     };
     // Biased, so that a call that waits for the shutdown does not take effect at the shutdown.
@@ -104,24 +111,15 @@ async fn answer(aws: Aws, parts: Parts, body: Bytes) -> Response {
 
 impl Aws {
     /// Handles a request to a service other than DynamoDB.
-    async fn logged_request(
-        &self,
-        service: &str,
-        operation: &str,
-        body: &Bytes,
-        environment: Option<&str>,
-    ) -> Response {
+    async fn logged_request(&self, service: &str, operation: &str, body: &Bytes, caller: Caller<'_>) -> Response {
+        let environment = caller.environment();
         let started = environment.and_then(|environment| self.calls().start(environment, operation, Vec::new));
         let faulty = match environment {
             Some(environment) => self.apply_call_faults(environment).await,
             None => false,
         };
-        let authorized = match environment {
-            Some(environment) => self.access().authorize(environment, &required_permissions(service, operation, body)),
-            None => Ok(()),
-        };
-        let answer = match authorized {
-            Ok(()) => self.service_answer(service, operation, body, faulty).await,
+        let answer = match self.access().authorize(caller, &required_permissions(service, operation, body)) {
+            Ok(()) => self.service_answer(service, operation, body, caller, faulty).await,
             Err(denied) => Err(denied),
         };
         let response = answer.into_response();
@@ -136,12 +134,15 @@ impl Aws {
         service: &str,
         operation: &str,
         body: &Bytes,
+        caller: Caller<'_>,
         faulty: bool,
     ) -> Result<Answer, ServiceError> {
         match service {
             "AmazonSQS" => self.sqs().request(operation, body).await,
             "AWSEvents" => self.bus().request(operation, body).await,
             "secretsmanager" => self.secrets().request(operation, body).await,
+            "cloudformation" => self.cloudformation().request(operation, body),
+            "sts" => sts::request(operation, caller),
             "ses" if faulty && self.faults().take_mail_failure() => {
                 Err(ServiceError::rest(400, "MessageRejected", "Email address is not verified."))
             }
@@ -179,6 +180,16 @@ impl Aws {
             }
         }
     }
+}
+
+/// Returns the service and the operation of a request in the query protocol.
+fn query_operation(form: &[u8]) -> Option<(&'static str, String)> {
+    let service = match parameter(form, "Version")?.as_str() {
+        cloudformation::VERSION => "cloudformation",
+        sts::VERSION => "sts",
+        _ => return None,
+    };
+    Some((service, parameter(form, "Action")?))
 }
 
 /// Splits `/env/{environment}/rest` into the environment and `/rest`.

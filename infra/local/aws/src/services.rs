@@ -9,6 +9,7 @@ use crate::access::Access;
 use crate::bus::{self, EventBus};
 use crate::calls::CallLog;
 use crate::changes::Changes;
+use crate::cloudformation::CloudFormation;
 use crate::data_dir::{DataDir, OpenDir};
 use crate::dynamodb::{self, DynamoDb};
 use crate::error::OpenError;
@@ -29,6 +30,7 @@ struct Services {
     bus: EventBus,
     mail: Mailbox,
     secrets: Secrets,
+    cloudformation: CloudFormation,
     access: Access,
     faults: Arc<Faults>,
     calls: CallLog,
@@ -55,6 +57,7 @@ impl Aws {
             sqs,
             mail: Mailbox::open(sqlite.clone(), time.clone()),
             secrets: Secrets::open(sqlite.clone()),
+            cloudformation: CloudFormation::new(time),
             access: Access::default(),
             faults,
             calls: CallLog::default(),
@@ -91,7 +94,12 @@ impl Aws {
         &self.0.secrets
     }
 
-    /// The permissions of functions.
+    /// CloudFormation.
+    pub fn cloudformation(&self) -> &CloudFormation {
+        &self.0.cloudformation
+    }
+
+    /// The permissions of functions and roles.
     pub fn access(&self) -> &Access {
         &self.0.access
     }

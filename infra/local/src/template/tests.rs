@@ -67,6 +67,53 @@ fn a_managed_policy_is_read_as_if_the_function_had_it_itself() {
     assert_eq!(actions, ["sqs:SendMessage", "dynamodb:GetItem"]);
 }
 
+#[test]
+fn a_managed_policy_is_resolved_with_its_conditions_and_may_be_of_no_function() {
+    let text = "\
+Conditions:
+  IsSandbox: !Equals [a, b]
+Resources:
+  Wipes: { Type: AWS::SQS::Queue, Condition: IsSandbox }
+  Feed: { Type: AWS::SQS::Queue, Properties: { QueueName: feed } }
+  Attached: { Type: AWS::IAM::ManagedPolicy, Properties: { PolicyDocument: { Statement: [] } } }
+  Operators:
+    Type: AWS::IAM::ManagedPolicy
+    Properties:
+      PolicyDocument:
+        Statement:
+          - { Action: a, Resource: !Ref AWS::StackId }
+          - { Action: b, Resource: [!GetAtt Feed.Arn, !If [IsSandbox, !GetAtt Wipes.Arn, !Ref AWS::NoValue]] }
+  F:
+    Type: AWS::Serverless::Function
+    Metadata: { BuildProperties: { Binary: f } }
+    Properties: { Policies: [!Ref Attached] }
+";
+    let template = Template::load(text, &BTreeMap::new(), "").unwrap();
+    let policies = template.managed_policies().unwrap();
+    let found: Vec<_> = policies.iter().map(|it| (it.logical_id.as_str(), it.is_of_function)).collect();
+    assert_eq!(found, [("Attached", true), ("Operators", false)]);
+    let statements = &policies[1].document["Statement"];
+    assert_eq!(statements[0]["Resource"], "arn:aws:cloudformation:us-east-1:000000000000:stack/partner-api/local");
+    assert_eq!(statements[1]["Resource"], json!(["arn:aws:sqs:us-east-1:000000000000:feed"]));
+}
+
+#[test]
+fn resources_are_listed_with_their_physical_ids_and_the_types_of_the_deployed_stack() {
+    let template = "  Q: { Type: AWS::SQS::Queue, Properties: { QueueName: feed } }\n  F:\n    \
+         Type: AWS::Serverless::Function\n    Metadata: { BuildProperties: { Binary: f } }\n  \
+         S: { Type: AWS::SecretsManager::Secret }\n  L: { Type: AWS::Logs::LogGroup }\n";
+    let mut template = small(template).unwrap();
+    template.set_secret_arn("S", "arn:s".to_owned());
+    let listed = template.stack_resources().into_iter().map(|it| (it.logical_id, it.physical_id, it.kind));
+    let expected = [
+        ("F", "partner-api-F", "AWS::Lambda::Function"),
+        ("Q", "http://127.0.0.1:4566/000000000000/feed", "AWS::SQS::Queue"),
+        ("S", "arn:s", "AWS::SecretsManager::Secret"),
+    ];
+    let expected = expected.map(|(id, physical, kind)| (id.to_owned(), physical.to_owned(), kind.to_owned()));
+    assert_eq!(listed.collect::<Vec<_>>(), expected);
+}
+
 #[rstest::rstest]
 #[case("Role: arn:aws:iam::000000000000:role/x", "does not support Role")]
 #[case("PermissionsBoundary: arn:aws:iam::000000000000:policy/x", "does not support PermissionsBoundary")]

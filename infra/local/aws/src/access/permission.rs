@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::account::arn;
+use crate::query::parameter;
 use crate::secrets::Secrets;
 
 /// The bus of entries without a bus.
@@ -83,6 +84,17 @@ pub(crate) fn required_permissions(service: &str, operation: &str, body: &[u8]) 
             let resource = read::<SecretTarget>(body).secret_id.map_or_else(|| "*".to_owned(), |id| Secrets::arn(&id));
             vec![Permission::new("secretsmanager", operation, resource)]
         }
+        "cloudformation" => {
+            // CloudFormation checks a stack that is named as `stack/NAME/*`, without its id.
+            let resource = match parameter(body, "StackName") {
+                Some(id) if id.starts_with("arn:") => id,
+                Some(name) => arn("cloudformation", &format!("stack/{name}/*")),
+                None => "*".to_owned(),
+            };
+            vec![Permission::new("cloudformation", operation, resource)]
+        }
+        // Everybody may ask who they are.
+        "sts" => Vec::new(),
         other => vec![Permission::new(other, operation, "*")],
     }
 }
@@ -173,6 +185,14 @@ mod tests {
                 r#"{"SecretId": "s"}"#,
                 "secretsmanager:GetSecretValue secretsmanager secret:s-local1",
             ),
+            (
+                "cloudformation",
+                "ListStackResources",
+                "Action=ListStackResources&StackName=s",
+                "cloudformation:ListStackResources cloudformation stack/s/*",
+            ),
+            ("cloudformation", "ListStackResources", "", "cloudformation:ListStackResources *"),
+            ("sts", "GetCallerIdentity", "Action=GetCallerIdentity", ""),
         ] {
             let needs = required_permissions(service, operation, body.as_bytes());
             let shown = needs.iter().map(|need| format!("{} {}", need.action, need.resource));

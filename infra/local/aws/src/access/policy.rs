@@ -1,5 +1,5 @@
-//! A function's compiled policies. The stack refuses to start with anything in them that it cannot decide as IAM does,
-//! so that local decisions are those of AWS.
+//! Compiled policies of a function, or a managed policy. The stack refuses to start with anything in them that it
+//! cannot decide as IAM does, so that local decisions are those of AWS.
 
 use serde_json::{Map, Value};
 
@@ -14,7 +14,7 @@ use crate::error::SetupError;
 const CONDITIONS: [(&str, &str); 3] =
     [("StringEquals", FROM_ADDRESS), ("ForAllValues:StringEquals", EVENT_SOURCE), ("Null", EVENT_SOURCE)];
 
-/// The permissions of a function.
+/// The permissions of a function, or of a managed policy.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     statements: Vec<Statement>,
@@ -70,7 +70,8 @@ impl Grant<'_> {
 }
 
 impl Policy {
-    /// Compiles the resolved `Policies` of a function: a policy document, a list of them, or null for no permissions.
+    /// Compiles the resolved `Policies` of a function, or a managed policy's `PolicyDocument`: a policy document, a
+    /// list of them, or null for no permissions.
     ///
     /// # Errors
     /// Refuses managed policies, policy templates, `NotAction`, policy variables, `Deny` without `NotResource`, and
@@ -102,9 +103,13 @@ impl Policy {
         })
     }
 
+    /// Returns true if a statement denies the permission, which no other policy can then allow.
+    pub(super) fn denies(&self, permission: &Permission) -> bool {
+        self.denials.iter().any(|denial| denial.denies(permission))
+    }
+
     pub(super) fn allows(&self, permission: &Permission) -> bool {
-        let is_denied = self.denials.iter().any(|denial| denial.denies(permission));
-        !is_denied && self.statements.iter().any(|statement| statement.allows(permission))
+        !self.denies(permission) && self.statements.iter().any(|statement| statement.allows(permission))
     }
 }
 

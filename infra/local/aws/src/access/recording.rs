@@ -22,8 +22,8 @@ impl Recording {
 
     /// Appends a line unless this process has written it. One write in append mode keeps lines of several processes
     /// apart.
-    pub(super) fn add(&self, function: &str, permission: &Permission) {
-        let line = format!("{function} {} {}\n", permission.action, permission.resource);
+    pub(super) fn add(&self, name: &str, permission: &Permission) {
+        let line = format!("{name} {} {}\n", permission.action, permission.resource);
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         if written.contains(&line) {
             return;

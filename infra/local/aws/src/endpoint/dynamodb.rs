@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::request_names::RequestNames;
 use super::units;
+use crate::access::Caller;
 use crate::account::{ACCOUNT, REGION};
 use crate::answer::{JSON_1_0, ServiceError, respond};
 use crate::calls::Units;
@@ -23,19 +24,22 @@ const CONFLICT: &str = "Transaction is ongoing for the item";
 const ENGINE_REGION: &str = "dynoxide";
 
 impl Aws {
-    /// Handles one request. `target` is the whole `X-Amz-Target`, `environment` the calling function environment.
-    pub(crate) async fn dynamodb_request(&self, target: &str, body: Bytes, environment: Option<&str>) -> Response {
+    /// Handles one request. `target` is the whole `X-Amz-Target`.
+    pub(crate) async fn dynamodb_request(&self, target: &str, body: Bytes, caller: Caller<'_>) -> Response {
         let operation = target.rsplit('.').next().unwrap_or(target);
-        let Some(environment) = environment else {
-            return self.forward(operation, body).await.into_response();
-        };
         let names = RequestNames::read(&body);
+        let Some(environment) = caller.environment() else {
+            return match self.access().authorize(caller, &names.permissions(operation)) {
+                Ok(()) => self.forward(operation, body).await.into_response(),
+                Err(denied) => denied.into_response(),
+            };
+        };
         let started = self.calls().start(environment, operation, || names.tables());
         let faulty = self.apply_call_faults(environment).await;
         if let Some(latency) = self.faults().store_latency(environment) {
             tokio::time::sleep(latency).await;
         }
-        let outcome = match self.access().authorize(environment, &names.permissions(operation)) {
+        let outcome = match self.access().authorize(caller, &names.permissions(operation)) {
             Err(denied) => Outcome::Refused(denied),
             Ok(()) if faulty => self.faulty_answer(operation, body).await,
             Ok(()) => self.forward(operation, body).await,

@@ -5,7 +5,9 @@
 mod dynamodb;
 mod faults;
 mod permissions;
+mod roles;
 mod services;
 mod sqs;
 mod sqs_fifo;
+mod stack;
 mod world;

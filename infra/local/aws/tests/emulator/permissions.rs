@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 use crate::world::{World, secret_properties};
 
 const USER: &str = "arn:aws:sts::000000000000:assumed-role/f-role/f";
-const TABLE: &str = "arn:aws:dynamodb:us-east-1:000000000000:table/outbox";
-const OTHER_TABLE: &str = "arn:aws:dynamodb:us-east-1:000000000000:table/other";
+pub(crate) const TABLE: &str = "arn:aws:dynamodb:us-east-1:000000000000:table/outbox";
+pub(crate) const OTHER_TABLE: &str = "arn:aws:dynamodb:us-east-1:000000000000:table/other";
 
-fn allowing(actions: Value, resources: Value) -> Value {
+pub(crate) fn allowing(actions: Value, resources: Value) -> Value {
     json!({ "Effect": "Allow", "Action": actions, "Resource": resources })
 }
 
 /// Returns status, code and message of an error response.
-fn refusal<T: std::fmt::Debug, E: ProvideErrorMetadata + std::fmt::Debug>(
+pub(crate) fn refusal<T: std::fmt::Debug, E: ProvideErrorMetadata + std::fmt::Debug>(
     answer: Result<T, SdkError<E>>,
 ) -> (u16, String, String) {
     let error = answer.unwrap_err();
@@ -26,14 +26,18 @@ fn refusal<T: std::fmt::Debug, E: ProvideErrorMetadata + std::fmt::Debug>(
 }
 
 fn denied(status: u16, action: &str, resource: &str) -> (u16, String, String) {
-    let message = format!(
-        "User: {USER} is not authorized to perform: {action} on resource: {resource} because no identity-based policy allows the \
-         {action} action"
-    );
-    (status, "AccessDeniedException".to_owned(), message)
+    (status, "AccessDeniedException".to_owned(), denial(USER, action, resource))
 }
 
-fn key(pk: &str) -> AttributeValue {
+/// Returns the message of a refusal.
+pub(crate) fn denial(user: &str, action: &str, resource: &str) -> String {
+    format!(
+        "User: {user} is not authorized to perform: {action} on resource: {resource} because no identity-based policy allows the \
+         {action} action"
+    )
+}
+
+pub(crate) fn key(pk: &str) -> AttributeValue {
     AttributeValue::S(pk.to_owned())
 }
 

@@ -97,7 +97,17 @@ impl World {
 
     /// Returns the SDK configuration of a developer.
     pub(crate) fn sdk(&self) -> SdkConfig {
-        self.sdk_at("")
+        self.sdk_of("any")
+    }
+
+    /// Returns the SDK configuration of a caller outside of environments with this access key id.
+    pub(crate) fn sdk_of(&self, access_key_id: &str) -> SdkConfig {
+        self.sdk_at("", access_key_id)
+    }
+
+    /// Adds a managed policy with these statements.
+    pub(crate) fn managed_policy(&self, name: &str, statements: Value) {
+        self.aws.access().set_managed(name, policy(statements));
     }
 
     /// Returns the SDK configuration of an environment with all permissions.
@@ -108,15 +118,14 @@ impl World {
     /// Returns the SDK configuration of an environment with the permissions of the statements.
     pub(crate) fn environment_allowed(&self, name: &str, statements: Value) -> SdkConfig {
         let function = name.rsplit_once('-').map_or(name, |(function, _)| function);
-        let policy = Policy::parse(&json!({ "Version": "2012-10-17", "Statement": statements })).unwrap();
-        self.aws.access().set(function, policy);
-        self.sdk_at(&format!("/env/{name}"))
+        self.aws.access().set(function, policy(statements));
+        self.sdk_at(&format!("/env/{name}"), "any")
     }
 
-    fn sdk_at(&self, path: &str) -> SdkConfig {
+    fn sdk_at(&self, path: &str, access_key_id: &str) -> SdkConfig {
         let endpoint = format!("http://127.0.0.1:{}{path}", self.port);
         let vars = [
-            ("AWS_ACCESS_KEY_ID", "any"),
+            ("AWS_ACCESS_KEY_ID", access_key_id),
             ("AWS_SECRET_ACCESS_KEY", "any"),
             ("AWS_REGION", "us-east-1"),
             ("AWS_ENDPOINT_URL", endpoint.as_str()),
@@ -135,6 +144,10 @@ impl World {
     pub(crate) async fn outbox(&self) {
         self.aws.dynamodb().ensure_table(&outbox_properties()).await.unwrap();
     }
+}
+
+fn policy(statements: Value) -> Policy {
+    Policy::parse(&json!({ "Version": "2012-10-17", "Statement": statements })).unwrap()
 }
 
 pub(crate) fn outbox_properties() -> Value {
