@@ -135,7 +135,9 @@ fn the_guide_to_verifying_shows_each_receiver_once_and_complete() {
 #[test]
 fn a_section_of_the_runbook_is_complete() {
     let runbook = text_of("runbook");
-    for section in runbook.split("\n## ").skip(1) {
+    // Reports of people have no alarm that ends.
+    let of_alarms = runbook.split("\n## ").skip(1).filter(|section| !section.starts_with("Without an alarm\n"));
+    for section in of_alarms {
         let is_complete = ["**Look**", "**For coaches**", "**Ends**"].iter().all(|part| section.contains(part));
         assert!(is_complete, "{section}");
     }
