@@ -325,8 +325,29 @@ def reads_the_activity(kit, hand):
         visitor.press("Show more")
         expect(rows).to_have_count(52)
         visitor.look("activity")
+        visitor.page.route("**/settings/audit?*", with_an_operator)
+        visitor.follow("Overview")
+        visitor.follow("Activity")
+        visitor.sees("Something that had failed was tried again")
+        visitor.sees("reason: <b>The store</b> answers again")
+        visitor.sees("by the service's operators")
+        visitor.look("activity-operator")
         visitor.follow("Key 50")
         visitor.sees_heading("Key 50")
+
+
+def with_an_operator(route):
+    """Answers the trail with the act of an operator as its latest line."""
+    answer = route.fetch()
+    page = answer.json()
+    line = {
+        "at": page["data"][0]["at"],
+        "actor": "operator:role/oncall",
+        "action": "dead.redriven",
+        "target": "fact-1",
+        "detail": {"reason": "<b>The store</b> answers again"},
+    }
+    route.fulfill(response=answer, body=json.dumps(page | {"data": [line, *page["data"]]}))
 
 
 def with_another_id(route):

@@ -415,7 +415,7 @@ def tells_webhooks_of_one_host_apart(kit, hand):
         visitor.links_are_told_apart()
         problems = visitor.frame.locator(".callout h2").all_text_contents()
         assert len(set(problems)) == 4, problems
-        visitor.sees(f"You paused {host}/{coach.id}/two")
+        visitor.sees(f"{host}/{coach.id}/two was paused")
         visitor.go("/webhooks")
         visitor.links_are_told_apart()
         names = visitor.rows().locator("th a").all_text_contents()

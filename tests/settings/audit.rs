@@ -31,6 +31,14 @@ async fn pages(settings: &Caller, limit: usize, cursor: &str) -> Vec<Vec<Value>>
     }
 }
 
+/// A line of the coach `ada` as it is stored.
+fn stored(at: &str, distinguisher: usize, [action, actor, target]: [&str; 3], detail: Value) -> Value {
+    json!({
+        "pk": { "S": "COACH#ada" }, "sk": { "S": format!("AUDIT#{at}#{distinguisher:012x}") }, "at": { "S": at },
+        "action": { "S": action }, "subject": { "S": target }, "actor": { "S": actor }, "detail": { "M": detail },
+    })
+}
+
 #[tokio::test]
 async fn every_change_leaves_a_line_with_its_actor_and_details() {
     let scene = EndpointScene::new().await;
@@ -152,11 +160,8 @@ async fn a_trail_is_read_page_by_page_without_loss_or_repetition() {
     for number in 0..60 {
         let (action, actor) = lines[number % lines.len()];
         let at = rendered(began - TimeDelta::milliseconds((number / lines.len()) as i64));
-        let (sk, target) = (format!("AUDIT#{at}#{:012x}", (number * 0x9e37_79b9) % 0xffff_ffff), format!("t{number}"));
-        items.push(json!({
-            "pk": { "S": "COACH#ada" }, "sk": { "S": sk }, "at": { "S": at }, "action": { "S": action },
-            "subject": { "S": target }, "actor": { "S": actor }, "detail": { "M": {} },
-        }));
+        let (distinguisher, target) = ((number * 0x9e37_79b9) % 0xffff_ffff, format!("t{number}"));
+        items.push(stored(&at, distinguisher, [action, actor, &target], json!({})));
         expected.insert(json!([at, actor, action, target, {}]).to_string());
     }
     world.put_items("workspaces", &items).await;
@@ -177,6 +182,27 @@ async fn a_trail_is_read_page_by_page_without_loss_or_repetition() {
     read.extend(pages(&settings, 25, first["next_cursor"].as_str().unwrap()).await.concat());
     assert_eq!(texts(&read), whole);
     assert_eq!(trail(&settings).await[0]["detail"]["name"], "x");
+}
+
+#[tokio::test]
+async fn a_trail_shows_the_acts_of_operators_with_their_reason() {
+    let world = World::start().await;
+    let settings = world.coach("ada").await.settings().await;
+    let actions = ["dead.redriven", "dead.dropped", "client.exported", "counts.rebuilt", "key.revoked"];
+    let (at, reason) = (world.timestamp_in(0).await, "The fact was broken");
+    let line = |(number, action): (usize, &&str)| {
+        let detail = json!({ "reason": { "S": reason } });
+        stored(&at, number, [action, "operator:role/oncall", "fact-1"], detail)
+    };
+    let items: Vec<Value> = actions.iter().enumerate().map(line).collect();
+    world.put_items("workspaces", &items).await;
+    let lines = trail(&settings).await;
+    let shown: Vec<&Value> = lines.iter().rev().map(|line| &line["action"]).collect();
+    assert_eq!(shown, actions);
+    for line in &lines {
+        assert_eq!((&line["actor"], &line["target"]), (&json!("operator:role/oncall"), &json!("fact-1")));
+        assert_eq!(line["detail"], json!({ "reason": reason }));
+    }
 }
 
 #[tokio::test]

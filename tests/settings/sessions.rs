@@ -16,6 +16,7 @@ const SUBJECTS: &[(&str, Option<&str>)] = &[
     ("[a b]", None),
     ("Ada Lovelace", None),
     ("service", None),
+    ("operator:oncall", None),
     ("[service]", None),
 ];
 

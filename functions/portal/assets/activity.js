@@ -35,6 +35,10 @@ const ACTIONS = {
   "endpoint.test_sent": "Test event sent",
   "delivery.retried": "Event sent again",
   "deliveries.recovered": "Events sent again",
+  "dead.redriven": "Something that had failed was tried again",
+  "dead.dropped": "Something that had failed was given up",
+  "client.exported": "Data of a client exported",
+  "counts.rebuilt": "Number of clients corrected",
 };
 
 const SWITCHED = { enabled: "Webhook started", disabled: "Webhook paused" };
@@ -87,6 +91,7 @@ function title({ action, detail }) {
 
 function actor(name, own) {
   if (name === "service") return "by the service";
+  if (name.startsWith("operator:")) return "by the service's operators";
   return name === own ? "by you" : ["by somebody else: ", userText(name)];
 }
 
@@ -124,5 +129,6 @@ function details({ action, detail }, types, known) {
   if (detail.since) words.push(["since ", time(detail.since)]);
   const { new_key_id: successor } = detail;
   if (successor) words.push(known.get(successor)?.("The new key ") ?? link(path`#/keys/${successor}`, "The new key"));
+  if (detail.reason) words.push(["reason: ", userText(detail.reason)]);
   return words.map((word, at) => [at > 0 && " · ", word]);
 }

@@ -40,7 +40,7 @@ const paused = endpoint =>
     endpoint,
     "calm",
     "A webhook is paused",
-    h("p", {}, "You paused ", called(endpoint), " ", ago(endpoint.disabled_at), ". It gets nothing until you start it again."),
+    h("p", {}, called(endpoint), " was paused ", ago(endpoint.disabled_at), ". It gets nothing until you start it again."),
     detailsLink(endpoint),
   );
 
