@@ -206,13 +206,15 @@ fn dependencies_point_one_way() {
             "evaluation" => &["domain", "runtime", "store"],
             "edge" => &["domain", "runtime", "store"],
             "webhook" => &["domain", "runtime"],
+            "operate" => &["domain", "runtime", "store", "outbound"],
             function if functions.contains(function) => {
                 &["domain", "runtime", "store", "outbound", "facts", "evaluation", "webhook", "edge"]
             }
             other => panic!("lib/{other} has no place among the layers: add what it may use here"),
         }
     };
-    for (folder, names) in [("lib", crates_in("lib")), ("functions", functions.clone())] {
+    let operators = BTreeSet::from(["operate".to_owned()]);
+    for (folder, names) in [("lib", crates_in("lib")), ("functions", functions.clone()), ("infra", operators)] {
         for name in names {
             let used = dependencies(&root().join(folder).join(&name).join("Cargo.toml"));
             assert!(!used.is_empty(), "{name}");
@@ -224,6 +226,7 @@ fn dependencies_point_one_way() {
                 );
             }
             assert!(used.iter().all(|other| !other.starts_with("local")), "{name} knows of the local stack");
+            assert!(used.iter().all(|other| other != "operate"), "{name} knows of the operators' command");
         }
     }
 }
