@@ -20,10 +20,11 @@ use aws_types::region::Region;
 use aws_types::sdk_config::TimeoutConfig;
 use domain::mode::Mode;
 use domain::time::Timestamp;
-use runtime::{Clock, Config, Environment, SystemClock};
+use runtime::{Clock, Config, Environment};
 use store::Db;
 use store::vault::Vault;
 
+use crate::aws_clock::{AwsClock, Dated};
 use crate::failure::Failure;
 use crate::options::Options;
 
@@ -90,14 +91,16 @@ fn queue_at(url: &str) -> Queue {
 pub(crate) async fn open(options: &Options) -> Result<Operator, Failure> {
     let sdk = sdk(options).await?;
     let stack = options.stack.as_deref().unwrap_or(LOCAL_STACK);
-    let resources = resources(&sdk, stack).await?;
+    let dated = Dated::default();
+    let resources = resources(&sdk, stack, &dated).await?;
+    let ahead = dated.ahead();
     let mode = if resources.contains_key(OF_SANDBOX) { Mode::Test } else { Mode::Live };
     let of_resources = resources.iter().filter_map(|(id, resource)| Some((variable(id, &resource.kind)?, resource)));
     let variables: Vec<_> = of_resources
         .map(|(variable, resource)| (variable, resource.id.clone()))
         .chain([(Mode::SETTING.to_owned(), mode.as_str().to_owned())])
         .collect();
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let clock: Arc<dyn Clock> = Arc::new(AwsClock { ahead });
     let sqs = aws_sdk_sqs::Client::new(&sdk);
     let env = Environment::with_sdk(Config::from_vars(variables), clock, sdk);
     Ok(Operator { db: Db::new(&env), env, sqs, is_local: options.local, resources })
@@ -155,8 +158,9 @@ async fn local(loader: ConfigLoader, port: u16) -> SdkConfig {
 }
 
 /// All resources of a stack.
-async fn resources(sdk: &SdkConfig, stack: &str) -> Result<BTreeMap<String, Resource>, Failure> {
-    let client = aws_sdk_cloudformation::Client::new(sdk);
+async fn resources(sdk: &SdkConfig, stack: &str, dated: &Dated) -> Result<BTreeMap<String, Resource>, Failure> {
+    let config = aws_sdk_cloudformation::config::Builder::from(sdk).interceptor(dated.clone()).build();
+    let client = aws_sdk_cloudformation::Client::from_conf(config);
     let mut pages = client.list_stack_resources().stack_name(stack).into_paginator().send();
     let mut resources = BTreeMap::new();
     while let Some(page) = pages.next().await {
@@ -172,12 +176,18 @@ async fn resources(sdk: &SdkConfig, stack: &str) -> Result<BTreeMap<String, Reso
 }
 
 fn no_resources(sdk: &SdkConfig, stack: &str, error: SdkError<ListStackResourcesError>) -> Failure {
-    let is_unknown = error.as_service_error().is_some_and(|error| error.code() == Some("ValidationError"));
-    if is_unknown {
-        let region = sdk.region().map(Region::as_ref).unwrap_or_default();
-        return Failure::not_found(format!("no stack {stack} in {region}: check the name, the region and the account"));
+    let region = sdk.region().map(Region::as_ref).unwrap_or_default();
+    match error.as_service_error().and_then(ProvideErrorMetadata::code) {
+        Some("ValidationError") => {
+            Failure::not_found(format!("no stack {stack} in {region}: check the name, the region and the account"))
+        }
+        // The policy of a role names its stack, so AWS does not tell the two apart.
+        Some("AccessDenied") => {
+            let error = Failure::of_call("cloudformation:ListStackResources", error);
+            Failure::refused(format!("the stack {stack} is not in {region}, or {error}"))
+        }
+        Some(_) | None => Failure::of_call("cloudformation:ListStackResources", error),
     }
-    Failure::of_call("cloudformation:ListStackResources", error)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 //! nothing. A command that acts has a reason, asks back (`consent`), and leaves a line in the coach's audit trail.
 
 mod actor;
+mod aws_clock;
 mod client;
 mod coach;
 mod connection;

@@ -13,7 +13,7 @@ use axum::body::to_bytes;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use http::header::CONNECTION;
+use http::header::{CONNECTION, DATE};
 use http::request::Parts;
 use http::{Method, StatusCode};
 use tokio::task::AbortHandle;
@@ -42,7 +42,15 @@ impl Aws {
     }
 }
 
+/// Answers a request, dated by the stack's time.
 async fn handle(State(aws): State<Aws>, request: Request) -> Response {
+    let date = aws.date();
+    let mut response = handled(aws, request).await;
+    response.headers_mut().insert(DATE, date);
+    response
+}
+
+async fn handled(aws: Aws, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let Ok(body) = to_bytes(body, MAX_BODY_BYTES).await else {
         let message = format!("The body cannot be read, or has more than {MAX_BODY_BYTES} bytes.");

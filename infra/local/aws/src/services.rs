@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use http::HeaderValue;
 use runtime::Clock;
 use tokio::sync::watch;
 
@@ -36,6 +37,7 @@ struct Services {
     calls: CallLog,
     changes: Changes,
     closed: watch::Sender<bool>,
+    time: StackTime,
     sqlite: Sqlite,
     // Dropped last: it removes a temporary directory, whose files must be closed by then.
     dir: OpenDir,
@@ -57,12 +59,13 @@ impl Aws {
             sqs,
             mail: Mailbox::open(sqlite.clone(), time.clone()),
             secrets: Secrets::open(sqlite.clone()),
-            cloudformation: CloudFormation::new(time),
+            cloudformation: CloudFormation::new(time.clone()),
             access: Access::default(),
             faults,
             calls: CallLog::default(),
             changes,
             closed: watch::Sender::new(false),
+            time,
             sqlite,
             dir,
         };
@@ -122,6 +125,12 @@ impl Aws {
     /// Wakes pollers after a change that this crate cannot see, such as one of the clock.
     pub fn notify(&self) {
         self.0.changes.notify();
+    }
+
+    /// The stack's time, as a header.
+    pub(crate) fn date(&self) -> HeaderValue {
+        let date = self.0.time.now().format("%a, %d %b %Y %H:%M:%S GMT").to_string();
+        HeaderValue::from_str(&date).expect("a date is a header value")
     }
 
     /// Ends long polls, closes DynamoDB, checkpoints both write-ahead logs and unlocks the data directory. Later
