@@ -62,7 +62,7 @@ async fn missing_credentials_and_permissions_are_named() {
         let settings = ada.settings().await;
         let created = json!({ "name": "sync", "scope": "partner", "permissions": ["clients.read"] });
         let created = settings.post("/settings/keys", created).await.expect(201);
-        (created.str("key").to_owned(), created.str("key_id").to_owned())
+        (created.str("key").to_owned(), created.str("id").to_owned())
     };
     let revoke = ["key", "revoke", &id, "--reason", "leaked", "--yes"];
     let error = operate_as(&world, READER, &revoke).await.refused(1, "refused");

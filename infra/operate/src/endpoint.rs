@@ -37,6 +37,9 @@ async fn change(operator: &Operator, wanted: &options::EndpointChange, enabled: 
         let (done, target, coach_id) = (AuditAction::EndpointUpdated, id.to_string(), coach.clone());
         Answer::of(&Done { done, target, coach_id, changed })
     };
+    if found.endpoint.status == EndpointStatus::Gone {
+        return Err(gone(id));
+    }
     let change = EndpointChange { enabled: Some(enabled), ..EndpointChange::default() };
     let now = operator.now();
     let changed = endpoints.change(&coach, &found, &change, now).map_err(|EndpointGone| gone(id))?;

@@ -29,8 +29,10 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    /// A failure in one line, whatever lines its cause has.
     fn new(code: Code, error: impl Into<String>) -> Self {
-        Self { code, error: error.into() }
+        let error: String = error.into();
+        Self { code, error: error.split_whitespace().collect::<Vec<_>>().join(" ") }
     }
 
     pub(crate) fn not_found(error: impl Into<String>) -> Self {
