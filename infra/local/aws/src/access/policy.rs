@@ -1,7 +1,7 @@
 //! Compiled policies of a function, or a managed policy. The stack refuses to start with anything in them that it
 //! cannot decide as IAM does, so that local decisions are those of AWS.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::pattern::{action_matches, resource_matches};
 use super::permission::{EVENT_SOURCE, FROM_ADDRESS, Permission};
@@ -14,6 +14,9 @@ use crate::error::SetupError;
 const CONDITIONS: [(&str, &str); 3] =
     [("StringEquals", FROM_ADDRESS), ("ForAllValues:StringEquals", EVENT_SOURCE), ("Null", EVENT_SOURCE)];
 
+/// The key that the credentials of a function's own code have: the function's ARN.
+const FUNCTION: &str = "lambda:SourceFunctionArn";
+
 /// The permissions of a function, or of a managed policy.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
@@ -21,7 +24,8 @@ pub struct Policy {
     denials: Vec<Denial>,
 }
 
-/// A `Deny` of actions on all resources except those of `NotResource`.
+/// A `Deny` of actions on all resources except those of `NotResource`, or on all resources to the function's own code,
+/// which makes every local call.
 #[derive(Debug, Clone)]
 struct Denial {
     actions: Vec<String>,
@@ -74,8 +78,8 @@ impl Policy {
     /// list of them, or null for no permissions.
     ///
     /// # Errors
-    /// Refuses managed policies, policy templates, `NotAction`, policy variables, `Deny` without `NotResource`, and
-    /// conditions other than a mail's sender or the sources of events.
+    /// Refuses managed policies, policy templates, `NotAction`, policy variables, `Deny` without `NotResource` except to
+    /// the function's own code, and conditions other than a mail's sender or the sources of events.
     pub fn parse(policies: &Value) -> Result<Self, SetupError> {
         let mut policy = Self::default();
         for document in one_or_many(policies) {
@@ -116,6 +120,10 @@ impl Policy {
 impl Denial {
     fn parse(statement: &Value) -> Result<Self, SetupError> {
         let members = members(statement)?;
+        if is_of_own_code(members) {
+            known(members, &["Sid", "Effect", "Action", "Resource", "Condition"])?;
+            return Ok(Self { actions: texts(members, "Action")?, except: Vec::new() });
+        }
         known(members, &["Sid", "Effect", "Action", "NotResource"])?;
         Ok(Self { actions: texts(members, "Action")?, except: resources(members, "NotResource")? })
     }
@@ -180,6 +188,15 @@ impl Condition {
     }
 }
 
+/// Returns true for a statement about all resources, on the condition that the function's own code calls.
+fn is_of_own_code(members: &Map<String, Value>) -> bool {
+    let condition = members.get("Condition").map(|condition| (condition, &condition["ArnEquals"][FUNCTION]));
+    let is_of_function = condition.is_some_and(|(condition, function)| {
+        function.is_string() && *condition == json!({ "ArnEquals": { FUNCTION: function } })
+    });
+    is_of_function && members.get("Resource").is_some_and(|resource| resource == "*")
+}
+
 fn members(statement: &Value) -> Result<&Map<String, Value>, SetupError> {
     statement.as_object().ok_or_else(|| unsupported(&format!("the statement {statement}")))
 }
@@ -222,8 +239,6 @@ fn unsupported(what: &str) -> SetupError {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     const TABLE: &str = "arn:aws:dynamodb:us-east-1:000000000000:table/crm";
@@ -261,6 +276,16 @@ mod tests {
         assert_eq!(policy.grants().count(), 1, "a denial is no grant");
     }
 
+    #[test]
+    fn a_denial_to_the_functions_own_code_denies_every_resource() {
+        let allowed = json!({ "Effect": "Allow", "Action": "*", "Resource": "*" });
+        let own = json!({ "ArnEquals": { "lambda:SourceFunctionArn": "arn:aws:lambda:::function:deliver" } });
+        let denied = json!({ "Effect": "Deny", "Action": "ec2:*", "Resource": "*", "Condition": own });
+        let policy = Policy::parse(&json!({ "Statement": [allowed, denied] })).unwrap();
+        assert!(!policy.allows(&Permission::new("ec2", "CreateNetworkInterface", "*")));
+        assert!(policy.allows(&Permission::new("dynamodb", "PutItem", TABLE)));
+    }
+
     #[rstest::rstest]
     #[case::one(&["partner-api"], true, true)]
     #[case::both(&["partner-api", "other"], true, true)]
@@ -295,7 +320,13 @@ mod tests {
             policy(statement)
         };
         let condition = json!({ "StringEquals": { "dynamodb:LeadingKeys": "a" } });
+        let own_code = json!({ "ArnEquals": { "lambda:SourceFunctionArn": "arn" } });
+        let denied = json!({ "Effect": "Deny", "Action": "ec2:*", "Resource": TABLE, "Condition": own_code });
+        let two_keys = json!({ "ArnEquals": { "lambda:SourceFunctionArn": "arn", "aws:SourceArn": "arn" } });
         for refused in [
+            policy(denied),
+            policy(json!({ "Effect": "Deny", "Action": "ec2:*", "Resource": "*", "Condition": two_keys })),
+            policy(json!({ "Effect": "Deny", "Action": "ec2:*", "Resource": "*" })),
             with("Effect", json!("Deny")),
             with("Condition", condition),
             with("Condition", json!({ "StringLike": { "ses:FromAddress": "*" } })),
