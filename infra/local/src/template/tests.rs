@@ -14,6 +14,14 @@ fn a_parameter_without_a_value_is_named() {
 }
 
 #[test]
+fn a_value_of_an_unknown_parameter_is_refused() {
+    let supplied = [("Fo".to_owned(), "x".to_owned())].into();
+    let text = "Parameters:\n  Foo: { Type: String, Default: a }\nResources: {}\n";
+    let message = Template::load(text, &supplied, "").unwrap_err().to_string();
+    assert!(message.contains("has no parameter Fo"), "{message}");
+}
+
+#[test]
 fn inert_resources_are_left_out_and_unsupported_ones_are_refused() {
     small("  A: { Type: AWS::CloudWatch::Alarm, Properties: { X: !If [a, b, c] } }\n").unwrap();
     let message = small("  T: { Type: AWS::Kinesis::Stream }\n").unwrap_err().to_string();
