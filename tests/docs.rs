@@ -3,6 +3,7 @@
 
 mod pages;
 mod reference;
+mod webhook_addresses;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,7 @@
 //! Rules for the source tree and template.yaml.
 
 mod circles;
+mod egress;
 mod gateway;
 mod language;
 mod modes;

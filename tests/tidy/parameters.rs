@@ -15,7 +15,7 @@ struct Examples {
 const CERTIFICATE: &str = "arn:aws:acm:eu-west-1:123456789012:certificate/12345678-1234-1234-1234-123456789012";
 const TOPIC: &str = "arn:aws-us-gov:sns:us-gov-west-1:123456789012:alarms";
 
-const EXAMPLES: [(&str, Examples); 13] = [
+const EXAMPLES: [(&str, Examples); 16] = [
     (
         "OtherModeAddress",
         Examples {
@@ -142,6 +142,27 @@ const EXAMPLES: [(&str, Examples); 13] = [
         "HostedZoneId",
         Examples { taken: &["", "Z0123456789ABC"], refused: &["/hostedzone/Z0123456789ABC", "example.com"] },
     ),
+    (
+        "DeliverSubnetIds",
+        Examples {
+            taken: &["", "subnet-0a1b2c3d", "subnet-0123456789abcdef0,subnet-0123456789abcdef1"],
+            refused: &["sg-0123456789abcdef0", "subnet-0a1b2c3d, subnet-0a1b2c3e", "subnet-0a1b2c3d,", "subnet-"],
+        },
+    ),
+    (
+        "DeliverSecurityGroupIds",
+        Examples {
+            taken: &["", "sg-0a1b2c3d", "sg-0123456789abcdef0,sg-0123456789abcdef1"],
+            refused: &["subnet-0123456789abcdef0", "sg-0a1b2c3d, sg-0a1b2c3e", "default"],
+        },
+    ),
+    (
+        "WebhookAddresses",
+        Examples {
+            taken: &["", "203.0.113.7", "203.0.113.7,198.51.100.0/24,2001:db8::7,2001:db8:12::/48,::/0"],
+            refused: &["hooks.example.com", "203.0.113", "203.0.113.7, 203.0.113.8", "203.0.113.7,", "203.0.113.7/"],
+        },
+    ),
     ("AlarmTopicArn", Examples { taken: &["", TOPIC], refused: &["alarms", CERTIFICATE, "ops@example.com"] }),
 ];
 
@@ -171,13 +192,16 @@ fn every_text_parameter_refuses_what_cannot_work_with_its_rule() {
 }
 
 #[test]
-fn a_domain_without_a_certificate_is_refused() {
+fn a_domain_without_a_certificate_and_a_subnet_without_a_security_group_are_refused() {
     let template = template();
-    let rules = template["Rules"].as_object().unwrap();
-    let assertions = rules.values().flat_map(|rule| rule["Assertions"].as_array().unwrap());
-    let pair = assertions.map(|it| (it["Assert"].to_string(), it["AssertDescription"].as_str().unwrap()));
-    let (named, description) = pair.into_iter().next().unwrap();
-    for name in ["DomainName", "CertificateArn", "HostedZoneId"] {
-        assert!(named.contains(name) && description.contains(name), "{name}");
+    for (rule, names) in [
+        ("DomainHasCertificate", &["DomainName", "CertificateArn", "HostedZoneId"][..]),
+        ("VpcHasSecurityGroups", &["DeliverSubnetIds", "DeliverSecurityGroupIds"]),
+    ] {
+        let assertion = &template["Rules"][rule]["Assertions"][0];
+        let (named, description) = (assertion["Assert"].to_string(), assertion["AssertDescription"].as_str().unwrap());
+        for name in names {
+            assert!(named.contains(name) && description.contains(name), "{rule}: {name}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use edge::routes::{Access, ROUTES};
+use edge::routes::{Access, ROUTES, Route, WEBHOOK_ADDRESSES};
 use local_stack::template::document;
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ pub(crate) fn target(value: &Value) -> &str {
 }
 
 /// The items of a list, or a single item as a list of one.
-fn each(value: &Value) -> &[Value] {
+pub(crate) fn each(value: &Value) -> &[Value] {
     value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice)
 }
 
@@ -98,6 +98,11 @@ pub(crate) fn reservation(id: &str, function: &Value) -> u64 {
 fn route_key(event: &Value) -> String {
     let (method, path) = (event["Method"].as_str().unwrap(), event["Path"].as_str().unwrap());
     if path == "$default" { path.to_owned() } else { format!("{method} {path}") }
+}
+
+/// Returns true for a route whose requests arrive by `$default`, as those for unknown paths do.
+pub(crate) fn arrives_unrouted(route: &Route) -> bool {
+    route.path == WEBHOOK_ADDRESSES
 }
 
 /// Returns true for a route that takes neither a key nor a session.

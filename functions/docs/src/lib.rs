@@ -1,4 +1,4 @@
-//! The function `docs`: the OpenAPI document, the guides, the reference and the kits.
+//! The function `docs`: the OpenAPI document, the guides, the reference, the kits, and the addresses of webhooks.
 //!
 //! The resources are the same for every caller. The routes need no key, no table and no other host.
 
@@ -14,6 +14,7 @@ mod parts;
 mod reference;
 mod site;
 mod start;
+mod webhook_addresses;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -23,7 +24,9 @@ use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
 use domain::mode::Mode;
+use domain::webhook_addresses::WebhookAddresses;
 use edge::page::redirect;
+use edge::routes::WEBHOOK_ADDRESSES;
 use edge::{Inbound, Problem, Reply, Resource};
 use http::{HeaderValue, StatusCode, header};
 use runtime::{BoxError, Environment};
@@ -67,6 +70,8 @@ pub async fn router(env: &Environment) -> Result<Router, BoxError> {
     let config = env.config();
     let (mode, other) = (config.parse(Mode::SETTING)?, config.find(Mode::OTHER_ADDRESS));
     let deployment = Deployment::new(mode, config.get(BASE_ADDRESS)?, other);
+    let addresses = config.find(WebhookAddresses::SETTING);
+    let addresses = addresses.map(|_| config.parse::<WebhookAddresses>(WebhookAddresses::SETTING)).transpose()?;
     let resources: Shared = Arc::new(LazyLock::new(Box::new(move || all_resources(deployment))));
     let router = Router::new()
         .route("/openapi.json", get(answer))
@@ -78,6 +83,14 @@ pub async fn router(env: &Environment) -> Result<Router, BoxError> {
         .route("/docs/reference/{page}", get(answer))
         // `get` leaves out the body of an answer to HEAD.
         .fallback(get(answer).fallback(answer));
+    // Without the list, the path is unknown, and no request for it arrives here.
+    let router = match addresses.map(Arc::new) {
+        Some(addresses) => router.route(
+            WEBHOOK_ADDRESSES,
+            get(move |inbound: Inbound| async move { webhook_addresses::answer(&addresses, &inbound) }),
+        ),
+        None => router,
+    };
     Ok(router.with_state(resources))
 }
 

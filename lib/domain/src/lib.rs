@@ -77,6 +77,7 @@ pub mod tool;
 pub mod tz;
 pub mod visible;
 pub mod wall_clock;
+pub mod webhook_addresses;
 pub mod welcome;
 pub mod workflow;
 pub mod workspace;

@@ -14,6 +14,7 @@ use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
 use domain::mode::Mode;
+use domain::webhook_addresses::WebhookAddresses;
 use futures::FutureExt;
 use http::uri::PathAndQuery;
 use http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header};
@@ -30,7 +31,7 @@ use crate::inbound::{Inbound, RequestId, TokenClaims};
 use crate::problem::Problem;
 use crate::reply::Reply;
 use crate::request_log::RequestLog;
-use crate::routes::{Routed, find_served};
+use crate::routes::{Routed, WEBHOOK_ADDRESSES, find_served};
 
 /// The value of `route` in the log line of a request without a route.
 const UNROUTED: &str = "unrouted";
@@ -55,13 +56,16 @@ pub struct Function {
     observer: Observer,
     requests: Option<RequestLog>,
     mode: Mode,
+    /// True if the deployment publishes the addresses that webhooks come from.
+    publishes_addresses: bool,
 }
 
 impl Function {
     /// A function that serves the routes of `router`.
     pub fn new(env: &Environment, router: Router) -> Result<Self, BoxError> {
         let mode = env.config().parse(Mode::SETTING)?;
-        Ok(Self { router, observer: env.observer(), requests: RequestLog::of(env)?, mode })
+        let publishes_addresses = env.config().find(WebhookAddresses::SETTING).is_some();
+        Ok(Self { router, observer: env.observer(), requests: RequestLog::of(env)?, mode, publishes_addresses })
     }
 
     /// Handles one API Gateway event and returns the answer in API Gateway's format.
@@ -126,8 +130,11 @@ async fn serve(function: Function, request: lambda_http::Request) -> Result<http
 /// Answers the request, notes its route and status for the log, and keeps its record. The route is the path's template:
 /// the path of a login link contains the secret.
 async fn dispatch(function: Function, request: http::Request<Body>) -> Result<http::Response<Bytes>, Error> {
-    let Function { router, requests, mode, .. } = function;
-    let routed = find_served(mode, request.method(), request.uri().path());
+    let Function { router, requests, mode, publishes_addresses, .. } = function;
+    let routed = match request.uri().path() {
+        WEBHOOK_ADDRESSES if !publishes_addresses => Routed::UnknownPath,
+        path => find_served(mode, request.method(), path),
+    };
     match &routed {
         Routed::Known(route) => note("route", route.to_string()),
         Routed::OtherMethods(_) | Routed::UnknownPath => note("route", UNROUTED),

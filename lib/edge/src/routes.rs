@@ -16,6 +16,9 @@ pub const VERSION: &str = "1.2.0";
 
 /// The path of a key's own request log.
 pub const OWN_REQUESTS: &str = "/v1/requests";
+/// The path of the addresses that webhooks come from. A deployment without fixed addresses has no such path, so the
+/// gateway has no route of its own for it: requests arrive as those for unknown paths do.
+pub const WEBHOOK_ADDRESSES: &str = "/.well-known/webhook-ips.json";
 /// The path of a workspace's test data in a sandbox.
 const TEST_DATA: &str = "/v1/test/data";
 
@@ -94,6 +97,7 @@ pub const ROUTES: &[Route] = &[
     public("GET", "/login/{token}").of(&[LoginToken]),
     public("POST", "/login/{token}").of(&[LoginToken]),
     public("GET", "/.well-known/jwks.json"),
+    public("GET", WEBHOOK_ADDRESSES),
     partner("GET", "/v1/clients/{clientId}/compliance", RecordsRead).of(&[Client]).takes(&["window_days"]),
     partner("GET", "/v1/clients/{clientId}/check-ins", RecordsRead).of(&[Client]).takes(&["limit"]),
     partner("GET", "/v1/clients/{clientId}/daily-logs", RecordsRead).of(&[Client]).takes(&["limit", "from", "to"]),

@@ -76,6 +76,7 @@ static VALUES: LazyLock<BTreeMap<&str, Value>> = LazyLock::new(|| {
             "kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
             "kid": "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k", "use": "sig", "alg": "EdDSA",
         }
+        "WebhookAddresses": { "prefixes": ["203.0.113.7/32", "203.0.113.8/32"] }
         "Key": {
             "id": KEY_ID, "name": "Booking desk", "scope": "partner", "permissions": ["clients.read", "clients.write"],
             "display": "svc_live_…x7Qd", "created_at": at("08:00:00.000"), "last_used_at": at("09:30:00.000"), "status": "active",

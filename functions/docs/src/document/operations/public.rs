@@ -1,9 +1,12 @@
-//! Operations without a credential: login pages, keys that verify sign-ins, the portal and the documentation.
+//! Operations without a credential: login pages, keys that verify sign-ins, addresses of webhooks, the portal and the
+//! documentation.
 
 use domain::assertion::JwkSet;
 use domain::mode::Mode;
+use domain::webhook_addresses::WebhookAddresses;
 use edge::Problem;
 use edge::look::SVG;
+use edge::routes::WEBHOOK_ADDRESSES;
 use serde_json::{Value, json};
 
 use crate::document::answer::Answer;
@@ -50,6 +53,9 @@ pub(super) fn operations(mode: Mode) -> Vec<Operation> {
         Operation::new("GET", "/.well-known/jwks.json", "listVerificationKeys")
             .answers(Answer::of::<JwkSet>(200).header(always(CACHE_CONTROL)))
             .refuses([Problem::internal("", "")]),
+        Operation::new("GET", WEBHOOK_ADDRESSES, "listWebhookAddresses")
+            .answers(Answer::of::<WebhookAddresses>(200).header(always(CACHE_CONTROL)))
+            .refuses([Problem::UnknownPath, Problem::internal("", "")]),
         cached("/portal", "showPortal", page(200)),
         cached("/portal/assets/{file}", "readPortalFile", file())
             .in_path("file", json!({ "type": "string", "pattern": PORTAL_FILE }))
