@@ -9,5 +9,6 @@ mod names;
 mod observability;
 mod parameters;
 mod rehearsal;
+mod releases;
 pub(crate) mod template;
 mod tree;

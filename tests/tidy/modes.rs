@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use compare::assert_same;
 use domain::mode::Mode;
 use edge::routes::served;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::tidy::template::{arrives_unrouted, functions, of_type, route_keys, template};
 use crate::tidy::tree::{code, rust_files};
@@ -32,6 +32,8 @@ const NAME: &str = "Mode::SETTING";
 const FILE: &str = "lib/domain/src/mode.rs";
 /// The condition of what a sandbox alone has, and its resources.
 const CONDITION: &str = "IsSandbox";
+/// The condition of what a sandbox has that is deployed gradually. It includes [`CONDITION`].
+const GRADUAL_CONDITION: &str = "DeploysSandboxGradually";
 const RESOURCES: [&str; 5] = ["SandboxFunction", "SandboxLog", "WipeFunction", "WipeLog", "WipesQueue"];
 
 /// The files of the service whose code above its tests has this text.
@@ -78,12 +80,15 @@ fn a_live_stack_has_no_resource_of_a_sandbox() {
     for (id, resource) in resources {
         let text = without_sandbox(resource).to_string();
         let of_sandbox = RESOURCES.iter().find(|name| text.contains(&format!("\"{name}\"")));
-        let refers = of_sandbox.filter(|_| resource["Condition"] != CONDITION);
+        let is_of_sandbox = [CONDITION, GRADUAL_CONDITION].iter().any(|condition| resource["Condition"] == *condition);
+        let refers = of_sandbox.filter(|_| !is_of_sandbox);
         assert_eq!(
             refers, None,
             "{id} refers to a resource that a live stack lacks: give it or the reference the condition {CONDITION}"
         );
     }
+    let gradual = json!({ "Fn::And": [{ "Condition": "DeploysGradually" }, { "Condition": CONDITION }] });
+    assert_eq!(template["Conditions"][GRADUAL_CONDITION], gradual);
     // The functions have exactly the routes of a sandbox.
     let live: BTreeSet<String> = functions(&template)
         .values()
