@@ -1,6 +1,7 @@
 //! The operators' command, as a person types it.
 
 mod acts;
+mod guides;
 mod looks;
 mod usage;
 
@@ -30,14 +31,14 @@ const DEVELOPER: &str = "developer";
 const READER: &str = "OperatorReadPolicy";
 const ACTOR: &str = "OperatorReadPolicy+OperatorActPolicy";
 
-/// What a run of the command left.
+/// A run of the command that has ended.
 #[derive(Debug)]
 struct Ran {
     /// The exit code.
     code: i32,
     stdout: String,
     stderr: String,
-    /// What `--json` printed.
+    /// The object on stdout. Null: there is none.
     json: Value,
 }
 
@@ -59,7 +60,7 @@ impl Ran {
     }
 }
 
-/// Runs the command against a world's stack, with `--json`, as the policies demand: what acts with both.
+/// Runs the command against a world's stack, with `--json` and the least policies.
 async fn operate(world: &World, arguments: &[&str]) -> Ran {
     let acts = arguments.contains(&"--reason");
     operate_as(world, if acts { ACTOR } else { READER }, arguments).await

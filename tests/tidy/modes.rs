@@ -18,13 +18,14 @@ const DECIDE: [&str; 5] = [
     "lib/outbound/src/mail.rs",
     "lib/store/src/key.rs",
 ];
-/// Files that show the mode.
-const SHOW: [&str; 5] = [
+/// Files that show the mode, or hand it on.
+const SHOW: [&str; 6] = [
     "functions/deliver/src/lib.rs",
     "functions/docs/src/lib.rs",
     "functions/ping/src/lib.rs",
     "functions/portal/src/lib.rs",
     "functions/settings/src/app.rs",
+    "infra/operate/src/connection.rs",
 ];
 /// The setting, its one name in the code, and the file of both.
 const SETTING: &str = "SERVICE_MODE";

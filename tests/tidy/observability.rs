@@ -316,6 +316,9 @@ fn the_dashboard_shows_every_metric_alarm_table_queue_and_function() {
     }
 }
 
+/// Beginnings of the operators' commands.
+const COMMANDS: [&str; 3] = ["operate ", "dead ", "client export"];
+
 #[test]
 fn the_runbook_quotes_texts_of_the_code() {
     let is_words = |text: &&str| text.contains(' ') && text.chars().all(|c| c.is_ascii_lowercase() || c == ' ');
@@ -325,6 +328,8 @@ fn the_runbook_quotes_texts_of_the_code() {
     let texts: BTreeSet<&str> = quoted.chain(filtered).collect();
     assert!(texts.len() > 10, "{texts:?}");
     let code = sources().concat();
-    let unknown: Vec<_> = texts.iter().filter(|text| !code.contains(**text)).collect();
+    // Commands are checked against the tool.
+    let is_command = |text: &str| COMMANDS.iter().any(|command| text.starts_with(command));
+    let unknown: Vec<_> = texts.iter().filter(|text| !is_command(text) && !code.contains(**text)).collect();
     assert!(unknown.is_empty(), "no code writes what {RUNBOOK} quotes: {unknown:?}");
 }

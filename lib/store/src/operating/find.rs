@@ -1,8 +1,8 @@
 //! Whose an id is.
 //!
 //! 1. `find` GetItem by an id that is a key of a table. Scan of `workspaces` for an endpoint, of `deliveries` for a
-//!    delivery or an event, of `crm` for a contact, of `keys` for a key as lists show it, of `clients` and `crm` for the
-//!    hash of an address.
+//!    delivery or an event, of `crm` for a contact, of `keys` for a key as lists show it, of `clients` and `crm` for
+//!    the hash of an address.
 //! 2. A request: Scan of `workspaces` for the coaches, then a Query of each coach's log.
 
 use domain::id::{ClientId, CoachId, ContactId, DeliveryId, EndpointId, EventId, KeyId};

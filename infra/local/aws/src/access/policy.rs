@@ -78,8 +78,8 @@ impl Policy {
     /// list of them, or null for no permissions.
     ///
     /// # Errors
-    /// Refuses managed policies, policy templates, `NotAction`, policy variables, `Deny` without `NotResource` except to
-    /// the function's own code, and conditions other than a mail's sender or the sources of events.
+    /// Refuses managed policies, policy templates, `NotAction`, policy variables, `Deny` without `NotResource` except
+    /// to the function's own code, and conditions other than a mail's sender or the sources of events.
     pub fn parse(policies: &Value) -> Result<Self, SetupError> {
         let mut policy = Self::default();
         for document in one_or_many(policies) {
