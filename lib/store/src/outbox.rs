@@ -1,6 +1,7 @@
 //! Table `outbox`: events, changes, orders and mails that a committed write has still to publish. Each entry is written
-//! in the transaction of its cause and deleted when it has been sent. Personal data is sealed.
-//! pk `<event id or change id>`. GSI `unsent`: `unsent_shard`, `send_after` (ms). The stream carries new images to the
+//! in the transaction of its cause and deleted when it has been sent. The content is sealed.
+//! pk `<event id or change id>`. Plain beside the content: `coach_id`, the ids of the subject and, of a change, `change`
+//! with its name. Operators see from them whom an entry is about. An entry of an older release lacks them. GSI `unsent`: `unsent_shard`, `send_after` (ms). The stream carries new images to the
 //! relay. It can skip a record (retention, exhausted retries): `unsent` finds what the stream skipped.
 //!
 //! 1. `put` Part of the cause's transaction; a unit puts its entries ([`crate::unit`]).
@@ -98,6 +99,14 @@ impl Content {
         }
     }
 
+    /// The name of a change.
+    fn change(&self) -> Option<&'static str> {
+        match self {
+            Self::Change(change) => Some(change.name()),
+            Self::Event(_) | Self::Events { .. } | Self::Order(_) | Self::Job(_) | Self::Notice(_) => None,
+        }
+    }
+
     /// The coach whose entry it is.
     pub fn coach_id(&self) -> &CoachId {
         match self {
@@ -128,13 +137,41 @@ pub struct Entry {
 #[derive(Debug, Clone)]
 pub struct UnsentStart(Item);
 
-#[derive(Serialize, Deserialize)]
-struct OutboxItem {
-    pk: String,
+/// An entry as it is written.
+#[derive(Serialize)]
+struct OutboxItem<'a> {
+    pk: &'a str,
+    coach_id: &'a CoachId,
+    #[serde(flatten)]
+    subject: Subject,
+    change: Option<&'static str>,
     unsent_shard: String,
     send_after: i64,
     #[serde(with = "crate::binary")]
     sealed: Vec<u8>,
+}
+
+/// The part of an entry that is read.
+#[derive(Deserialize)]
+struct SealedEntry {
+    pk: String,
+    send_after: i64,
+    #[serde(with = "crate::binary")]
+    sealed: Vec<u8>,
+}
+
+impl<'a> OutboxItem<'a> {
+    fn of(id: &'a str, content: &'a Content, send_after: Timestamp, sealed: Vec<u8>) -> Self {
+        Self {
+            pk: id,
+            coach_id: content.coach_id(),
+            subject: content.subject(),
+            change: content.change(),
+            unsent_shard: shard_of(id),
+            send_after: send_after.ms(),
+            sealed,
+        }
+    }
 }
 
 /// The outbox table.
@@ -153,17 +190,14 @@ impl Outbox {
     /// Part of a transaction: stores an entry. The id derives from the cause, so writing it again changes nothing.
     pub(crate) fn put(&self, content: &Content, send_after: Timestamp) -> Write {
         let content = &content.as_of(send_after);
-        let record = OutboxItem {
-            pk: content.id().into_owned(),
-            unsent_shard: shard_of(&content.id()),
-            send_after: send_after.ms(),
-            sealed: self.vault.seal_json(&context(&content.id()), content),
-        };
-        self.table.write(to_item(&record)).put(Part::Outbox)
+        let id = content.id();
+        let sealed = self.vault.seal_json(&context(&id), content);
+        let item = to_item(&OutboxItem::of(&id, content, send_after, sealed));
+        self.table.write(item).put(Part::Outbox)
     }
 
     /// Part of a transaction: releases a change that was held back. Refused after its `send_after`: the relay may have
-    /// sent the change.
+    /// sent the change. The plain attributes stay: a change of the same id has the same name, coach and subject.
     pub fn release(&self, change: Change, now: Timestamp) -> Write {
         let content = Content::Change(Box::new(change));
         let sealed = b(self.vault.seal_json(&context(&content.id()), &content));
@@ -231,7 +265,7 @@ impl Outbox {
         Ok(())
     }
 
-    fn entry(&self, record: OutboxItem) -> Result<Entry, StoreError> {
+    fn entry(&self, record: SealedEntry) -> Result<Entry, StoreError> {
         let content = self.vault.unseal_json("outbox entry", &context(&record.pk), &record.sealed)?;
         Ok(Entry { content, send_after: Timestamp::from_ms(record.send_after) })
     }
@@ -258,4 +292,35 @@ fn first(events: &[Event]) -> &Event {
 
 fn context(id: &str) -> String {
     format!("outbox/{id}")
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::contact::{Contact, ContactDraft, KnownContact};
+    use domain::email::Email;
+    use domain::id::{ClientId, ContactId};
+
+    use super::*;
+    use crate::db::from_item;
+
+    #[test]
+    fn an_entry_names_its_coach_its_subject_and_its_change_beside_the_sealed_content() {
+        let (coach, now) = (CoachId::parse("ada").unwrap(), Timestamp::from_ms(5));
+        let id = ContactId::parse("0197a6a0-5c3b-7000-8000-2f1d3c4b5a69").unwrap();
+        let draft = ContactDraft { name: "Grace".to_owned(), email: Email::parse("grace@example.com").unwrap() };
+        let contact = KnownContact::create(id, &draft, now).contact;
+        let contact = Contact { client_id: Some(ClientId::parse("c1").unwrap()), ..contact };
+        let content = Content::Change(Box::new(Change::contact_created(&coach, &contact)));
+        let item = to_item(&OutboxItem::of("chg_1", &content, now, vec![1]));
+        let mut names: Vec<&str> = item.keys().map(String::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(names.join(" "), "change client_id coach_id contact_id pk sealed send_after unsent_shard");
+        assert_eq!([text(&item, "change"), text(&item, "client_id")], ["contact.created", "c1"]);
+        let read: SealedEntry = from_item("outbox entry", item).unwrap();
+        assert_eq!((read.pk.as_str(), read.sealed), ("chg_1", vec![1]));
+        // An older release wrote no plain attributes beside the content.
+        let old = [("pk", s("chg_1")), ("send_after", n(5)), ("sealed", b(vec![1]))];
+        let old = old.map(|(name, value)| (name.to_owned(), value)).into();
+        assert_eq!(from_item::<SealedEntry>("outbox entry", old).unwrap().send_after, 5);
+    }
 }
