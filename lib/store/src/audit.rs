@@ -7,6 +7,7 @@
 //! list does not read them.
 //!
 //! 1. `audit_page` Query, consistent, newest first.
+//! 2. `lines_about` Query, consistent, for operators: the lines whose subject is a client.
 
 use domain::audit::{AuditAction, AuditActor, AuditCursor, AuditDetail, AuditEntry, DISTINGUISHER_DIGITS};
 use domain::id::{ClientId, CoachId};
@@ -101,6 +102,13 @@ pub(crate) async fn erased_clients(table: &Table, coach: &CoachId) -> Result<Vec
     let query = table.query("pk = :pk AND begins_with(sk, :erasures)", values).projection_expression("subject");
     let items = query_all(query).await?;
     Ok(items.iter().filter_map(|item| ClientId::parse(text(item, "subject")).ok()).collect())
+}
+
+/// Reads the lines of a coach's trail whose subject is a client.
+pub(crate) async fn lines_about(table: &Table, coach: &CoachId, client: &ClientId) -> Result<Vec<Item>, StoreError> {
+    let values = [(":pk", s(partition(coach))), (":lines", s(LINES)), (":client", s(client.as_str()))];
+    let query = table.query("pk = :pk AND begins_with(sk, :lines)", values).consistent_read(true);
+    query_all(query.filter_expression("subject = :client")).await
 }
 
 /// A page of a trail.

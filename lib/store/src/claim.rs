@@ -12,7 +12,7 @@
 //! 4. `release` UpdateItem that ends the lease and keeps the stage: after a fault the next request continues at once.
 //!    `withdraw` ends the record too.
 //! 5. `about` Query of `by_contact`. `erase`, `erase_creation` UpdateItem or DeleteItem, if the record still has the
-//!    erased subject: the key may be in other use by now. Module `eraser`.
+//!    erased subject: the key may be in other use by now. Module `eraser`. Operators read by the same index.
 
 mod eraser;
 mod secret;
@@ -29,9 +29,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use eraser::ClaimEraser;
+pub(crate) use eraser::query_about;
 
 use crate::contact_ref::ContactRef;
-use crate::db::{self, Db, Item, ItemWrite, Part, StoreError, Table, Write, Written, b, from_item, n, s, to_item};
+use crate::db::{
+    self, Db, Item, ItemWrite, Part, StoreError, Table, Write, Written, b, from_item, n, s, text, to_item,
+};
 use crate::vault::Vault;
 
 /// Marks a record whose subject is erased. It refuses repeats.
@@ -127,6 +130,11 @@ impl ClaimKey {
     /// The key of the record of an idempotency key.
     pub fn of(key: &IdempotencyKey) -> Self {
         Self(format!("CLAIM#{}", key.as_str()))
+    }
+
+    /// The key of the item.
+    pub(crate) fn item_key(&self) -> Item {
+        db::pk(&self.0)
     }
 }
 
@@ -367,6 +375,14 @@ impl Claims {
 fn ends_s(until: Timestamp) -> i64 {
     let s = until.unix_s();
     if until > Timestamp::from_ms(s * 1_000) { s + 1 } else { s }
+}
+
+/// Opens the answer or the stage of a record. `None`: `path` names the fingerprint, which is a hash.
+pub(crate) fn open_member(vault: &Vault, item: &Item, path: &str, bytes: &[u8]) -> Result<Option<Value>, StoreError> {
+    match path {
+        "body" | "stage" => vault.unseal_json("claim", &context(text(item, "pk"), path), bytes).map(Some),
+        _ => Ok(None),
+    }
 }
 
 fn context(pk: &str, field: &str) -> String {

@@ -16,11 +16,13 @@
 //! 6. `put`, `move_seats`, `move_address`, `set_phase`, `set_latest_check_in` Parts of a fact's transaction on the
 //!    version read. `move_address` reads the holders of the addresses.
 //! 7. `erase` Read, then a transaction: only a tombstone stays, which later facts find.
+//! 8. `StoredClient::keys` The items about a client, for operators.
 
 mod create;
 mod erase;
 mod external_id;
 mod item;
+mod keys;
 mod list;
 mod lookup;
 mod seats;

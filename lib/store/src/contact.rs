@@ -14,9 +14,11 @@
 //!    on the versions read.
 //! 7. `find_lead` BatchGetItem of the addresses, then of the contacts. `link` Part of a client's creation.
 //! 8. `erase` Reads along the aliases, then a transaction per contact, then writes of the items about it.
+//! 9. `of_client`, `keys_of` Query of a coach's contacts, reads along the aliases: for operators (module `linked`).
 
 mod erase;
 mod item;
+mod linked;
 mod list;
 mod merge;
 mod state;

@@ -13,7 +13,7 @@
 //! 4. `end_pending` Query of `pending`, then an UpdateItem each; `end` UpdateItem: module `end`.
 //! 5. `find` GetItem. `restart` Transaction with the order: module `restart`.
 //! 6. `erase` Query of GSI `by_subject` (`subject_ref`, `sk`) or `by_merged_contact` (`merged_contact_ref`, `sk`), then
-//!    a PutItem each: module `erase`.
+//!    a PutItem each: module `erase`. Operators read by the same indexes.
 //! 7. `count` UpdateItem, `activity` Query of the days' counts: module `activity`.
 //!    `last_day` the same, and a count of `pending`: module `counts`.
 //! 8. `resume_page` Query of `pending`, BatchGetItem. `recover_page` the same of `failed`, then a transaction each.
@@ -54,7 +54,7 @@ pub use job::JobPage;
 pub use log::{DeliveryLogPage, DeliveryLogRequest};
 pub use operated::{OperatedAttempt, OperatedDelivery};
 pub use overdue::{OverdueDelivery, OverduePage, OverdueStart};
-pub(crate) use record::{endpoint_of, partition as partition_of};
+pub(crate) use record::{endpoint_of, open_member, partition as partition_of};
 pub use restart::{ResendLookup, ResendableDelivery};
 
 use record::{DeliveryItem, ENTITY, StatusKeys, StoredAttempt, body_context, index_of, key, partition, sort_key};

@@ -22,7 +22,8 @@
 //!    items do not fill the page, Query of `by_type` for each type of the reader; in ascending order after a Query of
 //!    the last item, up to which the page can go. The index costs an event a write unit, and spares the readers of a
 //!    rare type most of the feed. A filter would not: what it drops is read nevertheless.
-//! 3. `erase` Query of a coach's items, UpdateItem of those that name a person: module `erase`.
+//! 3. `erase` Query of a coach's items, UpdateItem of those that name a person: module `erase`. Operators read by the
+//!    same query.
 
 mod append;
 mod erase;
@@ -36,12 +37,14 @@ use domain::time::Timestamp;
 use futures::future::{try_join, try_join_all};
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::db::{Db, Item, StoreError, Table, from_item, query_page, query_up_to, s};
+use crate::db::{Db, Item, StoreError, Table, from_item, query_page, query_up_to, s, text};
 use crate::vault::Vault;
 use crate::workspace::partition;
 
 pub use erase::MAX_ERASED_CONTACTS;
+pub(crate) use erase::query_naming;
 
 const ENTITY: &str = "event";
 const PREFIX: &str = "EVENT#";
@@ -215,6 +218,11 @@ fn before(position: FeedPosition) -> String {
 
 fn count(items: usize) -> i32 {
     i32::try_from(items).unwrap_or(i32::MAX)
+}
+
+/// Opens the event of an item.
+pub(crate) fn open_member(vault: &Vault, item: &Item, _: &str, sealed: &[u8]) -> Result<Option<Value>, StoreError> {
+    vault.unseal_json(ENTITY, &context(text(item, "event_id")), sealed).map(Some)
 }
 
 fn context(event_id: &str) -> String {

@@ -1,12 +1,16 @@
-//! Reads for the operators of the service, over all coaches. They need no key of the vault: what is sealed stays so.
+//! Reads for the operators of the service, over all coaches. Only the
+//! export needs the vault: what is sealed stays so elsewhere.
 //!
 //! Endpoints, deliveries and contacts lie under their coach or endpoint. Without these they are found by a Scan of
 //! their table, which only an operator's policy allows: module `scan`.
 
 pub mod coach;
 pub mod counts;
+pub mod export;
 pub mod find;
+mod person;
 mod scan;
+pub mod timeline;
 
 use runtime::{BoxError, Environment};
 

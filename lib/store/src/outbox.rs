@@ -11,6 +11,7 @@
 //! 5. `release` Part of a transaction: an entry that was held back is to be sent, with its final content.
 //! 6. `touch` UpdateItem: the stream carries an entry again that waits for its contact.
 //! 7. `delete` DeleteItem, after sending. The relay drops entries of erased subjects.
+//! 8. `entries` Query of each shard, then BatchGetItem, for operators: the entries about a person.
 
 use std::borrow::Cow;
 
@@ -24,12 +25,13 @@ use domain::subject::Subject;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::db::{
     self, Db, Item, MeteredRequest, Part, StoreError, Table, Write, b, failed, n, number, query_page, s, text, to_item,
 };
 use crate::group::Bounds;
-use crate::shard::shard_of;
+use crate::shard::{SHARDS, shard_of};
 use crate::vault::Vault;
 
 /// Events of one cause that have an entry each. A transaction takes 100 writes, and one check-in may match 300
@@ -269,6 +271,29 @@ impl Outbox {
         let content = self.vault.unseal_json("outbox entry", &context(&record.pk), &record.sealed)?;
         Ok(Entry { content, send_after: Timestamp::from_ms(record.send_after) })
     }
+}
+
+/// Reads the entries whose plain attributes `is_wanted` selects.
+pub(crate) async fn entries(table: &Table, is_wanted: impl Fn(&Item) -> bool) -> Result<Vec<Item>, StoreError> {
+    let mut found = Vec::new();
+    for shard in 0..SHARDS {
+        let mut start = None;
+        loop {
+            let query = table.query("unsent_shard = :shard", [(":shard", s(shard.to_string()))]).index_name("unsent");
+            let page = query_page(query.projection_expression("pk").set_exclusive_start_key(start)).await?;
+            found.extend(table.read(page.items).await?.into_iter().filter(&is_wanted));
+            start = page.next;
+            if start.is_none() {
+                break;
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Opens the content of an entry.
+pub(crate) fn open_member(vault: &Vault, item: &Item, _: &str, sealed: &[u8]) -> Result<Option<Value>, StoreError> {
+    vault.unseal_json("outbox entry", &context(text(item, "pk")), sealed).map(Some)
 }
 
 /// Entries for the events of one cause, always in the same order. Each of the first [`SINGLE_EVENTS`] has an entry, the

@@ -14,10 +14,12 @@
 //!    Parts of a transaction on the versions read. `mark_emitted` Part of a transaction.
 //! 3. `save_date_now` UpdateItem, `delete_date` part of a transaction: unless a later fact has set the date.
 //! 4. `erase` Query and BatchWriteItem of the partition.
+//! 5. `history`, `items` Query of the partition: for operators.
 
 mod check_in;
 mod daily_log;
 mod dose;
+mod history;
 
 use chrono::TimeDelta;
 use domain::delivery::DELIVERY_RETENTION;
@@ -31,9 +33,12 @@ pub use crate::doses::{Doses, StoredDoseSchedule};
 use crate::fact::unless_alive;
 use crate::vault::Vault;
 use crate::watch::Watches;
+pub(crate) use check_in::open_member;
 pub use check_in::{FoundCheckIn, StoredCheckIn};
 pub use dose::{FoundDoseLog, StoredDoseLog};
 
+/// Prefix of the partition keys of clients.
+const PARTITION: &str = "CLIENT#";
 /// Retention of the marks of emitted events: as long as the events' deliveries are kept.
 const SEEN_RETENTION: TimeDelta = DELIVERY_RETENTION;
 /// Items per erasing call.
@@ -89,7 +94,7 @@ impl Records {
 }
 
 fn partition(client: &ClientId) -> String {
-    format!("CLIENT#{client}")
+    format!("{PARTITION}{client}")
 }
 
 fn key(client: &ClientId, sk: &str) -> Item {

@@ -4,9 +4,11 @@
 //! 1. `put` PutItem, without a condition: the key of a request's record is its own.
 //! 2. `page` Query, consistent, newest first: a limited number of records, of which a filter shows some.
 //! 3. `summary` Query, consistent, newest first.
+//! 4. `query_about` Query of a coach's whole log, consistent, for operators: the requests whose path names some ids.
 
 use std::time::Duration;
 
+use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use domain::id::CoachId;
 use domain::request_log::{
     MAX_READ_RECORDS, MAX_SUMMED_RECORDS, REQUEST_RETENTION, RequestFilter, RequestPosition, RequestRecord,
@@ -134,12 +136,7 @@ impl Requests {
     }
 
     /// The query of a log from a time to the text of a position, or to its end. `None`: nothing can lie in between.
-    fn newest_first(
-        &self,
-        coach: &CoachId,
-        since: Timestamp,
-        last: Option<String>,
-    ) -> Option<aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder> {
+    fn newest_first(&self, coach: &CoachId, since: Timestamp, last: Option<String>) -> Option<QueryFluentBuilder> {
         /// A text above all positions.
         const END: &str = "~";
         let (first, last) = (RequestPosition::begin(since), last.unwrap_or_else(|| END.to_owned()));
@@ -150,6 +147,16 @@ impl Requests {
         let query = self.table.query("pk = :pk AND sk BETWEEN :first AND :last", values);
         Some(query.consistent_read(true).scan_index_forward(false))
     }
+}
+
+/// The query of a coach's requests whose paths name these ids, at most a hundred.
+pub(crate) fn query_about(table: &Table, coach: &CoachId, targets: &[String]) -> QueryFluentBuilder {
+    let names: Vec<String> = (0..targets.len()).map(|i| format!(":target{i}")).collect();
+    let query = table.query("pk = :pk", [(":pk", s(partition(coach)))]).consistent_read(true);
+    let query = query.filter_expression(format!("#target IN ({})", names.join(", ")));
+    let query = query.expression_attribute_names("#target", "target");
+    let values = names.into_iter().zip(targets);
+    values.fold(query, |query, (name, target)| query.expression_attribute_values(name, s(target)))
 }
 
 /// The earliest arrival whose record is kept and wanted. The TTL removes records some time after their end.

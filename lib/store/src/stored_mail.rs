@@ -3,14 +3,16 @@
 //!
 //! 1. `put` PutItem.
 //! 2. `page` Query, consistent, newest first.
+//! 3. `items` Query, consistent, for operators.
 
 use domain::id::CoachId;
 use domain::sandbox::{MAIL_RETENTION, StoredMail};
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment, random_bytes};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-use crate::db::{Db, StoreError, Table, from_item, number, query_up_to, s, sk_of, to_item};
+use crate::db::{Db, Item, StoreError, Table, from_item, number, query_all, query_up_to, s, sk_of, text, to_item};
 use crate::vault::Vault;
 use crate::workspace::{key_of, partition};
 
@@ -81,6 +83,19 @@ impl StoredMails {
         });
         Ok(MailPage { data: mails.collect::<Result<_, _>>()?, next })
     }
+}
+
+/// Opens a mail, without its text, which may hold a password and a link.
+pub(crate) fn open_member(vault: &Vault, item: &Item, _: &str, sealed: &[u8]) -> Result<Option<Value>, StoreError> {
+    let context = context(text(item, "pk"), sk_of(item));
+    let StoredMail { to, subject, sent_at, .. } = vault.unseal_json(ENTITY, &context, sealed)?;
+    Ok(Some(json!({ "to": to, "subject": subject, "sent_at": sent_at })))
+}
+
+/// Reads the items of a workspace's mails.
+pub(crate) async fn items(table: &Table, coach: &CoachId) -> Result<Vec<Item>, StoreError> {
+    let values = [(":pk", s(partition(coach))), (":prefix", s(PREFIX))];
+    query_all(table.query("pk = :pk AND begins_with(sk, :prefix)", values).consistent_read(true)).await
 }
 
 fn context(pk: &str, sk: &str) -> String {

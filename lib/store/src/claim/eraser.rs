@@ -1,6 +1,7 @@
 //! Erasure of claims by the subject of their answers. A record loses its answer, stage and fingerprint, and refuses
 //! repeats while its key is remembered: a late repeat would do the work again, and bring the person back.
 
+use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::AttributeValue;
 use domain::id::ClientId;
 use domain::idempotency::RETENTION;
@@ -29,8 +30,7 @@ impl ClaimEraser {
 
     /// Finds at most `most` records with answers about a contact. The index may lag.
     pub async fn about(&self, contact: &ContactRef, most: i32) -> Result<Vec<ClaimKey>, StoreError> {
-        let query = self.table.query("contact_ref = :contact", [(":contact", s(contact.to_string()))]);
-        let page = query_page(query.index_name("by_contact").limit(most)).await?;
+        let page = query_page(query_about(&self.table, contact).limit(most)).await?;
         Ok(page.items.iter().map(|item| ClaimKey(text(item, "pk").to_owned())).collect())
     }
 
@@ -66,6 +66,12 @@ impl ClaimEraser {
     fn erased(&self, key: &ClaimKey) -> ItemWrite<'_> {
         self.table.write(db::pk(&key.0)).remove(PERSONAL).set(ERASED, AttributeValue::Bool(true))
     }
+}
+
+/// The query of the keys of the records about a contact.
+pub(crate) fn query_about(table: &Table, contact: &ContactRef) -> QueryFluentBuilder {
+    let query = table.query("contact_ref = :contact", [(":contact", s(contact.to_string()))]);
+    query.index_name("by_contact").projection_expression("pk")
 }
 
 /// The condition that a record is about a subject.

@@ -107,7 +107,8 @@ impl Clients {
 }
 
 impl StoredClient {
-    fn erasure_refs(&self) -> ErasedClient {
+    /// References to what an erasure of the client reaches elsewhere.
+    pub(crate) fn erasure_refs(&self) -> ErasedClient {
         let coaches = self.former_coaches.iter().chain([&self.client.coach_id]).cloned().collect();
         ErasedClient { creation_refs: self.creation_refs.clone().unwrap_or_default(), coaches }
     }

@@ -44,6 +44,6 @@ impl Clients {
 }
 
 /// The key of a lock. A coach's id has no `#`, so no other coach and id have the same key.
-fn lock_pk(coach: &CoachId, id: &ExternalId) -> String {
+pub(super) fn lock_pk(coach: &CoachId, id: &ExternalId) -> String {
     format!("EXTERNAL_ID#{coach}#{}", id.as_str())
 }

@@ -116,6 +116,6 @@ impl Contacts {
 }
 
 /// Returns true if a contact that is not erased is a client other than `client`.
-fn is_another_client(found: &ContactItem, client: Option<&ClientId>) -> bool {
+pub(super) fn is_another_client(found: &ContactItem, client: Option<&ClientId>) -> bool {
     !found.is_erased() && found.client_id().is_some() && found.client_id() != client
 }

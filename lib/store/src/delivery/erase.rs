@@ -2,13 +2,14 @@
 //! may repeat the bodies. With a signature and the endpoint's secret, guesses of a body could be confirmed. Ids, times
 //! and statuses stay in the log. A pending delivery ends. An attempt under way is still recorded.
 
+use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use domain::delivery::{DeliveryState, DeliveryStatus};
 use domain::time::Timestamp;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::Deliveries;
 use super::record::{DeliveryItem, ENTITY, StoredAttempt};
-use crate::db::{Item, MAX_ROUNDS, StoreError, Written, backoff, from_item, query_page, s, sk_of};
+use crate::db::{Item, MAX_ROUNDS, StoreError, Table, Written, backoff, from_item, query_page, s, sk_of};
 
 /// Deliveries per page: each may hold excerpts of some sixty answers.
 const PAGE_ITEMS: i32 = 100;
@@ -50,6 +51,16 @@ impl SubjectIndex {
             Self::Merged => "merged_contact_ref",
         }
     }
+
+    /// The query of the keys of a person's deliveries after a sort key, or of all. The person is a client (its id) or a
+    /// contact (its [`ContactRef`](crate::contact_ref::ContactRef)).
+    pub(crate) fn query(self, table: &Table, subject: &str, after: &str) -> QueryFluentBuilder {
+        // DynamoDB has no empty key values.
+        let after = if after.is_empty() { " " } else { after };
+        let values = [(":subject", s(subject)), (":after", s(after))];
+        let query = table.query(&format!("{} = :subject AND sk > :after", self.key()), values);
+        query.index_name(self.name()).projection_expression("pk, sk")
+    }
 }
 
 impl Deliveries {
@@ -64,12 +75,7 @@ impl Deliveries {
     ) -> Result<ErasureProgress, StoreError> {
         let mut after = after.unwrap_or_default().to_owned();
         for _ in 0..MAX_PAGES {
-            // DynamoDB has no empty key values.
-            let from = if after.is_empty() { " " } else { &after };
-            let values = [(":subject", s(subject)), (":after", s(from))];
-            let condition = format!("{} = :subject AND sk > :after", index.key());
-            let query = self.table.query(&condition, values).index_name(index.name());
-            let page = query_page(query.projection_expression("pk, sk").limit(PAGE_ITEMS)).await?;
+            let page = query_page(index.query(&self.table, subject, &after).limit(PAGE_ITEMS)).await?;
             let keys = page.items;
             after = keys.last().map(|key| sk_of(key).to_owned()).unwrap_or(after);
             let items = self.table.read(keys).await?;

@@ -7,8 +7,9 @@ use domain::id::{CoachId, DeliveryId, EndpointId, EventId};
 use domain::subject::Subject;
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::db::{self, Item, StoreError, sk_of};
+use crate::db::{self, Item, StoreError, sk_of, text};
 use crate::vault::Vault;
 
 pub(super) const ENTITY: &str = "delivery";
@@ -196,6 +197,20 @@ fn excerpt_context(endpoint: &EndpointId, id: &DeliveryId) -> String {
 
 pub(crate) fn partition(endpoint: &EndpointId) -> String {
     format!("{PARTITION_PREFIX}{endpoint}")
+}
+
+/// Opens a binary attribute of a delivery, which `path` names: the body, or an excerpt of a receiver's answer. `None`:
+/// the body is erased.
+pub(crate) fn open_member(vault: &Vault, item: &Item, path: &str, sealed: &[u8]) -> Result<Option<Value>, StoreError> {
+    let (endpoint, id) = (endpoint_of(text(item, "pk"))?, id_of(item)?);
+    if path == "attempts.excerpt" {
+        let excerpt = vault.unseal(ENTITY, &excerpt_context(&endpoint, &id), sealed)?;
+        return Ok(Some(String::from_utf8_lossy(&excerpt).into()));
+    }
+    if sealed.is_empty() {
+        return Ok(None);
+    }
+    vault.unseal_json(ENTITY, &body_context(&endpoint, &id), sealed).map(Some)
 }
 
 /// The endpoint of a partition.

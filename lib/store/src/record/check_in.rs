@@ -8,11 +8,14 @@ use domain::id::{CheckInId, ClientId};
 use domain::register::Register;
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-use super::{RecordReader, Records, key, partition, take_item};
-use crate::db::{Item, Part, StoreError, Write, b, from_item, n, query_page, s, to_item};
+use super::{PARTITION, RecordReader, Records, key, partition, take_item};
+use crate::db::{Item, Part, StoreError, Write, b, from_item, n, query_page, s, text, to_item};
+use crate::vault::Vault;
 
 const ENTITY: &str = "check-in";
+pub(super) const PREFIX: &str = "CHECKIN#";
 /// The sort key of the grades. They are compared at ingest, and only the latest are stored. Scores are not stored.
 const GRADES: &str = "GRADES";
 /// A check-in as stored.
@@ -188,8 +191,18 @@ impl Records {
     }
 }
 
+/// Opens a binary attribute of an item of the table, which `path` names. The counts of doses are bytes, a day each.
+pub(crate) fn open_member(vault: &Vault, item: &Item, path: &str, bytes: &[u8]) -> Result<Option<Value>, StoreError> {
+    if path != "sealed" {
+        return Ok(Some(json!(bytes)));
+    }
+    let client = text(item, "pk").strip_prefix(PARTITION).and_then(|id| ClientId::parse(id).ok());
+    let client = client.ok_or_else(|| StoreError::corrupt("grades", "their key has another form"))?;
+    vault.unseal_json("grades", &grades_context(&client), bytes).map(Some)
+}
+
 fn sk(check_in: &CheckInId) -> String {
-    format!("CHECKIN#{check_in}")
+    format!("{PREFIX}{check_in}")
 }
 
 fn grades_context(client: &ClientId) -> String {

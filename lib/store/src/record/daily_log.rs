@@ -6,6 +6,7 @@ use chrono::{Datelike, NaiveDate};
 use domain::daily_log::DateRange;
 use domain::fact_time::FactTime;
 use domain::id::ClientId;
+use domain::time::Timestamp;
 
 use super::{RecordReader, Records, key, partition};
 use crate::db::{Item, ItemWrite, Part, StoreError, Write, n, query_page, s, sk_of};
@@ -98,6 +99,19 @@ impl Records {
 
 fn sk(year: i32) -> String {
     format!("{SORT_PREFIX}{year:04}")
+}
+
+/// The dates in the item of a year, each with the time of its last fact, and true unless that was a deletion. Empty for
+/// another item.
+pub(super) fn last_facts_of(item: &Item) -> Vec<(NaiveDate, Timestamp, bool)> {
+    let Some(year) = sk_of(item).strip_prefix(SORT_PREFIX) else { return Vec::new() };
+    let facts = item.iter().filter_map(|(name, at)| {
+        let date = NaiveDate::parse_from_str(&format!("{year}{}", name.strip_prefix('d')?), "%Y%m%d").ok()?;
+        let at = at.as_n().ok()?;
+        let ms = at.trim_start_matches('-').split('.').next()?.parse().ok()?;
+        Some((date, Timestamp::from_ms(ms), !at.starts_with('-')))
+    });
+    facts.collect()
 }
 
 /// The logged dates in the item of a year.

@@ -18,6 +18,9 @@ use crate::db::{StoreError, Write, b, from_item, n, query_page, s, to_item};
 use crate::doses::{DOSES_PREFIX, Doses, SCHEDULE, StoredDoseSchedule, StoredMonth, month_sk};
 use crate::watch::{DueMark, WatchUpdate};
 
+/// Prefix of the sort keys of logs.
+pub(super) const LOG_PREFIX: &str = "DOSELOG#";
+
 /// A log of a dose as stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredDoseLog {
@@ -117,7 +120,7 @@ impl Records {
         id: &DoseLogId,
         enters: Option<Month>,
     ) -> Result<FoundDoseLog, StoreError> {
-        let sk = format!("DOSELOG#{id}");
+        let sk = format!("{LOG_PREFIX}{id}");
         let keys = std::iter::once(key(client, &sk)).chain(enters.map(|month| key(client, &month_sk(month))));
         let mut items = self.table.read(keys.collect()).await?;
         let log: StoredDoseLog = match take_item(&mut items, &sk) {
