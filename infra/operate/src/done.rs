@@ -4,7 +4,7 @@ use domain::audit::AuditAction;
 use domain::id::CoachId;
 use serde::Serialize;
 
-/// What was done.
+/// The answer of an act.
 #[derive(Debug, Serialize)]
 pub(crate) struct Done {
     /// The action of the audit line.
