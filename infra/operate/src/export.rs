@@ -53,7 +53,7 @@ pub(crate) async fn export(operator: &Operator, command: &ClientCommand) -> Resu
     let (vault, actor) = (operator.vault().await?, actor(operator).await?);
     let exporter = Exporter::new(&operator.env, &operator.db, &vault)?;
     consent.ask(&format!(
-        "writes all that is stored about client {id} of coach {coach} to {}, and leaves a line in the coach's audit trail",
+        "writes all that is stored about client {id} of coach {coach} to {}, with a line in the coach's audit trail",
         to.display()
     ))?;
     let exported_at = operator.now();

@@ -1,5 +1,5 @@
-//! The timeline of a client: what the tables hold about the client, and about the contacts that the client is or was, by
-//! time. It has no names and no content.
+//! The timeline of a client: what the tables hold about the client, and about the contacts that the client is or was,
+//! by time. It has no names and no content.
 //!
 //! 1. `read` Query of the client's partition of `records`; of the events of the coaches' feeds, up to two months of
 //!    them; of GSI `by_subject` of `deliveries`, then BatchGetItem; of all shards of the outbox, then BatchGetItem.
