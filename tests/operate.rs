@@ -1,6 +1,8 @@
 //! The operators' command, as a person types it.
 
 mod acts;
+mod client;
+mod export;
 mod guides;
 mod looks;
 mod usage;

@@ -1,7 +1,8 @@
 //! A coach: clients, keys, endpoints, and what waits in the outbox.
 //!
 //! 1. `coach` GetItem of the workspace; GetItem of the key ring, BatchGetItem of the keys; Query of the endpoints.
-//! 2. `endpoint` GetItem. `delivery` GetItem. `order_waits` GetItem of the outbox.
+//! 2. `endpoint`, `delivery` GetItem. `waits_in_outbox` BatchGetItem.
+//! 3. `unsent_of` Query of all shards of the outbox, then BatchGetItem.
 
 use domain::endpoint::EndpointStatus;
 use domain::id::{CoachId, DeliveryId, EndpointId};
@@ -10,9 +11,10 @@ use domain::workspace::Entitlements;
 use serde::Serialize;
 
 use super::Overview;
-use crate::db::{self, StoreError, from_item, query_all, s};
+use crate::db::{self, Item, StoreError, from_item, number, query_all, s, text};
 use crate::delivery::OperatedDelivery;
 use crate::endpoint::{SORT_PREFIX, StoredEndpoint, key as endpoint_key};
+use crate::outbox;
 use crate::workspace::partition;
 
 /// A coach, as operators see one.
@@ -84,6 +86,13 @@ impl Overview {
         OperatedDelivery::read(&self.deliveries, endpoint, id).await
     }
 
+    /// Reads the times from which a coach's entries of the outbox are to be sent.
+    pub async fn unsent_of(&self, coach: &CoachId) -> Result<Vec<Timestamp>, StoreError> {
+        let is_own = |item: &Item| text(item, "coach_id") == coach.as_str();
+        let entries = outbox::entries(&self.outbox, is_own).await?;
+        Ok(entries.iter().filter_map(|item| number(item, "send_after")).map(Timestamp::from_ms).collect())
+    }
+
     /// Returns true if an entry of the outbox with one of these ids waits to be sent.
     pub async fn waits_in_outbox(&self, ids: &[&str]) -> Result<bool, StoreError> {
         let keys = ids.iter().map(|id| db::pk(*id)).collect();
@@ -101,12 +110,5 @@ impl EndpointSummary {
             breaker_open_until: health.breaker.open_until(now),
             failing_since: health.failing_since(),
         }
-    }
-}
-
-impl Overview {
-    /// Placeholder.
-    pub async fn unsent_of(&self, _: &CoachId) -> Result<Vec<Timestamp>, StoreError> {
-        Ok(Vec::new())
     }
 }
