@@ -75,7 +75,7 @@ async fn run(options: &Options) -> Result<Answer, Failure> {
             Some(retry) => retry::retry(&operator, retry).await,
             None => delivery::delivery(&operator, command).await,
         },
-        Command::Feed => feed::feed(&operator, ()).await,
+        Command::Feed => feed::feed(&operator).await,
         Command::Dead { command } => dead::dead(&operator, command).await,
         Command::Endpoint { command } => endpoint::endpoint(&operator, command).await,
         Command::Key { command } => key::key(&operator, command).await,

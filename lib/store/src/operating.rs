@@ -4,10 +4,12 @@
 //! Endpoints, deliveries and contacts lie under their coach or endpoint. Without these they are found by a Scan of
 //! their table, which only an operator's policy allows: module `scan`.
 
+mod audit;
 pub mod coach;
 pub mod counts;
 pub mod export;
 pub mod find;
+pub mod outbox;
 mod person;
 mod scan;
 pub mod timeline;
