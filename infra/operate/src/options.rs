@@ -208,7 +208,8 @@ pub(crate) enum RebuildCommand {
     },
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum DeadQueue {
     /// Facts of the application that could not be stored.
     Facts,
