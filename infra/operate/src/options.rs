@@ -241,7 +241,7 @@ pub(crate) enum DeadCommand {
         all: bool,
 
         /// With --all: of this queue alone.
-        #[arg(long, value_enum, conflicts_with = "ids")]
+        #[arg(long, value_enum, requires = "all", conflicts_with = "ids")]
         queue: Option<DeadQueue>,
 
         #[command(flatten)]
