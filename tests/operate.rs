@@ -2,7 +2,9 @@
 
 mod acts;
 mod client;
+mod dead;
 mod export;
+mod feed;
 mod guides;
 mod looks;
 mod usage;

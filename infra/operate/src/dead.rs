@@ -16,16 +16,23 @@ mod survey;
 mod work;
 
 use domain::audit::AuditAction;
-
 use domain::id::DeliveryId;
 
 use crate::connection::Operator;
 use crate::failure::Failure;
-use crate::options::DeadCommand;
+use crate::options::{DeadCommand, DeadQueue};
 use crate::output::Answer;
 use act::Selection;
 use interrupt::Interrupt;
+use survey::{Until, survey};
 use work::Act;
+
+/// Returns true if the order of a delivery is among the dead letters that can be listed.
+pub(crate) async fn has_order(operator: &Operator, delivery: &DeliveryId) -> Result<bool, Failure> {
+    let surveyed = survey(operator, &Interrupt::watch(), Some(DeadQueue::Orders), Until::All).await?;
+    let mut found = surveyed.iter().flat_map(|queue| &queue.letters);
+    Ok(found.any(|shown| shown.letter.delivery_id.as_ref() == Some(delivery)))
+}
 
 pub(crate) async fn dead(operator: &Operator, command: &DeadCommand) -> Result<Answer, Failure> {
     let interrupt = Interrupt::watch();
@@ -42,8 +49,4 @@ pub(crate) async fn dead(operator: &Operator, command: &DeadCommand) -> Result<A
             act::act(act, Selection::Ids(ids)).await
         }
     }
-}
-
-pub(crate) async fn has_order(_operator: &Operator, _: &DeliveryId) -> Result<bool, Failure> {
-    Ok(false)
 }

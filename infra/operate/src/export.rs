@@ -16,8 +16,6 @@ use serde::Serialize;
 use store::audit::AuditContext;
 use store::client::StoredClient;
 use store::operating::export::{ExportedTables, Exporter};
-use store::unit::{Commit, Once, Unit, Units};
-use store::vault::Vault;
 use store::workspace::Workspaces;
 use tempfile::NamedTempFile;
 
@@ -26,7 +24,7 @@ use crate::client::known;
 use crate::connection::Operator;
 use crate::done::Done;
 use crate::failure::Failure;
-use crate::options::{ClientCommand, Consent};
+use crate::options::ClientCommand;
 use crate::output::Answer;
 
 /// The content of the file.
@@ -58,31 +56,15 @@ pub(crate) async fn export(operator: &Operator, command: &ClientCommand) -> Resu
     ))?;
     let exported_at = operator.now();
     let context = AuditContext { coach, actor: &actor, now: exported_at };
-    leave_line(operator, &vault, context, id, consent).await?;
+    let detail = consent.detail(AuditDetail::default());
+    let workspaces = Workspaces::new(&operator.env, &operator.db)?;
+    workspaces.write_line(context, AuditAction::ClientExported, id.as_str(), detail).await?;
     write(&exporter, &client, exported_at, &file).await.map_err(|failure| Failure {
         error: format!("no file was written, but the audit trail has a line of the export: {failure}"),
         ..failure
     })?;
     let (done, target) = (AuditAction::ClientExported, id.to_string());
     Answer::of(&Done { done, target, coach_id: coach.clone(), changed: true })
-}
-
-/// Writes the line of the audit trail.
-async fn leave_line(
-    operator: &Operator,
-    vault: &Vault,
-    context: AuditContext<'_>,
-    client: &ClientId,
-    consent: &Consent,
-) -> Result<(), Failure> {
-    let detail = consent.detail(AuditDetail::default());
-    let workspaces = Workspaces::new(&operator.env, &operator.db)?;
-    let line = workspaces.audit(context, AuditAction::ClientExported, client.as_str(), detail);
-    let units = Units::new(&operator.env, &operator.db, vault)?;
-    match units.commit(Unit::new().write([line]), Once::ByVersion, context.now).await? {
-        Commit::Done => Ok(()),
-        Commit::Repeated(_) | Commit::Refused(_) => Err(Failure::refused("the audit line was refused, try again")),
-    }
 }
 
 /// Reads everything, and writes the file.

@@ -20,7 +20,7 @@ use crate::output::say;
 /// The time for which a received message is hidden. A listing of 10,000 messages takes less.
 const HOLD_S: i32 = 120;
 /// The time for which a call waits for messages. A call that does not wait asks some of SQS's servers only, and finds
-/// nothing although messages are there. The local stack's has one server.
+/// nothing although messages are there.
 const WAIT_S: i32 = 1;
 /// Messages of one call.
 const MAX_BATCH: usize = 10;
@@ -57,10 +57,9 @@ impl<'a> DeadLetterQueue<'a> {
 
     /// Receives up to ten messages, which are held from now on.
     pub(super) async fn receive(&self) -> Result<Vec<Held>, Failure> {
-        let wait_s = if self.operator.is_local { 0 } else { WAIT_S };
         let wanted = [SentTimestamp, ApproximateReceiveCount, MessageGroupId];
         let call = self.operator.sqs.receive_message().queue_url(&self.dead_letters.url);
-        let call = call.max_number_of_messages(MAX_BATCH as i32).visibility_timeout(HOLD_S).wait_time_seconds(wait_s);
+        let call = call.max_number_of_messages(MAX_BATCH as i32).visibility_timeout(HOLD_S).wait_time_seconds(WAIT_S);
         let call = call.set_message_system_attribute_names(Some(wanted.to_vec()));
         let answer = call.message_attribute_names(ERROR_MESSAGE).send().await;
         let messages = answer.map_err(|error| Failure::of_call("sqs:ReceiveMessage", error))?.messages;

@@ -1,5 +1,7 @@
 //! Receiving and deleting messages, and their visibility.
 
+use std::time::Duration;
+
 use rusqlite::Transaction;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -79,23 +81,24 @@ impl Sqs {
         let max = in_range("MaxNumberOfMessages", request.max_number_of_messages, 1, 10)?.unwrap_or(1);
         let visibility = in_range("VisibilityTimeout", request.visibility_timeout, 0, MAX_VISIBILITY_TIMEOUT)?;
         let wait_s = in_range("WaitTimeSeconds", request.wait_time_seconds, 0, 20)?.unwrap_or_default();
-        let deadline = self.0.time.now_ms() + wait_s * 1_000;
+        // A caller waits by the machine's time, which may pass more quickly than the stack's.
+        let deadline = Instant::now() + Duration::from_secs(wait_s.unsigned_abs());
         // Subscribed before the first read, so that a later message is not missed.
         let mut changes = self.0.changes.subscribe();
         let received = loop {
             changes.mark_unchanged();
             let received = self.receive(&queue, usize::try_from(max).unwrap_or(1), visibility, false).await?;
-            let now = self.0.time.now_ms();
-            if !received.is_empty() || now >= deadline {
+            if !received.is_empty() || Instant::now() >= deadline {
                 break received;
             }
+            let now = self.0.time.now_ms();
             let due = self.0.sqlite.run(|connection| next_available(connection, &queue, now)).await?;
-            let wake_at = due.unwrap_or(deadline).min(deadline);
-            let wait = std::time::Duration::from_millis(u64::try_from(wake_at - now).unwrap_or_default());
-            // Stack time runs at the pace of real time between jumps, and a jump notifies. An error means that the
-            // stack has ended, which ends this request too.
+            let due_in = due.map(|due| Duration::from_millis(u64::try_from(due - now).unwrap_or_default()));
+            let wake_at = due_in.map_or(deadline, |due_in| deadline.min(Instant::now() + due_in));
+            // A jump of the stack's time notifies. An error means that the stack has ended, which ends this request
+            // too.
             tokio::select! {
-                () = tokio::time::sleep_until(Instant::now() + wait) => {}
+                () = tokio::time::sleep_until(wake_at) => {}
                 _ = changes.changed() => {}
             }
         };
