@@ -6,6 +6,7 @@ mod dead;
 mod export;
 mod feed;
 mod guides;
+mod incidents;
 mod looks;
 mod usage;
 

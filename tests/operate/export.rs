@@ -49,7 +49,7 @@ async fn an_export_holds_everything_about_a_client_and_no_secret() {
     let (directory, path) = directory();
     let before = world.tables().await;
     let done = export(world, client, &path, &["--yes"]).await;
-    assert_eq!(done.code, 0, "{}", done.stderr);
+    assert_eq!(done.code, 0, "{done:?}");
     let answer = json!({ "done": "client.exported", "target": client, "coach_id": "ada", "changed": true });
     assert_eq!(done.json, answer);
     assert_eq!(names(&directory), ["client.json"]);

@@ -55,3 +55,10 @@ async fn messages_are_counted_by_queue_and_state() {
     let feed = operate(&world, &["feed"]).await.json;
     assert_eq!(feed["queues"]["application-feed-dlq"], json!({ "visible": 2, "in_flight": 0, "delayed": 1 }));
 }
+
+#[tokio::test]
+async fn a_sandbox_shows_the_queue_of_its_removals_too() {
+    let world = World::start_with_parameters(&[("Mode", "test")]).await;
+    let feed = operate_as(&world, "OperatorReadPolicy", &["feed"]).await;
+    assert_eq!(feed.json["queues"]["wipes"], json!({ "visible": 0, "in_flight": 0, "delayed": 0 }), "{}", feed.stdout);
+}

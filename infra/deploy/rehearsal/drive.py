@@ -1,6 +1,7 @@
 """Drives the deployed functions: facts, messages, requests, a delivery, a sweep."""
 
 import json
+import subprocess
 import time
 import uuid
 from datetime import datetime, timezone
@@ -42,6 +43,7 @@ class Drive:
         yield "the schedule starts a sweep, which evaluates the due client", self.sweep
         yield "relay and sweep accept the schedule's event", self.scheduled
         yield "the dead-letter queues are empty", self.dead_letters
+        yield "an operator with the stack's policies looks and acts", self.operate
         yield "logs are JSON and metrics without personal data", self.logs
 
     def feed_fact(self):
@@ -99,6 +101,40 @@ class Drive:
             sqs.send_message(QueueUrl=self.made["ApplicationFeedQueue"], MessageBody=json.dumps(body))
         eventually("the client", lambda: self.item("ClientsTable", {"pk": {"S": f"CLIENT#{FED_CLIENT}"}}))
         return f"{FED_CLIENT} is stored"
+
+    def operate(self):
+        """Runs the operators' command as a user with the managed policies, which the emulator enforces."""
+        iam, outputs = self.cloud.client("iam"), self.stack.outputs()
+        iam.create_user(UserName="oncall")
+        keys = iam.create_access_key(UserName="oncall")["AccessKey"]
+        names = {"AWS_ACCESS_KEY_ID": keys["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": keys["SecretAccessKey"], "AWS_REGION": REGION}
+
+        def run(*arguments):
+            command = ["target/debug/operate", "--stack", self.stack.name, "--json", *arguments]
+            ran = subprocess.run(command, env=self.cloud.environment | names, capture_output=True, text=True, timeout=120)
+            assert not any(text in ran.stdout + ran.stderr for text in PERSONAL), ran
+            return ran.returncode, json.loads(ran.stdout)
+
+        denied = run("feed")
+        assert denied[0] == 1 and denied[1]["code"] == "refused", denied
+        iam.attach_user_policy(UserName="oncall", PolicyArn=outputs["OperatorReadPolicyArn"])
+        feed, coach, found = run("feed"), run("coach", COACH), run("find", self.key[-4:])
+        assert (feed[0], coach[0], found[0]) == (0, 0, 0), (feed, coach, found)
+        assert len(feed[1]["queues"]) >= 6 and coach[1]["keys"] == {"live": 1}, (feed, coach)
+        key = found[1]["matches"][0]["id"]
+        timeline = run("client", FED_CLIENT, "--timeline")
+        dead = run("dead", "list")
+        assert (timeline[0], dead) == (0, (0, {"dead": [], "complete": True})), (timeline, dead)
+        revoke = ("key", "revoke", key, "--reason", "rehearsal", "--yes")
+        denied = run(*revoke)
+        assert denied[0] == 1 and denied[1]["code"] == "refused", denied
+        iam.attach_user_policy(UserName="oncall", PolicyArn=outputs["OperatorActPolicyArn"])
+        revoked = run(*revoke)
+        assert revoked[1] == {"done": "key.revoked", "target": key, "coach_id": COACH, "changed": True}, revoked
+        assert self.request("PingFunction", "GET", "/v1/ping", key=self.key)[0] == 401
+        trail = self.request("SettingsFunction", "GET", "/settings/audit", coach=COACH)[1]["data"]
+        assert trail[0]["actor"] == "operator:user/oncall", trail[0]
+        return f"{len(feed[1]['queues'])} queues, one key revoked"
 
     def make_key(self):
         made = self.request("SettingsFunction", "POST", "/settings/keys", {"name": "Rehearsal", "scope": "partner"}, coach=COACH)

@@ -133,7 +133,7 @@ async fn sdk(options: &Options) -> Result<SdkConfig, Failure> {
         return Ok(local(loader, options.aws_port).await);
     }
     let sdk = loader.load().await;
-    if sdk.region().is_none() {
+    if sdk.region().is_none_or(|region| region.as_ref().is_empty()) {
         return Err(Failure::usage("no AWS region: set AWS_REGION, or AWS_PROFILE to a profile that has one"));
     }
     let provider = sdk.credentials_provider();

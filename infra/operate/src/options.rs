@@ -258,7 +258,7 @@ pub(crate) enum DeadCommand {
     },
 }
 
-/// What every command has that acts.
+/// The consent to an act, which every command has that acts.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Consent {
     /// Why. The coach reads it, so it holds no personal data.

@@ -1,4 +1,4 @@
-//! What is printed: JSON for programs, tables for people. A table has what the JSON has. Control characters are
+//! Printing: JSON for programs, tables for people. A table has what the JSON has. Control characters are
 //! escaped, so that no stored text moves the cursor or hides a line.
 
 use std::fmt;

@@ -1,8 +1,9 @@
 //! Table `outbox`: events, changes, orders and mails that a committed write has still to publish. Each entry is written
 //! in the transaction of its cause and deleted when it has been sent. The content is sealed.
-//! pk `<event id or change id>`. Plain beside the content: `coach_id`, the ids of the subject and, of a change, `change`
-//! with its name. Operators see from them whom an entry is about. An entry of an older release lacks them. GSI `unsent`: `unsent_shard`, `send_after` (ms). The stream carries new images to the
-//! relay. It can skip a record (retention, exhausted retries): `unsent` finds what the stream skipped.
+//! pk `<event id or change id>`. Plain beside the content, so that operators see whom an entry is about: `coach_id`,
+//! the ids of the subject and, of a change, `change` with its name.
+//! GSI `unsent`: `unsent_shard`, `send_after` (ms). The stream carries new images to the relay. It can skip a record
+//! (retention, exhausted retries): `unsent` finds what the stream skipped.
 //!
 //! 1. `put` Part of the cause's transaction; a unit puts its entries ([`crate::unit`]).
 //! 2. `from_image` Parses an entry from the stream's record.
@@ -343,9 +344,5 @@ mod tests {
         assert_eq!([text(&item, "change"), text(&item, "client_id")], ["contact.created", "c1"]);
         let read: SealedEntry = from_item("outbox entry", item).unwrap();
         assert_eq!((read.pk.as_str(), read.sealed), ("chg_1", vec![1]));
-        // An older release wrote no plain attributes beside the content.
-        let old = [("pk", s("chg_1")), ("send_after", n(5)), ("sealed", b(vec![1]))];
-        let old = old.map(|(name, value)| (name.to_owned(), value)).into();
-        assert_eq!(from_item::<SealedEntry>("outbox entry", old).unwrap().send_after, 5);
     }
 }

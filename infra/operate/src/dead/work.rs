@@ -1,9 +1,9 @@
 //! The work on dead letters: for each its audit line, then the message to its queue, then the deletion of the dead
 //! letter. A kill between two steps leaves the message in both queues, never in none.
 //!
-//! The work is on those dead letters that were there at the start. A fact that fails again is a dead letter again within
-//! seconds, under another id. An order takes a day for that, so orders behind the surveyed ones of their lane are
-//! worked on as well: they come up when those are deleted.
+//! The work is on those dead letters that were there at the start. A fact that fails again is a dead letter again
+//! within seconds, under another id. An order takes a day for that, so orders behind the surveyed ones of their lane
+//! are worked on as well: they come up when those are deleted.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
