@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 
 from cloud import REGION, eventually
 from receiver import Receiver, is_signed
+from stack import NAME
 
 COACH = "coach_rehearsal"
 FED_CLIENT = "client_fed"
@@ -110,7 +111,7 @@ class Drive:
         names = {"AWS_ACCESS_KEY_ID": keys["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": keys["SecretAccessKey"], "AWS_REGION": REGION}
 
         def run(*arguments):
-            command = ["target/debug/operate", "--stack", self.stack.name, "--json", *arguments]
+            command = ["target/debug/operate", "--stack", NAME, "--json", *arguments]
             ran = subprocess.run(command, env=self.cloud.environment | names, capture_output=True, text=True, timeout=120)
             assert not any(text in ran.stdout + ran.stderr for text in PERSONAL), ran
             return ran.returncode, json.loads(ran.stdout)

@@ -1,4 +1,4 @@
-//! What an operator reads of a client besides the record as it is shown.
+//! Keys and dates of a client that operators read besides the record as it is shown.
 
 use chrono::NaiveDate;
 use domain::client::Client;
