@@ -64,29 +64,35 @@ enum Shown {
     Object(Vec<(String, Shown)>),
 }
 
+/// A row of a table: an object of a list, or one that has a name.
+struct Row<'a> {
+    name: Option<&'a str>,
+    value: &'a Shown,
+}
+
 /// Renders JSON: members under each other, lists of objects as tables.
 fn table(json: &str) -> String {
     let mut out = String::new();
     match serde_json::from_str(json) {
-        Ok(Shown::Object(members)) => object(&mut out, "", &members),
+        Ok(Shown::Object(members)) => object(&mut out, &members),
         Ok(other) => out.push_str(&format!("{}\n", cell(&other))),
         Err(_) => out.push_str(json),
     }
     out
 }
 
-/// Renders the members of an object. Those that are lists of objects follow as tables.
-fn object(out: &mut String, prefix: &str, members: &[(String, Shown)]) {
+/// Renders the members of an object. Those that are lists of objects, or objects by name, follow as tables.
+fn object(out: &mut String, members: &[(String, Shown)]) {
     let mut flat = Vec::new();
     let mut lists = Vec::new();
-    flatten(prefix, members, &mut flat, &mut lists);
+    flatten("", members, &mut flat, &mut lists);
     let width = flat.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
     for (name, value) in flat {
         out.push_str(&format!("{name:width$}  {value}\n"));
     }
     for (name, rows) in lists {
         out.push_str(&format!("{}{name}: {}\n", if out.is_empty() { "" } else { "\n" }, rows.len()));
-        table_of(out, rows);
+        table_of(out, &rows);
     }
 }
 
@@ -94,14 +100,17 @@ fn flatten<'a>(
     prefix: &str,
     members: &'a [(String, Shown)],
     flat: &mut Vec<(String, String)>,
-    lists: &mut Vec<(String, &'a [Shown])>,
+    lists: &mut Vec<(String, Vec<Row<'a>>)>,
 ) {
     for (name, value) in members {
         let name = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
         match value {
+            Shown::Object(named) if named.iter().all(|(_, value)| matches!(value, Shown::Object(_))) => {
+                lists.push((name, named.iter().map(|(name, value)| Row { name: Some(name), value }).collect()));
+            }
             Shown::Object(members) => flatten(&name, members, flat, lists),
             Shown::List(rows) if !rows.iter().all(|row| matches!(row, Shown::Scalar(_))) || rows.is_empty() => {
-                lists.push((name, rows));
+                lists.push((name, rows.iter().map(|value| Row { name: None, value }).collect()));
             }
             Shown::List(_) | Shown::Scalar(_) => flat.push((name, cell(value))),
         }
@@ -109,18 +118,22 @@ fn flatten<'a>(
 }
 
 /// Renders rows under the names of their members.
-fn table_of(out: &mut String, rows: &[Shown]) {
-    let Some(Shown::Object(first)) = rows.first() else { return };
-    let names: Vec<&str> = first.iter().map(|(name, _)| name.as_str()).collect();
-    let cells = rows.iter().map(|row| match row {
-        Shown::Object(members) => members.iter().map(|(_, value)| cell(value)).collect(),
-        other => vec![cell(other)],
+fn table_of(out: &mut String, rows: &[Row<'_>]) {
+    let Some(Row { name, value: Shown::Object(first) }) = rows.first() else { return };
+    let names: Vec<String> =
+        name.iter().map(|_| "name".to_owned()).chain(first.iter().map(|(name, _)| name.clone())).collect();
+    let cells = rows.iter().map(|row| {
+        let own = row.name.iter().map(|name| escaped(name));
+        match row.value {
+            Shown::Object(members) => own.chain(members.iter().map(|(_, value)| cell(value))).collect(),
+            other => own.chain([cell(other)]).collect(),
+        }
     });
-    let lines: Vec<Vec<String>> =
-        std::iter::once(names.iter().map(|name| (*name).to_owned()).collect()).chain(cells).collect();
+    let columns = names.len();
+    let lines: Vec<Vec<String>> = std::iter::once(names).chain(cells).collect();
     let width_of =
         |column: usize| lines.iter().filter_map(|line| line.get(column)).map(|text| text.chars().count()).max();
-    let widths: Vec<usize> = (0..names.len()).map(|column| width_of(column).unwrap_or_default()).collect();
+    let widths: Vec<usize> = (0..columns).map(|column| width_of(column).unwrap_or_default()).collect();
     for line in lines {
         let padded = line.iter().zip(&widths).map(|(text, width)| format!("{text:width$}"));
         out.push_str("  ");
@@ -203,9 +216,10 @@ mod tests {
     fn a_table_has_what_the_json_has_in_its_order() {
         let json = r#"{"coach_id":"ada","clients":{"stored":12,"active":9},"crm":true,
             "endpoints":[{"id":"we_1","host":"a.example","since":null},{"id":"we_22","host":"b.example","since":"x"}],
-            "dead":[]}"#;
+            "dead":[],"queues":{"a.fifo":{"visible":1},"b":{"visible":22}}}"#;
         let shown = "coach_id        ada\nclients.stored  12\nclients.active  9\ncrm             yes\n\
-            \nendpoints: 2\n  id     host       since\n  we_1   a.example  -\n  we_22  b.example  x\n\ndead: 0\n";
+            \nendpoints: 2\n  id     host       since\n  we_1   a.example  -\n  we_22  b.example  x\n\ndead: 0\n\
+            \nqueues: 2\n  name    visible\n  a.fifo  1\n  b       22\n";
         assert_eq!(table(json), shown);
     }
 
