@@ -90,7 +90,7 @@ async fn set(
         return done(false);
     }
     consent.ask(&format!(
-        "this sets the clients of coach {coach} from {} to {}, and the active ones from {} to {}",
+        "sets the clients of coach {coach} from {} to {}, and the active ones from {} to {}",
         stored.stored, counted.stored, stored.active, counted.active
     ))?;
     let actor = actor(operator).await?;

@@ -32,7 +32,7 @@ pub(crate) async fn key(
     if record.status(now) == KeyStatus::Revoked {
         return done(false);
     }
-    consent.ask(&format!("this revokes key {id} ({}) of coach {coach} for good", record.display))?;
+    consent.ask(&format!("revokes key {id} ({}) of coach {coach} for good", record.display))?;
     let actor = actor(operator).await?;
     let context = AuditContext { coach, actor: &actor, now };
     let detail = consent.detail(record.audit_detail());
