@@ -83,6 +83,10 @@ class Cloud:
             except (ProcessLookupError, subprocess.TimeoutExpired):
                 continue
 
+    def session(self):
+        """A session in the account's region."""
+        return boto3.Session(region_name=REGION)
+
     def client(self, service):
         """Creates a client of a service as the account's root."""
         keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from cloud import REGION
 from samcli.yamlhelper import yaml_parse
+from samtranslator.parser.parser import Parser
+from samtranslator.translator.translator import Translator
 
 NAME = "partner-api"
 # Seconds between two lines about a command that still runs.
@@ -77,10 +79,10 @@ class Stack:
         if secrets:
             self.workarounds.append("policies name secrets by ARNs spelled out, since ministack's Ref of a secret is its name")
 
-    def deploy(self, **parameters):
+    def deploy(self, template=None, **parameters):
         """Creates or updates the stack."""
         given = self.parameters | parameters
-        command = [self.folder / "tools/bin/sam", "deploy", "--template-file", self.template, "--stack-name", NAME]
+        command = [self.folder / "tools/bin/sam", "deploy", "--template-file", template or self.template, "--stack-name", NAME]
         command += ["--resolve-s3", "--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-progressbar"]
         command += ["--parameter-overrides", *(f"{name}={value}" for name, value in given.items())]
         self.run_sam(command)
@@ -114,6 +116,38 @@ class Stack:
         assert self.outputs() == before
         self.functions()
         return f"{release.stat().st_size:,} bytes"
+
+    def gradually(self):
+        """Deploys the packaged release with the other setting of `GradualDeployment`, as SAM transforms it.
+
+        The emulator has no CodeDeploy. Its resources are checked in the transformed template, and left out.
+        """
+        preference = "Canary10Percent5Minutes"
+        document = yaml_parse((self.folder / "releases/release.yaml").read_text())
+        defaults = {name: parameter.get("Default", "") for name, parameter in document["Parameters"].items()}
+        given = defaults | self.parameters | {"GradualDeployment": preference}
+        resources = Translator({}, Parser(), boto_session=self.cloud.session()).translate(document, given)["Resources"]
+        left_out = {name for name, resource in resources.items() if resource["Type"].startswith("AWS::CodeDeploy::")}
+        aliases = [resource for resource in resources.values() if resource["Type"] == "AWS::Lambda::Alias"]
+        for alias in aliases:
+            update = alias.pop("UpdatePolicy")["CodeDeployLambdaAliasUpdate"]
+            group = resources[update["DeploymentGroupName"]["Ref"]]["Properties"]
+            assert group["AutoRollbackConfiguration"]["Enabled"], group
+            assert preference in json.dumps(group["DeploymentConfigName"]), group
+            alarm = group["AlarmConfiguration"]["Fn::If"][1]["Alarms"][0]["Name"]["Ref"]
+            dimensions = {each["Name"]: each["Value"] for each in resources[alarm]["Properties"]["Dimensions"]}
+            assert dimensions["FunctionName"] == alias["Properties"]["FunctionName"], alarm
+        document["Resources"] = {name: resource for name, resource in resources.items() if name not in left_out}
+        document.pop("Transform")
+        transformed = self.folder / "releases/gradual.yaml"
+        transformed.write_text(json.dumps(document))
+        self.deploy(transformed, GradualDeployment=preference)
+        watched = {alarm["AlarmName"] for alarm in self.cloud.client("cloudwatch").describe_alarms(AlarmNamePrefix=NAME)["MetricAlarms"]}
+        watched = {name for name in watched if name.endswith("-release")}
+        # The function of a sandbox has no alarm here.
+        assert len(watched) == len(aliases) - 1, (watched, len(aliases))
+        self.workarounds.append("the gradual setting is deployed without CodeDeploy, which ministack lacks")
+        return f"{len(aliases)} aliases, {len(watched)} alarms"
 
     def resources(self):
         """Returns physical ids by logical ids."""
@@ -182,6 +216,7 @@ class Stack:
     def changes(self):
         """Steps that update and delete the stack."""
         yield "a packaged release is deployed with the previous parameters", self.upgrade
+        yield "the same release is deployed gradually, with an alarm on each new version", self.gradually
         yield "a second deploy adds the custom domain and the alarms' topic", self.give_domain
         yield "deleting the stack leaves every table and secret", self.delete
 

@@ -50,6 +50,9 @@ pub type ExportedTables = BTreeMap<&'static str, Vec<Value>>;
 /// Opens a binary attribute of an item, which a path such as `attempts.excerpt` names. `None`: it is left out.
 type Open = fn(&Vault, &Item, &str, &[u8]) -> Result<Option<Value>, StoreError>;
 
+/// The same of one item, by the attribute's path.
+type OpenAt<'a> = &'a dyn Fn(&str, &[u8]) -> Result<Option<Value>, StoreError>;
+
 /// The items of a table about a person.
 struct Source {
     table: &'static str,
@@ -261,11 +264,7 @@ fn shown_item(item: &Item, open: Open, vault: &Vault) -> Result<Map<String, Valu
 }
 
 /// The members of an item, or of a map at a path, as JSON. `open` reads binary members.
-fn shown_members(
-    members: &Item,
-    path: &str,
-    open: &dyn Fn(&str, &[u8]) -> Result<Option<Value>, StoreError>,
-) -> Result<Map<String, Value>, StoreError> {
+fn shown_members(members: &Item, path: &str, open: OpenAt<'_>) -> Result<Map<String, Value>, StoreError> {
     let mut shown = Map::new();
     for (name, value) in members {
         let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
@@ -276,11 +275,7 @@ fn shown_members(
     Ok(shown)
 }
 
-fn shown_value(
-    value: &AttributeValue,
-    path: &str,
-    open: &dyn Fn(&str, &[u8]) -> Result<Option<Value>, StoreError>,
-) -> Result<Option<Value>, StoreError> {
+fn shown_value(value: &AttributeValue, path: &str, open: OpenAt<'_>) -> Result<Option<Value>, StoreError> {
     let number = |number: &String| serde_json::from_str(number).unwrap_or_else(|_| json!(number));
     Ok(Some(match value {
         AttributeValue::S(text) => json!(text),
