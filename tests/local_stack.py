@@ -11,6 +11,8 @@ from contextlib import contextmanager
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 
 EMPTY = ("--no-demo", "--ephemeral")
+# Without fixed addresses, the operation that lists them is an unknown path.
+ADDRESSES = "203.0.113.7,2001:db8:7::/48"
 # Longer than the removal of a workspace's test data takes.
 REMOVAL_S = 60
 
@@ -30,8 +32,8 @@ def stack(binary, *options):
 
 
 def sandbox(binary, *options):
-    """Starts a sandbox as `stack` starts a live stack."""
-    return stack(binary, "--mode", "test", *(options or EMPTY))
+    """Starts a sandbox, which has all operations, as `stack` starts a live stack."""
+    return stack(binary, "--mode", "test", "--parameter", f"WebhookAddresses={ADDRESSES}", *(options or EMPTY))
 
 
 def call(url, body=None, method=None, **headers):
