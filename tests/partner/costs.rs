@@ -242,7 +242,7 @@ async fn an_external_id_costs_its_lock_and_an_update_its_entries_in_the_lists() 
     };
     let (client, bare) = post(1, None).await;
     // The lock is one item of the transaction.
-    assert_eq!((bare, post(2, Some("emr-2")).await.1), (25.0, 27.0));
+    assert_eq!((bare, post(2, Some("emr-2")).await.1), (27.0, 29.0));
     for (body, units) in [
         (json!({ "is_active": true }), 4.0),
         (json!({ "is_active": false }), 16.0),

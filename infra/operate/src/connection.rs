@@ -38,6 +38,8 @@ const OF_SANDBOX: &str = "WipeFunction";
 
 /// A stack, and who operates it.
 pub(crate) struct Operator {
+    /// The name of the stack.
+    pub(crate) stack: String,
     pub(crate) env: Environment,
     pub(crate) db: Db,
     pub(crate) sqs: aws_sdk_sqs::Client,
@@ -66,7 +68,7 @@ impl Operator {
 
     /// The vault, for commands that read or write sealed values.
     pub(crate) async fn vault(&self) -> Result<Vault, Failure> {
-        Ok(Vault::open(&self.env).await?)
+        Vault::open(&self.env).await.map_err(|error| Failure::of_cause("secretsmanager:GetSecretValue", error.as_ref()))
     }
 
     /// All queues, by their logical ids.
@@ -103,7 +105,7 @@ pub(crate) async fn open(options: &Options) -> Result<Operator, Failure> {
     let clock: Arc<dyn Clock> = Arc::new(AwsClock { ahead });
     let sqs = aws_sdk_sqs::Client::new(&sdk);
     let env = Environment::with_sdk(Config::from_vars(variables), clock, sdk);
-    Ok(Operator { db: Db::new(&env), env, sqs, is_local: options.local, resources })
+    Ok(Operator { stack: stack.to_owned(), db: Db::new(&env), env, sqs, is_local: options.local, resources })
 }
 
 /// The variable by which the modules of the store know a resource, such as `LOGIN_LINKS_TABLE` of `LoginLinksTable`.

@@ -10,7 +10,8 @@ use crate::output::say;
 
 impl Consent {
     /// Says what is about to happen, and waits for a yes. Anything else, or no answer, declines.
-    pub(crate) fn ask(&self, what: &str) -> Result<(), Failure> {
+    pub(crate) fn ask(&self, stack: &str, what: &str) -> Result<(), Failure> {
+        let what = format!("stack {stack}: {what}");
         if self.yes {
             say(&format!("{what}."));
             return Ok(());

@@ -89,16 +89,19 @@ async fn set(
     if stored == counted {
         return done(false);
     }
-    consent.ask(&format!(
-        "sets the clients of coach {coach} from {} to {}, and the active ones from {} to {}",
-        stored.stored, counted.stored, stored.active, counted.active
-    ))?;
+    let units = Units::new(&operator.env, &operator.db, &operator.vault().await?)?;
+    consent.ask(
+        &operator.stack,
+        &format!(
+            "sets the clients of coach {coach} from {} to {}, and the active ones from {} to {}",
+            stored.stored, counted.stored, stored.active, counted.active
+        ),
+    )?;
     let actor = actor(operator).await?;
     let context = AuditContext { coach, actor: &actor, now: operator.now() };
     let detail = consent.detail(AuditDetail::default());
     let audited = overview.workspaces.audit(context, AuditAction::CountsRebuilt, coach.as_str(), detail);
     let unit = Unit::new().write([overview.set_counts(coach, stored, counted), audited]);
-    let units = Units::new(&operator.env, &operator.db, &operator.vault().await?)?;
     match units.commit(unit, Once::ByVersion, operator.now()).await? {
         Commit::Done => done(true),
         Commit::Refused(_) | Commit::Repeated(_) => Err(raced(coach.as_str())),

@@ -49,7 +49,7 @@ async fn change(operator: &Operator, wanted: &options::EndpointChange, enabled: 
     }
     let host = found.endpoint.url.host();
     let verb = if enabled { "enables" } else { "disables" };
-    consent.ask(&format!("{verb} endpoint {id} ({host}) of coach {coach}"))?;
+    consent.ask(&operator.stack, &format!("{verb} endpoint {id} ({host}) of coach {coach}"))?;
     let actor = actor(operator).await?;
     let context = AuditContext { coach: &coach, actor: &actor, now };
     let detail = AuditDetail {

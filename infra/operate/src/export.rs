@@ -1,23 +1,25 @@
 //! `client export ID`: writes all that is stored about a client to a file, whole or not at all.
 //!
 //! 1. Checks that the file can be made, and that the client is known. 2. Asks. 3. Writes the line of the audit trail.
-//! 4. Reads. 5. Writes the file under another name, and gives it its name, unless the name is taken by then.
+//! 4. Reads. 5. Writes a file without a name, and gives it its name, unless the name is taken by then.
 //!
 //! The line comes first, so that no export leaves none. A failure after it says so.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::fs::{File, Permissions};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use domain::audit::{AuditAction, AuditDetail};
 use domain::id::{ClientId, CoachId};
 use domain::time::Timestamp;
+use rustix::fs::{AtFlags, CWD, linkat};
 use serde::Serialize;
 use store::audit::AuditContext;
 use store::client::StoredClient;
 use store::operating::export::{ExportedTables, Exporter};
 use store::workspace::Workspaces;
-use tempfile::NamedTempFile;
 
 use crate::actor::actor;
 use crate::client::known;
@@ -26,6 +28,9 @@ use crate::done::Done;
 use crate::failure::Failure;
 use crate::options::ClientCommand;
 use crate::output::Answer;
+
+/// The mode of the file.
+const OWNER_ALONE: u32 = 0o600;
 
 /// The content of the file.
 #[derive(Serialize)]
@@ -50,7 +55,7 @@ pub(crate) async fn export(operator: &Operator, command: &ClientCommand) -> Resu
     let coach = &client.client.coach_id;
     let (vault, actor) = (operator.vault().await?, actor(operator).await?);
     let exporter = Exporter::new(&operator.env, &operator.db, &vault)?;
-    consent.ask(&format!(
+    consent.ask(&operator.stack, &format!(
         "writes all that is stored about client {id} of coach {coach} to {}, with a line in the coach's audit trail",
         to.display()
     ))?;
@@ -81,7 +86,8 @@ async fn write(
 impl NewFile {
     /// Checks that a path is free, and that its directory takes files. A check leaves nothing behind.
     fn check(to: &Path) -> Result<Self, Failure> {
-        let name = to.file_name().ok_or_else(|| Failure::refused("--to must end with the name of a file"))?;
+        let name = to.file_name().filter(|name| *name != "-");
+        let name = name.ok_or_else(|| Failure::refused("--to must end with the name of a file"))?;
         let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
         let directory = parent.unwrap_or_else(|| Path::new(".")).to_owned();
         let path = directory.join(name);
@@ -96,14 +102,32 @@ impl NewFile {
     /// Writes the file, readable by its owner alone, unless its name is taken by now.
     fn write(&self, content: &impl Serialize) -> Result<(), Failure> {
         let written = || -> io::Result<()> {
-            // A temporary file has the mode 600.
-            let file = NamedTempFile::new_in(&self.directory)?;
-            fill(file.as_file(), content)?;
-            file.persist_noclobber(&self.path)?;
-            Ok(())
+            // A file without a name is gone if the process is killed.
+            let unnamed = tempfile::tempfile_in(&self.directory)?;
+            unnamed.set_permissions(Permissions::from_mode(OWNER_ALONE))?;
+            fill(&unnamed, content)?;
+            match give_name(&unnamed, &self.path) {
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => self.write_by_rename(content),
+                given => given,
+            }
         };
         written().map_err(|error| Failure::refused(format!("{}: {error}", self.path.display())))
     }
+
+    /// Writes the file under another name first, where the file system gives no name to a file that has none. A kill
+    /// leaves that other file, whose name says what it is.
+    fn write_by_rename(&self, content: &impl Serialize) -> io::Result<()> {
+        let file = tempfile::Builder::new().prefix(".operate-export-").tempfile_in(&self.directory)?;
+        fill(file.as_file(), content)?;
+        file.persist_noclobber(&self.path)?;
+        Ok(())
+    }
+}
+
+/// Gives a name to a file that has none, unless the name is taken.
+fn give_name(unnamed: &File, path: &Path) -> io::Result<()> {
+    let own = format!("/proc/self/fd/{}", unnamed.as_raw_fd());
+    Ok(linkat(CWD, own, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
 }
 
 fn fill(file: &File, content: &impl Serialize) -> io::Result<()> {
@@ -117,7 +141,6 @@ fn fill(file: &File, content: &impl Serialize) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::PermissionsExt;
 
     use serde_json::{Value, json};
 
@@ -148,11 +171,23 @@ mod tests {
         let to = directory.path().join("c1.json");
         let file = NewFile::check(&to).unwrap();
         fs::write(&to, "mine").unwrap();
-        for path in [to.clone(), directory.path().to_owned(), directory.path().join("none/c1.json"), "..".into()] {
+        for path in
+            ["-".into(), to.clone(), directory.path().to_owned(), directory.path().join("none/c1.json"), "..".into()]
+        {
             assert_eq!(NewFile::check(&path).err().map(|failure| failure.code), Some(Code::Refused), "{path:?}");
         }
         assert_eq!(file.write(&json!({})).unwrap_err().code, Code::Refused, "the name was taken meanwhile");
         assert_eq!((fs::read_to_string(&to).unwrap().as_str(), names(directory.path()).len()), ("mine", 1));
+    }
+
+    #[test]
+    fn a_file_system_without_unnamed_files_gets_a_whole_file_too() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = NewFile::check(&directory.path().join("c1.json")).unwrap();
+        file.write_by_rename(&json!({ "client_id": "c1" })).unwrap();
+        assert_eq!(names(directory.path()), ["c1.json"]);
+        assert_eq!(fs::metadata(&file.path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(file.write_by_rename(&json!({})).unwrap_err().kind(), ErrorKind::AlreadyExists);
     }
 
     #[test]

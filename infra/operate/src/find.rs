@@ -1,6 +1,8 @@
 //! `find`: whose an id is.
 
+use domain::id::ClientId;
 use serde::Serialize;
+use store::client::ClientState;
 use store::operating::Overview;
 use store::operating::find::Found;
 
@@ -19,7 +21,15 @@ pub(crate) async fn find(operator: &Operator, wanted: &options::Find) -> Result<
     let overview = Overview::new(&operator.env, &operator.db)?;
     let matches = overview.find(&wanted.text, &Said).await?;
     if matches.is_empty() {
-        return Err(Failure::not_found("nothing has this id; a key is found by its last four characters"));
+        let client = ClientId::parse(&wanted.text).ok();
+        let state = match &client {
+            Some(client) => overview.clients.state(client).await?,
+            None => ClientState::Unknown,
+        };
+        return Err(Failure::not_found(match state {
+            ClientState::Erased => "this client is erased",
+            ClientState::Known(_) | ClientState::Unknown => "nothing has this id or this end of a key",
+        }));
     }
     Answer::of(&Matches { matches })
 }

@@ -32,13 +32,13 @@ pub(crate) async fn key(
     if record.status(now) == KeyStatus::Revoked {
         return done(false);
     }
-    consent.ask(&format!("revokes key {id} ({}) of coach {coach} for good", record.display))?;
+    let units = Units::new(&operator.env, &operator.db, &operator.vault().await?)?;
+    consent.ask(&operator.stack, &format!("revokes key {id} ({}) of coach {coach} for good", record.display))?;
     let actor = actor(operator).await?;
     let context = AuditContext { coach, actor: &actor, now };
     let detail = consent.detail(record.audit_detail());
     let audited = workspaces.audit(context, AuditAction::KeyRevoked, id.as_str(), detail);
     let unit = Unit::new().write(keys.revoke(coach, id, now)).write([audited]);
-    let units = Units::new(&operator.env, &operator.db, &operator.vault().await?)?;
     match units.commit(unit, Once::ByVersion, now).await? {
         Commit::Done => done(true),
         Commit::Refused(_) | Commit::Repeated(_) => Err(raced(id.as_str())),

@@ -1,14 +1,18 @@
 //! The command line.
 
+use std::error::Error;
 use std::path::PathBuf;
 
 use clap::builder::NonEmptyStringValueParser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
-use domain::id::{ClientId, CoachId, DeliveryId, EndpointId, KeyId};
+use domain::id::{ClientId, CoachId, DeliveryId, EndpointId, KeyId, MAX_ID_CHARS};
 use domain::visible::does_not_show;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, is_whole_key};
 
+/// Longest word of a command line.
+const MAX_WORD_BYTES: usize = 24;
 /// Most characters of a reason.
 const MAX_REASON_CHARS: usize = 200;
 
@@ -32,7 +36,7 @@ pub(crate) struct Options {
     pub(crate) aws_port: u16,
 
     /// Prints one JSON object, failures too: {code, error}.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, overrides_with = "json")]
     pub(crate) json: bool,
 
     #[command(subcommand)]
@@ -80,7 +84,7 @@ pub(crate) enum Command {
 pub(crate) struct Find {
     /// An id; a key as lists show it (svc_live_…3f9a), or its last four characters; or the SHA-256 of an e-mail
     /// address, 64 hexadecimal digits of its form in lower case with an ASCII domain.
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    #[arg(value_parser = findable)]
     pub(crate) text: String,
 }
 
@@ -281,20 +285,61 @@ impl Options {
     }
 }
 
-/// The first line of an error about the command line, without its label.
+/// The first line of an error about the command line, without its label. A value that was typed may be anything, an
+/// address too, and is left out unless it looks like a word of the command line.
 pub(crate) fn line_of(error: &clap::Error) -> String {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return "a command is missing; see --help".to_owned();
+    }
     let text = error.render().to_string();
-    let text = text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
-    let words: Vec<&str> = text.split_whitespace().collect();
-    format!("{}; see --help", words.join(" "))
+    let line = text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => text.as_str(),
+        _ => "",
+    };
+    let line = match error.kind() {
+        ErrorKind::ValueValidation => {
+            let rule = error.source().map(ToString::to_string).unwrap_or_default();
+            format!("{} {rule}", context(ContextKind::InvalidArg))
+        }
+        ErrorKind::InvalidValue if !is_word(context(ContextKind::InvalidValue)) => {
+            format!("{} has another value than those of --help", context(ContextKind::InvalidArg))
+        }
+        ErrorKind::InvalidSubcommand if !is_word(context(ContextKind::InvalidSubcommand)) => {
+            "unknown command".to_owned()
+        }
+        ErrorKind::UnknownArgument if !is_word(context(ContextKind::InvalidArg)) => "unexpected argument".to_owned(),
+        _ => line.split_whitespace().collect::<Vec<_>>().join(" "),
+    };
+    format!("{line}; see --help")
+}
+
+/// Returns true for a command, an option with its placeholder, or what is mistyped for one.
+fn is_word(typed: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphabetic() || matches!(c, '-' | '<' | '>' | ' ' | '.' | '[' | ']');
+    typed.len() <= MAX_WORD_BYTES && typed.chars().all(is_plain)
 }
 
 fn reason(text: &str) -> Result<String, &'static str> {
     let is_short = (1..=MAX_REASON_CHARS).contains(&text.chars().count());
-    if is_short && text.contains(|c| !does_not_show(c)) && !text.contains(char::is_control) {
+    if is_short && text.trim() != "" && !text.contains(|c| c != ' ' && does_not_show(c)) {
         Ok(text.to_owned())
     } else {
-        Err("must have 1 to 200 characters, one of them visible, and no control characters")
+        Err("must have 1 to 200 characters that show, and blanks between them")
+    }
+}
+
+/// An id, the id of a request, a hash, or a key as lists show it.
+fn findable(text: &str) -> Result<String, &'static str> {
+    if is_whole_key(text) {
+        return Err("is a whole key: give its last four characters");
+    }
+    let text = text.replace("...", "…");
+    let is_findable = |c: char| c.is_ascii_graphic() && c != '@' || c == '…';
+    if (1..=MAX_ID_CHARS).contains(&text.chars().count()) && text.chars().all(is_findable) {
+        Ok(text)
+    } else {
+        Err("must be an id of 1 to 128 characters, the end of a key, or the SHA-256 of an e-mail address")
     }
 }
 
@@ -331,7 +376,10 @@ mod tests {
     #[case("feed --local --stack x", "exclude")]
     #[case("--local", "subcommand")]
     #[case("--local frobnicate", "frobnicate")]
-    #[case("--local coach a/b", "a/b")]
+    #[case("--local coach a/b", "<ID>")]
+    #[case("--local dead", "a command is missing")]
+    #[case("--local find svc_live_0p6JfZy2kFhzuZgbamaehaiX6ZwMlooy", "last four")]
+    #[case("--local find ada@example.com", "SHA-256")]
     #[case("--local client", "ID")]
     #[case("--local key revoke key_1", "--reason")]
     #[case("--local dead redrive --reason r", "IDS")]
@@ -345,9 +393,26 @@ mod tests {
         assert!(refused.contains(cause) && !refused.contains('\n'), "{refused}");
     }
 
+    #[rstest::rstest]
+    #[case("--local coach ada@example.com")]
+    #[case("--local ada@example.com")]
+    #[case("--local feed ada@example.com")]
+    #[case("--local svc_live_0p6JfZy2kFhzuZgbamaehaiX6ZwMlooy")]
+    #[case("--local key revoke key_1 --reason ada@example.com\u{1b}")]
+    fn what_was_typed_is_not_repeated(#[case] line: &str) {
+        let refused = parse(line).unwrap_err();
+        assert!(!refused.contains("example") && !refused.contains("0p6J"), "{refused}");
+    }
+
+    #[test]
+    fn three_dots_stand_for_the_sign_in_a_key() {
+        let Command::Find(Find { text }) = parse("--local find svc_live_...looy").unwrap().command else { panic!() };
+        assert_eq!(text, "svc_live_…looy");
+    }
+
     #[test]
     fn a_reason_has_something_to_read() {
-        for bad in ["", "  ", "\u{200b}", "two\nlines", &"x".repeat(MAX_REASON_CHARS + 1)] {
+        for bad in ["", "  ", "\u{200b}", "a\u{202e}b", "two\nlines", &"x".repeat(MAX_REASON_CHARS + 1)] {
             assert!(reason(bad).is_err(), "{bad:?}");
         }
         assert!(reason(&"ü".repeat(MAX_REASON_CHARS)).is_ok());

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use crate::failure::{Code, Failure};
+use crate::failure::{Code, Failure, masked};
 
 /// The answer of a command, as JSON whose members stand in the order of their type.
 pub(crate) struct Answer(String);
@@ -23,23 +23,23 @@ impl Answer {
 pub(crate) fn print(json: bool, Answer(answer): &Answer) -> Result<(), Failure> {
     let text = if json { format!("{}\n", escaped(answer)) } else { table(answer) };
     let printed = std::io::stdout().write_all(text.as_bytes());
-    printed.map_err(|error| Failure::unreachable(format!("stdout: {error}")))
+    printed.map_err(|error| {
+        Failure::unreachable(format!("the command has ended well, but its answer could not be written: {error}"))
+    })
 }
 
 /// Prints a failure: on stdout as JSON, else on stderr as a line.
 pub(crate) fn print_failure(json: bool, failure: &Failure) -> ExitCode {
-    match (json, serde_json::to_string(failure)) {
-        (true, Ok(text)) => {
-            let _ = writeln!(std::io::stdout(), "{}", escaped(&text));
-        }
-        _ => say(&failure.error),
+    let text = serde_json::to_string(failure).unwrap_or_default();
+    if !json || writeln!(std::io::stdout(), "{}", escaped(&text)).is_err() {
+        say(&failure.error);
     }
     ExitCode::from(if failure.code == Code::Usage { 2 } else { 1 })
 }
 
 /// Says something to the person at the terminal, on stderr.
 pub(crate) fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "operate: {}", escaped(text));
+    let _ = writeln!(std::io::stderr(), "operate: {}", escaped(&masked(text)));
 }
 
 /// Text in which control characters, and characters that change the direction of text, are escaped.

@@ -43,7 +43,10 @@ pub(crate) async fn retry(
         ResendLookup::NotFound => return Err(Failure::refused(format!("delivery {id} is older than 30 days"))),
     };
     let host = endpoint.url.host();
-    consent.ask(&format!("sends delivery {id} to endpoint {endpoint_id} ({host}) of coach {coach} again"))?;
+    consent.ask(
+        &operator.stack,
+        &format!("sends delivery {id} to endpoint {endpoint_id} ({host}) of coach {coach} again"),
+    )?;
     let actor = actor(operator).await?;
     let detail = AuditDetail {
         endpoint_id: Some(endpoint_id.clone()),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aws_sdk_secretsmanager::Client;
 use domain::assertion::AssertionSigner;
 use domain::seal::{CannotOpen, Sealer};
-use runtime::{BoxError, Environment, random_bytes};
+use runtime::{BoxError, Environment, random_bytes, without_message};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -57,6 +57,6 @@ impl Vault {
 async fn read_secret(env: &Environment, variable: &str) -> Result<String, BoxError> {
     let arn = env.config().get(variable)?;
     let secrets = Client::new(env.sdk());
-    let secret = secrets.get_secret_value().secret_id(arn).send().await?;
+    let secret = secrets.get_secret_value().secret_id(arn).send().await.map_err(without_message)?;
     secret.secret_string.ok_or_else(|| format!("the secret of {variable} has no text").into())
 }

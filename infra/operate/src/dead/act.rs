@@ -45,7 +45,7 @@ pub(super) async fn act(act: Act<'_>, selection: Selection<'_>) -> Result<Answer
         let outcome = worker.work(queue, Wanted { ids, behind }, &mut dead).await;
         outcome.map_err(|failure| Failure {
             error: format!(
-                "{} dead letters are done, the others are still dead letters: {}",
+                "{} dead letters are done and have their lines in the audit trail, the others are not: {}",
                 dead.len(),
                 failure.error
             ),
@@ -82,8 +82,8 @@ async fn select(act: &Act<'_>, selection: &Selection<'_>) -> Result<Vec<Surveyed
 
 /// Asks on another thread, so that Ctrl-C ends the process while the operator thinks.
 async fn ask(act: &Act<'_>, question: String) -> Result<(), Failure> {
-    let consent = act.consent.clone();
-    let asked = tokio::task::spawn_blocking(move || consent.ask(&question)).await;
+    let (consent, stack) = (act.consent.clone(), act.operator.stack.clone());
+    let asked = tokio::task::spawn_blocking(move || consent.ask(&stack, &question)).await;
     asked.unwrap_or_else(|_| Err(Failure::declined("not confirmed, nothing was changed")))
 }
 

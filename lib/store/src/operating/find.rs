@@ -54,9 +54,9 @@ impl Overview {
         if EndpointId::parse_whole(wanted).is_ok() {
             found.extend(self.endpoints_at(wanted, progress).await?);
         } else if DeliveryId::parse_whole(wanted).is_ok() {
-            found.extend(self.deliveries_at(FoundKind::Delivery, "id = :wanted", wanted, progress).await?);
+            found.extend(self.delivery_at(wanted, progress).await?);
         } else if EventId::parse_whole(wanted).is_ok() {
-            found.extend(self.deliveries_at(FoundKind::Event, "event_id = :wanted", wanted, progress).await?);
+            found.extend(self.of_event(wanted, progress).await?);
         } else if let Ok(contact) = ContactId::parse(wanted) {
             found.extend(self.contacts_at(contact, progress).await?);
         } else if is_hash(wanted) {
@@ -64,7 +64,7 @@ impl Overview {
         } else if let Some(shown) = shown_key(wanted) {
             found.extend(self.keys_shown(shown, progress).await?);
         }
-        if found.is_empty() {
+        if found.is_empty() && !is_ours(wanted) {
             found = self.requests_at(wanted, progress).await?;
         }
         found.sort_unstable();
@@ -100,17 +100,20 @@ impl Overview {
         found_in(&items, FoundKind::Endpoint, |_| wanted.to_owned())
     }
 
-    async fn deliveries_at(
-        &self,
-        kind: FoundKind,
-        filter: &str,
-        wanted: &str,
-        progress: &dyn Progress,
-    ) -> Result<Vec<Found>, StoreError> {
-        let items = scan(&self.deliveries, filter, [(":wanted", s(wanted))], progress).await?;
-        let of = |item: &Item| CoachId::parse(text(item, "coach_id")).ok();
-        let coaches = items.iter().filter_map(of);
-        Ok(coaches.map(|coach_id| Found { kind, id: wanted.to_owned(), coach_id }).collect())
+    async fn delivery_at(&self, wanted: &str, progress: &dyn Progress) -> Result<Vec<Found>, StoreError> {
+        let items = scan(&self.deliveries, "id = :wanted", [(":wanted", s(wanted))], progress).await?;
+        Ok(items.iter().filter_map(found_delivery).collect())
+    }
+
+    /// An event, and its deliveries.
+    async fn of_event(&self, wanted: &str, progress: &dyn Progress) -> Result<Vec<Found>, StoreError> {
+        let items = scan(&self.deliveries, "event_id = :wanted", [(":wanted", s(wanted))], progress).await?;
+        let deliveries = items.iter().filter_map(found_delivery);
+        let with_event = deliveries.flat_map(|delivery| {
+            let coach_id = delivery.coach_id.clone();
+            [Found { kind: FoundKind::Event, id: wanted.to_owned(), coach_id }, delivery]
+        });
+        Ok(with_event.collect())
     }
 
     async fn contacts_at(&self, contact: ContactId, progress: &dyn Progress) -> Result<Vec<Found>, StoreError> {
@@ -196,6 +199,16 @@ impl Overview {
         let items = scan(&self.deliveries, "id = :wanted", [(":wanted", s(id.as_str()))], progress).await?;
         items.first().map(|item| endpoint_of(text(item, "pk"))).transpose()
     }
+}
+
+fn found_delivery(item: &Item) -> Option<Found> {
+    let coach_id = CoachId::parse(text(item, "coach_id")).ok()?;
+    Some(Found { kind: FoundKind::Delivery, id: text(item, "id").to_owned(), coach_id })
+}
+
+/// Returns true for an id that the service made, which no request has.
+fn is_ours(text: &str) -> bool {
+    EndpointId::parse_whole(text).is_ok() || DeliveryId::parse_whole(text).is_ok() || EventId::parse_whole(text).is_ok()
 }
 
 /// Records of workspaces' partitions.

@@ -27,7 +27,7 @@ pub const MAX_LINES: usize = 1_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LineKind {
-    /// What is kept of a fact.
+    /// The part of a fact that is kept.
     Record,
     /// A change in the outbox, with the time from which it is to be sent.
     Change,
@@ -88,7 +88,7 @@ impl Timelines {
         Ok(latest([records, events, deliveries, changes].concat()))
     }
 
-    /// What is kept of facts. The phase is one that `phase.advanced` or `client.saved` set.
+    /// The parts of facts that are kept. The phase is one that `phase.advanced` or `client.saved` set.
     async fn records(&self, client: &StoredClient) -> Result<Vec<TimelineLine>, StoreError> {
         let facts = self.records.history(&client.client.id).await?.into_iter();
         let lines = facts.map(|fact| {
