@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-/// Words of a guide that stand for a value.
-const NO_COMMANDS: [&str; 3] = ["()", "--help", "|"];
+/// Words with which a text is no command, or one that takes no help behind it.
+const NO_COMMANDS: [&str; 4] = ["()", "--help", "|", "--"];
 
 /// The lines of code and the quoted texts of all guides that begin with the command's name.
 fn shown() -> Vec<String> {

@@ -11,7 +11,7 @@ async fn a_wrong_command_line_is_exit_2_before_any_call() {
     for (arguments, cause) in [
         (&["frobnicate"][..], "frobnicate"),
         (&["coach"], "ID"),
-        (&["coach", "a/b"], "a/b"),
+        (&["coach", "a/b"], "<ID>"),
         (&["key", "revoke", "key_1"], "--reason"),
         (&["key", "revoke", "key_1", "--reason", " "], "--reason"),
         (&["feed", "--stack", "partner-api"], "--local"),
