@@ -336,7 +336,7 @@ async fn a_redrive_that_is_killed_before_any_call_loses_no_fact_and_stores_it_on
             break;
         }
         assert!(calls < MANY_CALLS - 1, "never done");
-        // What the killed process held comes into sight again.
+        // The messages that the killed process held come into sight again.
         world.advance_s(HELD_S).await;
     }
     assert_eq!((messages(world, FACTS).await, stored().await, scene.receiver.hooks().len()), (0, 1, 1));

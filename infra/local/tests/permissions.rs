@@ -204,7 +204,7 @@ async fn an_operator_has_the_permissions_of_the_policies_that_the_access_key_id_
     const SEND: &str = "AmazonSQS.SendMessage";
     let local = Local::start().await;
     let scan = |table: &str| json!({ "TableName": format!("partner-api-{table}") }).to_string();
-    // Whoever may send such a message is told that its body is empty.
+    // A caller that may send such a message is told that its body is empty.
     let send = json!({ "QueueUrl": "http://h/000000000000/application-feed", "MessageBody": "" }).to_string();
     let both = "OperatorReadPolicy+OperatorActPolicy";
     for (access_key_id, target, body, expected) in [

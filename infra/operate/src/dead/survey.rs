@@ -34,7 +34,7 @@ pub(super) struct Surveyed {
     /// The number of further ones, by the approximate count of SQS: more than a survey takes, further orders of a lane,
     /// or messages that another reader holds.
     pub(super) unseen: usize,
-    /// Those among them that no other reader holds.
+    /// The unseen ones that no other reader holds.
     pub(super) behind: usize,
 }
 

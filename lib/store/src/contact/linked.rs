@@ -15,7 +15,7 @@ use crate::workspace::{key_of, partition};
 pub(crate) struct ContactKeys {
     /// The contact itself and its addresses.
     pub(crate) own: Vec<Item>,
-    /// Its opportunities and events. The index may lag.
+    /// The opportunities and events of the contact. The index may lag.
     pub(crate) about: Vec<Item>,
 }
 

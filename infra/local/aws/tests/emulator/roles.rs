@@ -33,7 +33,7 @@ async fn a_role_has_the_permissions_of_the_managed_policies_that_its_access_key_
         ("Read+Act", (true, true)),
         ("Bounded", (false, false)),
         ("Act+Bounded", (false, true)),
-        // Whoever names anything else is the developer.
+        // A caller that names anything else is the developer.
         ("Read+Other", (true, true)),
         ("read", (true, true)),
         ("+", (true, true)),
