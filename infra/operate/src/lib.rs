@@ -3,8 +3,9 @@
 //! ```text
 //! options -> connection (names, credentials) -> a command -> output (JSON or tables), or failure (one line)
 //! ```
-//! The answers have ids, hosts and times, and no name, address, receiver path, key or secret. A command that reads changes
-//! nothing. A command that acts has a reason, asks back (`consent`), and leaves a line in the coach's audit trail.
+//! The answers have ids, hosts and times, and no name, address, receiver path, key or secret. A command that reads
+//! changes nothing. A command that acts has a reason, asks back (`consent`), and leaves a line in the coach's audit
+//! trail.
 
 mod actor;
 mod aws_clock;
