@@ -71,10 +71,10 @@ impl Operator {
         Vault::open(&self.env).await.map_err(|error| Failure::of_cause("secretsmanager:GetSecretValue", error.as_ref()))
     }
 
-    /// All queues, by their logical ids.
-    pub(crate) fn queues(&self) -> impl Iterator<Item = (&str, Queue)> {
-        let queues = self.resources.iter().filter(|(_, resource)| resource.kind == "AWS::SQS::Queue");
-        queues.map(|(logical_id, resource)| (logical_id.as_str(), queue_at(&resource.id)))
+    /// All queues.
+    pub(crate) fn queues(&self) -> impl Iterator<Item = Queue> {
+        let queues = self.resources.values().filter(|resource| resource.kind == "AWS::SQS::Queue");
+        queues.map(|resource| queue_at(&resource.id))
     }
 
     /// The queue with this logical id.

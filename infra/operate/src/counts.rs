@@ -5,16 +5,13 @@ use std::time::Duration;
 use domain::audit::{AuditAction, AuditDetail};
 use domain::id::CoachId;
 use serde::Serialize;
-use store::audit::AuditContext;
 use store::operating::Overview;
 use store::operating::coach::ClientCounts;
-use store::unit::{Commit, Once, Unit, Units};
+use store::unit::Unit;
 
-use crate::actor::actor;
+use crate::act::RecordAct;
 use crate::coach::no_coach;
 use crate::connection::Operator;
-use crate::done::Done;
-use crate::endpoint::raced;
 use crate::failure::Failure;
 use crate::options::{Consent, RebuildCommand};
 use crate::output::Answer;
@@ -82,14 +79,11 @@ async fn set(
     (stored, counted): (ClientCounts, ClientCounts),
     consent: &Consent,
 ) -> Result<Answer, Failure> {
-    let done = |changed| {
-        let (done, target, coach_id) = (AuditAction::CountsRebuilt, coach.to_string(), coach.clone());
-        Answer::of(&Done { done, target, coach_id, changed })
-    };
+    let act = RecordAct { action: AuditAction::CountsRebuilt, target: coach.as_str(), coach };
     if stored == counted {
-        return done(false);
+        return act.unchanged();
     }
-    let units = Units::new(&operator.env, &operator.db, &operator.vault().await?)?;
+    let vault = operator.vault().await?;
     consent.ask(
         &operator.stack,
         &format!(
@@ -97,13 +91,6 @@ async fn set(
             stored.stored, counted.stored, stored.active, counted.active
         ),
     )?;
-    let actor = actor(operator).await?;
-    let context = AuditContext { coach, actor: &actor, now: operator.now() };
-    let detail = consent.detail(AuditDetail::default());
-    let audited = overview.workspaces.audit(context, AuditAction::CountsRebuilt, coach.as_str(), detail);
-    let unit = Unit::new().write([overview.set_counts(coach, stored, counted), audited]);
-    match units.commit(unit, Once::ByVersion, operator.now()).await? {
-        Commit::Done => done(true),
-        Commit::Refused(_) | Commit::Repeated(_) => Err(raced(coach.as_str())),
-    }
+    let unit = Unit::new().write([overview.set_counts(coach, stored, counted)]);
+    act.commit(operator, &vault, unit, consent.detail(AuditDetail::default()), operator.now()).await
 }

@@ -65,12 +65,12 @@ async fn endpoints(overview: &Overview, id: &DeliveryId, place: &Place) -> Resul
             let summary = summary.ok_or_else(|| crate::coach::no_coach(coach))?;
             Ok(summary.endpoints.into_iter().map(|endpoint| endpoint.id).collect())
         }
-        None => Ok(overview.endpoint_of_delivery(id, &Said).await?.into_iter().collect()),
+        None => Ok(overview.endpoint_of_delivery(id, &Said::default()).await?.into_iter().collect()),
     }
 }
 
 async fn order_of(operator: &Operator, overview: &Overview, delivery: &OperatedDelivery) -> Result<Order, Failure> {
-    if overview.waits_in_outbox(&[&delivery.order_entry()]).await? {
+    if overview.waits_in_outbox(&delivery.order_entry()).await? {
         return Ok(Order::Outbox);
     }
     if dead::has_order(operator, &delivery.id).await? {

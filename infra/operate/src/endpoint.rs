@@ -1,18 +1,15 @@
 //! `endpoint disable` and `endpoint enable`: as the coach pauses and resumes an endpoint.
 
 use domain::audit::{AuditAction, AuditDetail};
-use domain::endpoint::{EndpointChange, EndpointGone, EndpointStatus};
+use domain::endpoint::{EndpointChange, EndpointGone, EndpointStatus, EndpointWithHealth};
 use domain::id::{CoachId, EndpointId};
-use store::audit::AuditContext;
 use store::delivery::Deliveries;
-use store::endpoint::Endpoints;
+use store::endpoint::{ChangedEndpoint, Endpoints};
 use store::operating::Overview;
-use store::unit::{Commit, Once, Unit, Units};
-use store::workspace::Workspaces;
+use store::unit::Unit;
 
-use crate::actor::actor;
+use crate::act::RecordAct;
 use crate::connection::Operator;
-use crate::done::Done;
 use crate::failure::Failure;
 use crate::options::{self, EndpointCommand};
 use crate::output::{Answer, say};
@@ -30,71 +27,49 @@ async fn change(operator: &Operator, wanted: &options::EndpointChange, enabled: 
     let coach = coach_of(operator, id, wanted.coach.as_ref()).await?;
     let vault = operator.vault().await?;
     let endpoints = Endpoints::new(&operator.env, &operator.db, &vault)?;
-    let units = Units::new(&operator.env, &operator.db, &vault)?;
-    let workspaces = Workspaces::new(&operator.env, &operator.db)?;
     let found = endpoints.find(&coach, id).await?.ok_or_else(|| no_endpoint(id))?;
-    let done = |changed| {
-        let (done, target, coach_id) = (AuditAction::EndpointUpdated, id.to_string(), coach.clone());
-        Answer::of(&Done { done, target, coach_id, changed })
-    };
-    if found.endpoint.status == EndpointStatus::Gone {
-        return Err(gone(id));
-    }
-    let change = EndpointChange { enabled: Some(enabled), ..EndpointChange::default() };
-    let now = operator.now();
-    let changed = endpoints.change(&coach, &found, &change, now).map_err(|EndpointGone| gone(id))?;
-    let status = changed.endpoint.endpoint.status;
-    if status == found.endpoint.status {
-        return done(false);
+    let act = RecordAct { action: AuditAction::EndpointUpdated, target: id.as_str(), coach: &coach };
+    match found.endpoint.status {
+        EndpointStatus::Gone => return Err(gone(id)),
+        status if (status == EndpointStatus::Enabled) == enabled => return act.unchanged(),
+        EndpointStatus::Enabled | EndpointStatus::Disabled => {}
     }
     let host = found.endpoint.url.host();
     let verb = if enabled { "enables" } else { "disables" };
     consent.ask(&operator.stack, &format!("{verb} endpoint {id} ({host}) of coach {coach}"))?;
-    let actor = actor(operator).await?;
-    let context = AuditContext { coach: &coach, actor: &actor, now };
+    let now = operator.now();
+    let change = EndpointChange { enabled: Some(enabled), ..EndpointChange::default() };
+    let ChangedEndpoint { endpoint: EndpointWithHealth { endpoint: changed, .. }, write, resume } =
+        endpoints.change(&coach, &found, &change, now).map_err(|EndpointGone| gone(id))?;
     let detail = AuditDetail {
         changed: Some(change.fields()),
-        status: Some(status),
-        ..AuditDetail::of_endpoint(&changed.endpoint.endpoint)
+        status: Some(changed.status),
+        ..AuditDetail::of_endpoint(&changed)
     };
-    let audited = workspaces.audit(context, AuditAction::EndpointUpdated, id.as_str(), consent.detail(detail));
-    let not_sent = changed.endpoint.endpoint.not_sent();
-    let unit = Unit::new().write([changed.write, audited]).entries(changed.resume);
-    match units.commit(unit, Once::ByVersion, now).await? {
-        Commit::Done => {}
-        Commit::Refused(_) | Commit::Repeated(_) => return Err(raced(id.as_str())),
-    }
-    if status == EndpointStatus::Disabled {
+    let unit = Unit::new().write([write]).entries(resume);
+    let answer = act.commit(operator, &vault, unit, consent.detail(detail), now).await?;
+    if !enabled {
         let deliveries = Deliveries::new(&operator.env, &operator.db, &vault)?;
-        if let Err(error) = deliveries.end_pending(id, &not_sent, now).await {
+        if let Err(error) = deliveries.end_pending(id, &changed.not_sent(), now).await {
             say(&format!("the endpoint is disabled; deliveries that wait end at their due time: {error}"));
         }
     }
-    done(true)
+    Ok(answer)
 }
 
 /// The coach of an endpoint, by the option or by a scan.
-pub(crate) async fn coach_of(
-    operator: &Operator,
-    id: &EndpointId,
-    coach: Option<&CoachId>,
-) -> Result<CoachId, Failure> {
+async fn coach_of(operator: &Operator, id: &EndpointId, coach: Option<&CoachId>) -> Result<CoachId, Failure> {
     if let Some(coach) = coach {
         return Ok(coach.clone());
     }
     let overview = Overview::new(&operator.env, &operator.db)?;
-    overview.coach_of_endpoint(id, &Said).await?.ok_or_else(|| no_endpoint(id))
+    overview.coach_of_endpoint(id, &Said::default()).await?.ok_or_else(|| no_endpoint(id))
 }
 
-pub(crate) fn no_endpoint(id: &EndpointId) -> Failure {
+fn no_endpoint(id: &EndpointId) -> Failure {
     Failure::not_found(format!("no endpoint {id}: `find` says what the id is"))
 }
 
 fn gone(id: &EndpointId) -> Failure {
     Failure::refused(format!("endpoint {id} is gone for good: its receiver answered 410"))
-}
-
-/// The failure of an act whose target changed after it was read.
-pub(crate) fn raced(id: &str) -> Failure {
-    Failure::refused(format!("{id} has changed meanwhile, nothing was done: try again"))
 }

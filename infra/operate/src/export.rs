@@ -21,10 +21,10 @@ use store::client::StoredClient;
 use store::operating::export::{ExportedTables, Exporter};
 use store::workspace::Workspaces;
 
+use crate::act::RecordAct;
 use crate::actor::actor;
 use crate::client::known;
 use crate::connection::Operator;
-use crate::done::Done;
 use crate::failure::Failure;
 use crate::options::ClientCommand;
 use crate::output::Answer;
@@ -59,6 +59,9 @@ pub(crate) async fn export(operator: &Operator, command: &ClientCommand) -> Resu
         "writes all that is stored about client {id} of coach {coach} to {}, with a line in the coach's audit trail",
         to.display()
     ))?;
+    // The client may have been erased while the operator thought.
+    let client = known(operator, id).await?;
+    let coach = &client.client.coach_id;
     let exported_at = operator.now();
     let context = AuditContext { coach, actor: &actor, now: exported_at };
     let detail = consent.detail(AuditDetail::default());
@@ -68,8 +71,7 @@ pub(crate) async fn export(operator: &Operator, command: &ClientCommand) -> Resu
         error: format!("no file was written, but the audit trail has a line of the export: {failure}"),
         ..failure
     })?;
-    let (done, target) = (AuditAction::ClientExported, id.to_string());
-    Answer::of(&Done { done, target, coach_id: coach.clone(), changed: true })
+    RecordAct { action: AuditAction::ClientExported, target: id.as_str(), coach }.done()
 }
 
 /// Reads everything, and writes the file.

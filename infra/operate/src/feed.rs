@@ -43,7 +43,7 @@ impl Depth {
 /// Shows the outbox and all queues of the stack.
 pub(crate) async fn feed(operator: &Operator) -> Result<Answer, Failure> {
     let (outbox, now) = (UnsentEntries::new(&operator.env, &operator.db)?, operator.now());
-    let depths = operator.queues().map(|(_, queue)| async move {
+    let depths = operator.queues().map(|queue| async move {
         let depth = depth(operator, &queue).await?;
         Ok((queue.name, depth))
     });

@@ -19,7 +19,7 @@ struct Matches {
 
 pub(crate) async fn find(operator: &Operator, wanted: &options::Find) -> Result<Answer, Failure> {
     let overview = Overview::new(&operator.env, &operator.db)?;
-    let matches = overview.find(&wanted.text, &Said).await?;
+    let matches = overview.find(&wanted.text, &Said::default()).await?;
     if matches.is_empty() {
         let client = ClientId::parse(&wanted.text).ok();
         let state = match &client {

@@ -2,15 +2,11 @@
 
 use domain::audit::AuditAction;
 use domain::key::KeyStatus;
-use store::audit::AuditContext;
 use store::key::Keys;
-use store::unit::{Commit, Once, Unit, Units};
-use store::workspace::Workspaces;
+use store::unit::Unit;
 
-use crate::actor::actor;
+use crate::act::RecordAct;
 use crate::connection::Operator;
-use crate::done::Done;
-use crate::endpoint::raced;
 use crate::failure::Failure;
 use crate::options::KeyCommand;
 use crate::output::Answer;
@@ -20,27 +16,16 @@ pub(crate) async fn key(
     KeyCommand::Revoke { id, consent }: &KeyCommand,
 ) -> Result<Answer, Failure> {
     let keys = Keys::new(&operator.env, &operator.db)?;
-    let workspaces = Workspaces::new(&operator.env, &operator.db)?;
     let record = keys.of_any_coach(id).await?;
     let record = record.ok_or_else(|| Failure::not_found(format!("no key {id}: `find` says what the id is")))?;
     let coach = &record.coach_id;
-    let done = |changed| {
-        let (done, target, coach_id) = (AuditAction::KeyRevoked, id.to_string(), coach.clone());
-        Answer::of(&Done { done, target, coach_id, changed })
-    };
-    let now = operator.now();
-    if record.status(now) == KeyStatus::Revoked {
-        return done(false);
+    let act = RecordAct { action: AuditAction::KeyRevoked, target: id.as_str(), coach };
+    if record.status(operator.now()) == KeyStatus::Revoked {
+        return act.unchanged();
     }
-    let units = Units::new(&operator.env, &operator.db, &operator.vault().await?)?;
+    let vault = operator.vault().await?;
     consent.ask(&operator.stack, &format!("revokes key {id} ({}) of coach {coach} for good", record.display))?;
-    let actor = actor(operator).await?;
-    let context = AuditContext { coach, actor: &actor, now };
-    let detail = consent.detail(record.audit_detail());
-    let audited = workspaces.audit(context, AuditAction::KeyRevoked, id.as_str(), detail);
-    let unit = Unit::new().write(keys.revoke(coach, id, now)).write([audited]);
-    match units.commit(unit, Once::ByVersion, now).await? {
-        Commit::Done => done(true),
-        Commit::Refused(_) | Commit::Repeated(_) => Err(raced(id.as_str())),
-    }
+    let now = operator.now();
+    let unit = Unit::new().write(keys.revoke(coach, id, now));
+    act.commit(operator, &vault, unit, consent.detail(record.audit_detail()), now).await
 }

@@ -7,6 +7,7 @@
 //! changes nothing. A command that acts has a reason, asks back (`consent`), and leaves a line in the coach's audit
 //! trail.
 
+mod act;
 mod actor;
 mod aws_clock;
 mod client;
@@ -16,7 +17,6 @@ mod consent;
 mod counts;
 mod dead;
 mod delivery;
-mod done;
 mod endpoint;
 mod export;
 mod failure;

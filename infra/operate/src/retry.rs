@@ -3,17 +3,14 @@
 use domain::audit::{AuditAction, AuditDetail};
 use domain::delivery::DeliveryStatus;
 use domain::endpoint::EndpointStatus;
-use store::audit::AuditContext;
 use store::delivery::{Deliveries, ResendLookup};
 use store::endpoint_ref::EndpointRef;
 use store::operating::Overview;
-use store::unit::{Commit, Once, Unit, Units};
+use store::unit::Unit;
 
-use crate::actor::actor;
+use crate::act::RecordAct;
 use crate::connection::Operator;
 use crate::delivery::found;
-use crate::done::Done;
-use crate::endpoint::raced;
 use crate::failure::Failure;
 use crate::options::DeliveryCommand;
 use crate::output::Answer;
@@ -36,8 +33,7 @@ pub(crate) async fn retry(
     };
     let vault = operator.vault().await?;
     let deliveries = Deliveries::new(&operator.env, &operator.db, &vault)?;
-    let now = operator.now();
-    let kept = match deliveries.find(endpoint_id, id, now).await? {
+    let kept = match deliveries.find(endpoint_id, id, operator.now()).await? {
         ResendLookup::Ready(kept) => kept,
         ResendLookup::Erased => return Err(Failure::refused(format!("the client of delivery {id} is erased"))),
         ResendLookup::NotFound => return Err(Failure::refused(format!("delivery {id} is older than 30 days"))),
@@ -47,24 +43,15 @@ pub(crate) async fn retry(
         &operator.stack,
         &format!("sends delivery {id} to endpoint {endpoint_id} ({host}) of coach {coach} again"),
     )?;
-    let actor = actor(operator).await?;
+    let now = operator.now();
     let detail = AuditDetail {
         endpoint_id: Some(endpoint_id.clone()),
         event_type: Some(kept.event_type().to_owned()),
         ..AuditDetail::of_endpoint(&endpoint)
     };
-    let context = AuditContext { coach, actor: &actor, now };
-    let audited = overview.workspaces.audit(context, AuditAction::DeliveryRetried, id.as_str(), consent.detail(detail));
     let endpoint_ref = EndpointRef { coach: coach.clone(), id: endpoint_id.clone() };
     let (write, order) = deliveries.restart(&endpoint_ref, &kept, now);
-    let units = Units::new(&operator.env, &operator.db, &vault)?;
-    match units.commit(Unit::new().write([write, audited]).entries([order]), Once::ByVersion, now).await? {
-        Commit::Done => Answer::of(&Done {
-            done: AuditAction::DeliveryRetried,
-            target: id.to_string(),
-            coach_id: coach.clone(),
-            changed: true,
-        }),
-        Commit::Refused(_) | Commit::Repeated(_) => Err(raced(id.as_str())),
-    }
+    let unit = Unit::new().write([write]).entries([order]);
+    let act = RecordAct { action: AuditAction::DeliveryRetried, target: id.as_str(), coach };
+    act.commit(operator, &vault, unit, consent.detail(detail), now).await
 }

@@ -93,10 +93,9 @@ impl Overview {
         Ok(entries.iter().filter_map(|item| number(item, "send_after")).map(Timestamp::from_ms).collect())
     }
 
-    /// Returns true if an entry of the outbox with one of these ids waits to be sent.
-    pub async fn waits_in_outbox(&self, ids: &[&str]) -> Result<bool, StoreError> {
-        let keys = ids.iter().map(|id| db::pk(*id)).collect();
-        Ok(!self.outbox.read(keys).await?.is_empty())
+    /// Returns true if the entry of the outbox with this id waits to be sent.
+    pub async fn waits_in_outbox(&self, id: &str) -> Result<bool, StoreError> {
+        Ok(!self.outbox.read(vec![db::pk(id)]).await?.is_empty())
     }
 }
 

@@ -51,8 +51,9 @@ impl Overview {
     /// Finds all records that a text names.
     pub async fn find(&self, wanted: &str, progress: &dyn Progress) -> Result<Vec<Found>, StoreError> {
         let mut found = self.by_key(wanted).await?;
-        if EndpointId::parse_whole(wanted).is_ok() {
-            found.extend(self.endpoints_at(wanted, progress).await?);
+        if let Ok(endpoint) = EndpointId::parse_whole(wanted) {
+            let coach = self.coach_of_endpoint(&endpoint, progress).await?;
+            found.extend(coach.map(|coach_id| Found { kind: FoundKind::Endpoint, id: wanted.to_owned(), coach_id }));
         } else if DeliveryId::parse_whole(wanted).is_ok() {
             found.extend(self.delivery_at(wanted, progress).await?);
         } else if EventId::parse_whole(wanted).is_ok() {
@@ -94,12 +95,6 @@ impl Overview {
         Ok(found)
     }
 
-    async fn endpoints_at(&self, wanted: &str, progress: &dyn Progress) -> Result<Vec<Found>, StoreError> {
-        let values = [(":sk", s(format!("{ENDPOINT}{wanted}")))];
-        let items = scan(&self.workspaces.table, "sk = :sk", values, progress).await?;
-        found_in(&items, FoundKind::Endpoint, |_| wanted.to_owned())
-    }
-
     async fn delivery_at(&self, wanted: &str, progress: &dyn Progress) -> Result<Vec<Found>, StoreError> {
         let items = scan(&self.deliveries, "id = :wanted", [(":wanted", s(wanted))], progress).await?;
         Ok(items.iter().filter_map(found_delivery).collect())
@@ -119,7 +114,11 @@ impl Overview {
     async fn contacts_at(&self, contact: ContactId, progress: &dyn Progress) -> Result<Vec<Found>, StoreError> {
         let sk = s(contact_sk(contact));
         let items = scan(&self.crm, "sk = :sk", [(":sk", sk)], progress).await?;
-        found_in(&items, FoundKind::Contact, |_| contact.to_string())
+        let found = items.iter().map(|item| {
+            let coach_id = coach_of(text(item, "pk"))?;
+            Ok(Found { kind: FoundKind::Contact, id: contact.to_string(), coach_id })
+        });
+        found.collect()
     }
 
     async fn keys_shown(&self, shown: Shown<'_>, progress: &dyn Progress) -> Result<Vec<Found>, StoreError> {
@@ -209,12 +208,6 @@ fn found_delivery(item: &Item) -> Option<Found> {
 /// Returns true for an id that the service made, which no request has.
 fn is_ours(text: &str) -> bool {
     EndpointId::parse_whole(text).is_ok() || DeliveryId::parse_whole(text).is_ok() || EventId::parse_whole(text).is_ok()
-}
-
-/// Records of workspaces' partitions.
-fn found_in(items: &[Item], kind: FoundKind, id: impl Fn(&Item) -> String) -> Result<Vec<Found>, StoreError> {
-    let found = items.iter().map(|item| Ok(Found { kind, id: id(item), coach_id: coach_of(text(item, "pk"))? }));
-    found.collect()
 }
 
 fn is_hash(text: &str) -> bool {
