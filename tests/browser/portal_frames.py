@@ -41,7 +41,7 @@ def framed(kit, hand, coach, kind):
         visitor.page.route("**/portal", lambda route: route.fulfill(response=route.fetch()))
         visitor.page.goto(f"{base_url}/application")
         visitor.frame = visitor.page.frame_locator("iframe")
-        expect(visitor.frame.locator("nav")).to_be_visible()
+        visitor.is_signed_in()
         yield visitor
 
 

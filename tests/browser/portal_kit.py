@@ -336,9 +336,8 @@ class Visitor:
         # Else a page that is open already would only take the token.
         self.page.goto("about:blank")
         self.page.goto(f"{self.base_url}/portal#token={self.token}")
-        expect(self.page.locator("nav")).to_be_visible()
+        self.is_signed_in()
         assert "token" not in self.page.url, self.page.url
-        expect(self.page.locator("main .loading")).to_have_count(0)
         return self.go(place) if place != "/" else self
 
     @contextmanager
@@ -361,8 +360,13 @@ class Visitor:
         """Opens the overview as the application shows it."""
         self.page.goto(f"{self.base_url}/_local/settings#token={self.coach.token()}")
         self.frame = self.page.frame_locator("iframe")
-        expect(self.frame.locator("nav")).to_be_visible()
+        self.is_signed_in()
         return self
+
+    def is_signed_in(self):
+        """Waits until the first screen has replaced what the page shows while it signs in."""
+        expect(self.frame.locator("nav")).to_be_visible()
+        expect(self.frame.locator("main .loading")).to_have_count(0)
 
     def go(self, place):
         """Goes to a screen by its address, as a bookmark or a link in a mail would."""
