@@ -16,9 +16,12 @@ import urllib.request
 from contextlib import contextmanager
 
 from accessibility import SCHEMES, audit
-from local_stack import stack
+from local_stack import call, stack
 from login_pages import PHONE
 from playwright.sync_api import expect, sync_playwright
+
+# A busy machine needs more than the five seconds of Playwright.
+expect.set_options(timeout=40_000)
 
 DESK = {"width": 1280, "height": 900}
 # A desk at 400 %, or a phone with text of 120 %.
@@ -214,7 +217,9 @@ def expect_console(page, base_url, key):
     expect(answer).to_contain_text("409 Conflict")
     expect(answer).to_contain_text("email_taken")
 
-    # Requests of this test alone use up the limit of the key.
+    # Requests of this test alone use up the limit of the key. It begins anew with the minute.
+    now = call(f"{base_url}/_local/health")["now"]
+    call(f"{base_url}/_local/clock", {"advance_s": 60 - int(now[17:19])})
     form = operation("/docs/reference/key", "check-a-key")
     page.evaluate(
         """async (key) => {

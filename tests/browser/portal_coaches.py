@@ -164,7 +164,7 @@ def goes_on_as_another_coach_only_if_asked(kit, hand):
         visitor.press("Cancel")
         visitor.sees_heading("Create a key")
         # The page reads whose token it is before it goes on with it.
-        with visitor.page.expect_response("**/settings/workspace"):
+        with visitor.page.expect_event("requestfinished", lambda request: request.url.endswith("/settings/workspace")):
             link(ada.token())
         visitor.page.wait_for_url("**/keys/new")
         visitor.press("Create the key")
@@ -241,7 +241,7 @@ def is_out_of_reach_of_its_opener(kit, hand):
             opener.evaluate("address => { window.portal = open(address); }", f"{kit.stack.base_url}/portal#token={coach.token()}")
         portal = opened.value
         expect(portal.locator("#workspace")).to_have_text(f"Workspace: {coach.name}")
-        until(lambda: opener.evaluate("portal.closed"), 5)
+        until(lambda: opener.evaluate("portal.closed"))
         opener.evaluate("address => { portal.location = address; }", f"{kit.stack.base_url}/portal#token=stolen")
         portal.wait_for_timeout(300)
         expect(portal.locator("h1")).to_contain_text("Private integrations of")
@@ -260,7 +260,7 @@ def takes_no_token_from_the_address_of_a_frame(kit, hand):
         expect(visitor.frame.get_by_text("Signing you in")).to_be_visible()
         application.sign_in(ada)
         visitor.page.frames[1].evaluate("token => { location.hash = `token=${token}`; }", grace.token())
-        until(lambda: "token" not in visitor.page.frames[1].evaluate("location.href"), 5)
+        until(lambda: "token" not in visitor.page.frames[1].evaluate("location.href"))
         visitor.follow("Keys")
         visitor.is_in_the_workspace_of(ada)
         expect(visitor.frame.locator("dialog")).to_have_count(0)

@@ -122,6 +122,9 @@ def reads_one_delivery(kit, hand):
         visitor.look("delivery-failed-again")
         # The first retry comes after seconds, and nothing is sent again beside it. The second one is a minute away.
         until(lambda: waits_for_a_minute(coach.api("GET", path)))
+        # The screen was drawn before that retry, and would take it for what the button did.
+        visitor.go("/deliveries")
+        visitor.go(path)
         kit.receiver.answers[where] = 200
         earlier = kit.receiver.count(where)
         visitor.double_press("Send again")

@@ -53,7 +53,7 @@ def focus_is_in_sight(visitor):
         height = visitor.page.viewport_size["height"]
         return box and box["y"] > -1 and box["y"] + min(box["height"], height) < height + 1
 
-    until(lambda: visitor.page.wait_for_timeout(50) or is_in_sight(), 3)
+    until(lambda: visitor.page.wait_for_timeout(50) or is_in_sight())
 
 
 def dialog_is_within_reach(visitor):
@@ -64,9 +64,9 @@ def dialog_is_within_reach(visitor):
         const isWhole = bottom - top + 1 >= node.scrollHeight || getComputedStyle(node).overflowY === "auto";
         return top + scrollY >= 0 && bottom + scrollY <= scrollHeight + 1 && isWhole;
     }"""
-    until(lambda: visitor.page.wait_for_timeout(50) or dialog.evaluate(reach), 3)
+    until(lambda: visitor.page.wait_for_timeout(50) or dialog.evaluate(reach))
     for button in dialog.get_by_role("button").all():
-        button.click(trial=True, timeout=3_000)
+        button.click(trial=True)
     focus_is_in_sight(visitor)
 
 
@@ -131,7 +131,7 @@ def reaches_every_button_of_a_dialog(kit, hand):
                 visitor.press("Cancel")
                 focus_is_in_sight(visitor)
                 if kind in ("own", "foreign"):
-                    until(lambda: visitor.page.wait_for_timeout(50) or is_as_high_as_its_page(visitor), 3)
+                    until(lambda: visitor.page.wait_for_timeout(50) or is_as_high_as_its_page(visitor))
             assert coach.api("GET", f"/webhooks/{webhook['id']}")["status"] == "enabled"
 
 
@@ -167,7 +167,7 @@ def changes_events_in_a_frame(kit, hand):
             for answer in ("Yes", "No", "Yes"):
                 visitor.check(answer)
                 if kind in ("own", "foreign"):
-                    until(lambda: visitor.page.wait_for_timeout(50) or is_as_high_as_its_page(visitor), 3)
+                    until(lambda: visitor.page.wait_for_timeout(50) or is_as_high_as_its_page(visitor))
             visitor.check("New client", "checkbox")
             visitor.check("Without contact details")
             visitor.press("Save")

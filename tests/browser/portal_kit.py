@@ -22,6 +22,9 @@ from accessibility import SCHEMES, audit
 from local_stack import call
 from playwright.sync_api import expect
 
+# A busy machine needs more than the five seconds of Playwright.
+expect.set_options(timeout=40_000)
+
 WIDTHS = (360, 390, 1280)
 # The widths with a layout of their own.
 LAYOUTS = (360, 1280)
@@ -453,7 +456,7 @@ class Visitor:
     def sees(self, text):
         """Asserts that a text, or a match of a pattern, is on the screen within a few seconds."""
         places = self.frame.locator("main, dialog[open]")
-        expect(places.get_by_text(text).locator("visible=true").first).to_be_visible(timeout=40_000)
+        expect(places.get_by_text(text).locator("visible=true").first).to_be_visible()
 
     def sees_heading(self, text, focused=True):
         """Asserts the screen's heading and, unless the page has just been opened, that the focus is on the screen."""

@@ -16,9 +16,9 @@ def says_that_it_is_a_sandbox(visitor):
     expect(band).to_have_text(BAND)
     assert band.evaluate("band => getComputedStyle(band).position") == "static", "the band is not in the page's flow"
     # A screen that is drawn again replaces its heading, so both are measured at once, and a replaced one again.
-    until(lambda: visitor.frame.locator("h1").evaluate(BELOW_THE_BAND), 5)
+    until(lambda: visitor.frame.locator("h1").evaluate(BELOW_THE_BAND))
     document = visitor.page if visitor.frame is visitor.page else visitor.page.frames[1]
-    until(lambda: document.title().startswith(TITLE), 5)
+    until(lambda: document.title().startswith(TITLE))
     assert document.title().count(TITLE) == 1, document.title()
 
 
@@ -54,7 +54,7 @@ def says_in_a_frame_that_nothing_is_real(kit, hand):
         says_that_it_is_a_sandbox(visitor)
         frame, inside = visitor.page.locator("iframe"), visitor.page.frames[1]
         tall = lambda: frame.bounding_box()["height"] - inside.evaluate("document.body.getBoundingClientRect().height")
-        until(lambda: visitor.page.wait_for_timeout(50) or abs(tall()) <= 1, 5)
+        until(lambda: visitor.page.wait_for_timeout(50) or abs(tall()) <= 1)
         visitor.look("sandbox-framed")
 
 

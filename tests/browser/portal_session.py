@@ -28,7 +28,7 @@ def is_framed_by_the_application(kit, hand):
         inside = visitor.page.frames[1]
         tall = lambda: frame.bounding_box()["height"] - inside.evaluate("document.body.getBoundingClientRect().height")
         expect(frame).to_be_visible()
-        until(lambda: visitor.page.wait_for_timeout(50) or abs(tall()) <= 1, 5)
+        until(lambda: visitor.page.wait_for_timeout(50) or abs(tall()) <= 1)
         assert "token" not in inside.url, inside.url
         visitor.look("framed")
         # The token ends; the portal asks the application for another, and the coach notices nothing.

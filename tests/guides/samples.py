@@ -74,7 +74,7 @@ class Records:
 
     def free_time(self):
         calendars = self.crm("bookings/availability", {"leadId": self.contact(), "calendarId": self.calendar})["calendars"]
-        return next((day["date"], slot) for day in calendars[0]["days"] for slot in day["slots"])
+        return [(day["date"], slot) for day in calendars[0]["days"] for slot in day["slots"]][-1]
 
     def booking(self, contact):
         date, slot = self.free_time()
