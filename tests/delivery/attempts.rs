@@ -77,7 +77,8 @@ async fn an_attempt_in_flight_when_its_endpoint_ends_is_the_last() {
 #[tokio::test]
 async fn a_slow_success_counts_although_another_attempt_has_failed_meanwhile() {
     let scene = with_two_in_flight(async |scene| {
-        scene.receiver.script([Answer::status(204).after_another(SLOWLY), Answer::status(500)]);
+        let fails = Answer::status(503).header("retry-after", "600");
+        scene.receiver.script([Answer::status(204).after_another(SLOWLY), fails]);
         scene.world.publish([Fact::client("ada", "slow")]).await;
         scene.until_requests(0).await;
         scene.world.publish([Fact::client("ada", "fails")]).await;

@@ -87,7 +87,7 @@ async fn a_receiver_that_answers_410_gets_no_further_request() {
 async fn a_410_from_an_endpoints_former_url_ends_nothing() {
     let scene = EndpointScene::new().await;
     let (ada, endpoint, settings) = scene.coach().await;
-    scene.receiver.script([Answer::status(410).after(Duration::from_secs(1))]);
+    scene.receiver.script([Answer::status(410).after(Duration::from_secs(5))]);
     scene.world.publish([Fact::client("ada", "c1")]).await;
     while scene.receiver.hooks().is_empty() {
         scene.world.now().await;

@@ -81,7 +81,7 @@ async fn checks_come_in_the_order_key_rate_scope_permission_entitlement_header_s
         bad(caller).await.refused(status, code);
     }
     world.advance_to_next_minute().await;
-    let refused = futures::future::join_all((0..300).map(|_| crm.get("/v1/ping").into_future())).await;
+    let refused = crm.pings(300).await;
     assert!(refused.iter().all(|reply| reply.status == 403));
     crm.get("/v1/ping").await.refused(429, "rate_limited");
 }

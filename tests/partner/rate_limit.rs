@@ -1,17 +1,9 @@
 //! 300 requests per key and calendar minute.
 
-use std::future::IntoFuture;
-
-use futures::StreamExt;
 use serde_json::json;
 
 use crate::partner::start_with_key;
-use crate::world::{Caller, Reply, World};
-
-async fn pings(key: &Caller, count: usize, at_once: usize) -> Vec<Reply> {
-    let calls = (0..count).map(|_| key.get("/v1/ping").into_future());
-    futures::stream::iter(calls).buffer_unordered(at_once).collect().await
-}
+use crate::world::World;
 
 #[tokio::test]
 async fn of_600_requests_of_one_key_in_one_minute_exactly_300_pass() {
@@ -21,7 +13,7 @@ async fn of_600_requests_of_one_key_in_one_minute_exactly_300_pass() {
     world.advance_to_next_minute().await;
     let began = world.now().await;
     let left_s = 60 - began.timestamp().rem_euclid(60).unsigned_abs();
-    let replies = pings(&key, 600, 50).await;
+    let replies = key.pings(600).await;
     assert_eq!(world.now().await.timestamp() / 60, began.timestamp() / 60, "the requests have to fit into one minute");
     assert_eq!(replies.iter().filter(|reply| reply.status == 200).count(), 300);
     for denied in replies.into_iter().filter(|reply| reply.status != 200) {
@@ -43,7 +35,7 @@ async fn a_request_counts_once_although_the_stores_answer_is_lost() {
     let (world, key) = start_with_key().await;
     world.advance_to_next_minute().await;
     let began = world.now().await;
-    pings(&key, 298, 50).await;
+    key.pings(298).await;
     for left in [1, 0] {
         world.faults(json!({ "function": "ping", "store_lost_answers": 2 })).await;
         let reply = key.get("/v1/ping").await.expect(200);

@@ -55,7 +55,10 @@ fn count(replies: &[Reply], status: u16) -> usize {
 async fn until_before_midnight(world: &World) {
     let now = world.now().await;
     let midnight = (now.date_naive() + TimeDelta::days(1)).and_hms_opt(0, 0, 0).unwrap().and_utc();
-    world.down_until(midnight - TimeDelta::minutes(3)).await;
+    let before = midnight - TimeDelta::minutes(3);
+    if now < before {
+        world.down_until(before).await;
+    }
 }
 
 /// A key of each scope, which have a minute each and the workspace's day together.

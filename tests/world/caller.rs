@@ -7,6 +7,7 @@ use std::sync::{Arc, RwLock};
 
 use bytes::Bytes;
 use flate2::read::GzDecoder;
+use futures::StreamExt;
 use futures::future::BoxFuture;
 use http::{HeaderMap, Method, Request};
 use http_body_util::{BodyExt, Full};
@@ -88,6 +89,12 @@ impl Caller {
     /// GET.
     pub(crate) fn get(&self, path: &str) -> Call {
         self.call("GET", path)
+    }
+
+    /// Makes this many pings, 50 at once: with more, a busy machine lets some run out of time.
+    pub(crate) async fn pings(&self, count: usize) -> Vec<Reply> {
+        let calls = (0..count).map(|_| self.get("/v1/ping").into_future());
+        futures::stream::iter(calls).buffer_unordered(50).collect().await
     }
 
     /// POST of JSON.

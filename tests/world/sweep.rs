@@ -77,8 +77,8 @@ impl SweepScene {
     pub(crate) async fn of(zone: &str, payload_mode: &str) -> Self {
         let (world, receiver) = (World::start().await, Receiver::start().await);
         let now = world.now().await;
-        let noon = now.date_naive().and_time(NOON).and_utc();
-        world.down_until(if now < noon { noon } else { noon + TimeDelta::days(1) } - TimeDelta::minutes(1)).await;
+        let before_noon = now.date_naive().and_time(NOON).and_utc() - TimeDelta::minutes(1);
+        world.down_until(if now < before_noon { before_noon } else { before_noon + TimeDelta::days(1) }).await;
         let coach = world.coach("ada").with("time_zone", zone).await;
         let body = json!({ "url": receiver.url(), "events": [], "payload_mode": payload_mode });
         let made = coach.settings().await.post("/settings/webhooks", body).await.expect(201);

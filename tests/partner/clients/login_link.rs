@@ -1,8 +1,6 @@
 //! `POST /v1/clients/{clientId}/login-link`: bodies, limits and costs. `partner::login_pages` tests the links
 //! themselves.
 
-use std::future::IntoFuture;
-
 use futures::future::join_all;
 use serde_json::json;
 
@@ -93,7 +91,7 @@ async fn links_count_as_requests_and_both_limits_are_in_the_headers() {
     let ping = key.get("/v1/ping").await.expect(200);
     assert_eq!(ping.header("ratelimit-policy"), Some("\"default\";q=300;w=60"), "the limits of this route");
 
-    let pings = join_all((0..290).map(|_| key.get("/v1/ping").into_future())).await;
+    let pings = key.pings(290).await;
     assert!(pings.iter().all(|ping| ping.status == 200));
     let replies = join_all((0..17).map(|_| mint(&key, &client))).await;
     assert_eq!(replies.iter().filter(|reply| reply.status == 200).count(), 7, "300 in all");

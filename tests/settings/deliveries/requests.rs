@@ -93,7 +93,7 @@ async fn there_is_no_request_before_the_first_attempt() {
     assert_eq!((&missed["request"], &missed["status"]), (&Value::Null, &json!("failed")));
     settings.patch(&at, json!({ "enabled": true })).await.expect(200);
     let id = missed["id"].as_str().unwrap();
-    scene.receiver.script([Answer::status(204).after(Duration::from_secs(3))]);
+    scene.receiver.script([Answer::status(204).after(Duration::from_secs(10))]);
     settings.post(&format!("{at}/deliveries/{id}/retry"), json!({})).await.expect(202);
     let under_way = newest(&settings, &endpoint).await;
     assert_eq!((&under_way["request"], &under_way["status"]), (&Value::Null, &json!("pending")));

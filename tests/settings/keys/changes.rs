@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{make_keys, new_key, path};
 use crate::settings::start_with_session;
-use crate::world::{Caller, Reply, World, list, time, until};
+use crate::world::{Caller, Reply, World, list, time};
 
 const DAY_S: u64 = 86_400;
 /// Store calls before the transaction of a rotation or of a new expiry: the count of the request, the workspace, the
@@ -169,7 +169,7 @@ async fn a_change_that_a_rotation_or_revocation_overtakes_is_refused() {
 
 #[tokio::test]
 async fn a_key_that_ends_during_its_prolongation_keeps_its_place_or_is_refused() {
-    let world = World::start_in_real_time().await;
+    let world = World::start().await;
     let ada = world.coach("ada").await;
     let settings = ada.settings().await;
     let body = json!({ "name": "x", "scope": "partner" });
@@ -180,7 +180,7 @@ async fn a_key_that_ends_during_its_prolongation_keeps_its_place_or_is_refused()
         let prolong = settings.patch(&path(&short), json!({ "expires_at": null }));
         let mut other = None;
         let prolonged = overtaken(&world, prolong, async || {
-            until("the key ends", async || world.now().await > ends).await;
+            world.advance_s(4).await;
             if is_place_taken {
                 other = Some(settings.post("/settings/keys", body.clone()).await.expect(201));
             }
@@ -202,14 +202,14 @@ async fn a_key_that_ends_during_its_prolongation_keeps_its_place_or_is_refused()
 
 #[tokio::test]
 async fn a_key_that_ends_during_its_prolongation_gets_a_change_of_the_workspace() {
-    let world = World::start_in_real_time().await;
+    let world = World::start().await;
     let ada = world.coach("ada").await;
     let settings = ada.settings().await;
     let ends = world.now().await + TimeDelta::seconds(3);
     let key = ada.new_key(json!({ "name": "x", "scope": "partner", "expires_at": ends })).await;
     let prolong = settings.patch(&path(&key), json!({ "expires_at": null }));
     let prolonged = overtaken(&world, prolong, async || {
-        until("the key ends", async || world.now().await > ends).await;
+        world.advance_s(4).await;
         world.coach("ada").not_entitled().await;
     });
     prolonged.await.expect(200);

@@ -119,7 +119,7 @@ async fn a_ring_of_expired_keys_costs_no_more() {
 async fn a_key_created_during_a_workspace_change_gets_the_change() {
     let (world, settings) = start_with_session().await;
     // The workspace has been read, and the transaction is next.
-    world.faults(json!({ "function": "settings", "spared_calls": 1, "stalled_calls": 1 })).await;
+    world.faults(json!({ "function": "settings", "spared_calls": 3, "stalled_calls": 1 })).await;
     let body = json!({ "name": "x", "scope": "partner" });
     let making = tokio::spawn(settings.post("/settings/keys", body).into_future());
     world.until_stalled().await;

@@ -226,7 +226,7 @@ async fn a_creation_that_runs_out_of_time_releases_its_claim() {
     let before_the_mail = made.iter().position(|call| call["operation"] == "SendEmail").unwrap();
     scene.assert_created("first@example.com", first).await;
     // Two tries of the authentication stall, and two of the mail.
-    let slow = json!({ "function": "clients", "store_latency_ms": 1900, "stalled_calls": 2 });
+    let slow = json!({ "function": "clients", "store_latency_ms": 1500, "stalled_calls": 2 });
     scene.world.faults(slow).await;
     let stall_the_mail = async {
         scene.world.until_stalled().await;
