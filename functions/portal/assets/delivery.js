@@ -73,11 +73,13 @@ function whyNot(delivery, endpoint) {
 }
 
 function sendAgain(delivery, source, page) {
-  const previous = delivery.attempts.at(-1);
   const isDelivered = delivery.status === "delivered";
   return action(
     "Send again",
     async (once, progress) => {
+      // The service may have tried again since the screen was drawn.
+      const known = isDelivered ? delivery : await get(source, {}, page.signal);
+      const previous = known.attempts.at(-1);
       const retry = post => post.post(`${source}/retry`);
       if (isDelivered && !(await confirmAnother(retry))) return;
       if (!isDelivered) await retry(once);
